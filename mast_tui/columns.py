@@ -93,11 +93,11 @@ class TableColumn(Generic[Row]):
         return self.aligned(set_cell_size(self.title, min(cells, cell_len(self.title))), cells)
 
     def text(self, row: Row, cells: int) -> str:
-        """Return the text of a row, cut or aligned to the cells of the column.
+        """Return the text of a row in this column, cut or aligned to the column's width.
 
         Args:
             row: The record of the row.
-            cells: The cells of the column.
+            cells: The width of the column in cells of the terminal.
         """
         return self.fitted(self.cell(row), cells)
 

@@ -434,7 +434,8 @@ def _migration_json(
 ) -> dict[str, Any]:
     """Return the JSON document of a migration.
 
-    Labels of others that ``may_see`` hides are only counted, except lost ones.
+    Labels of others that ``may_see`` hides, and their work that was left as it was, are only
+    counted; but all lost labels are listed.
     """
     visible_carried = [
         label for label in migrated.carried.values() if may_see(label.annotator, label.trace_id)
@@ -445,7 +446,7 @@ def _migration_json(
     visible_dropped = [
         label for label in migrated.dropped if may_see(label.annotator, label.trace_id)
     ]
-    visible_left = [work for work in migrated.left if may_see(work.annotator, work.trace_id)]
+    visible_left_work = [work for work in migrated.left if may_see(work.annotator, work.trace_id)]
     return {
         "from": mapping.old.ref,
         "to": mapping.new.ref,
@@ -465,7 +466,7 @@ def _migration_json(
             "carried": len(migrated.carried) - len(visible_carried),
             "look_again": len(migrated.look_again) - len(visible_look_again),
             "dropped": len(migrated.dropped) - len(visible_dropped),
-            "left": len(migrated.left) - len(visible_left),
+            "left": len(migrated.left) - len(visible_left_work),
         },
         "look_again": [
             {
@@ -482,7 +483,7 @@ def _migration_json(
         ],
         "left": [
             {"annotator": work.annotator, "trace_id": work.trace_id, "why": work.why}
-            for work in visible_left
+            for work in visible_left_work
         ],
         # Only a defect can lose labels, so all of them are listed.
         "lost": [

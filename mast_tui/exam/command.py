@@ -485,7 +485,11 @@ def _store_step_sets(
 
 
 def _level_document(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:
-    """Return the figures of each level of categories; empty if the taxonomy has no levels."""
+    """Return the figures of each level of categories.
+
+    The document is empty if the taxonomy has no levels, or the exam scores neither decisive
+    failures nor places.
+    """
     levels = exam.taxonomy.by_level
     if not levels or not {"decisive", "places"} & set(exam.scorings):
         return {}

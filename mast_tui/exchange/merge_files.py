@@ -227,7 +227,10 @@ def _merge_into_trial(
     merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
-    """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``."""
+    """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``.
+
+    ``replacing`` are the annotators whose earlier work here may change.
+    """
     events = content.foreign.events
     study_events = new_study_events(workspace, events)
     earlier_studies = studies_under(workspace, study_events)

@@ -253,7 +253,7 @@ class _ImportUndo:
         )
         if descriptions:
             yield f"{subject}: {', '.join(descriptions)} since"
-        # A judge's labels are suggestions, and have the same ids.
+        # A review names the suggestion by the id of the judge's label.
         label_ids = {
             event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)
         }

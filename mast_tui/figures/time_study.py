@@ -264,6 +264,7 @@ def _jackknifed_json(
     value = float(figure(sums.sum(axis=0)))
     if np.isnan(value):
         return {"value": None, "undefined": "no_overlap"}
+    # A trace without sums does not change the figure, so it adds nothing to the precision.
     nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
     # The figure without each trace in turn.
     without_each = figure(nonzero_sums.sum(axis=0) - nonzero_sums)

@@ -236,9 +236,10 @@ def _labels_and_conflicts(
     decisions: tuple[Decision, ...],
     rules: _Rules,
 ) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
-    """Return the gold labels of a mode whose verdict is present, and conflicts without a decision.
+    """Return the gold labels of a mode whose verdict is present, and its undecided conflicts.
 
-    ``verdict_decision`` is the one of ``decisions`` that is on the verdict, if there is one.
+    An item is labels whose places overlap; each is resolved by itself. ``verdict_decision`` is the
+    one of ``decisions`` that is on the verdict, if there is one.
     """
     side_labels = _labels_of_mode(mode, sides)
     item_decisions = tuple(decision for decision in decisions if not decision.is_verdict)

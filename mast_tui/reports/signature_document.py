@@ -106,11 +106,11 @@ def _corrected_json(report: SignatureReport, name: str) -> Document:
 def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
     """Return the figures of a group of traces.
 
-    ``parts`` are the values by which its traces were grouped, by the name of the field.
+    ``parts`` are the values that its traces have in common, by the field that grouped them.
     """
     inputs = report.inputs
     figures = report.group(name)
-    places = report.places(name, "all")
+    has_places = report.places(name, "all") is not None
     document: Document = {
         "parts": dict(parts),
         "traces": figures.count("traces"),
@@ -148,9 +148,9 @@ def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) ->
     return document | {
         "stratified": _stratified_json(report, name),
         "together": together,
-        "places": None
-        if places is None
-        else {side: _places_json(report, name, side) for side in ("failed", "all")},
+        "places": {side: _places_json(report, name, side) for side in ("failed", "all")}
+        if has_places
+        else None,
         "lengths": _lengths_json(report, name),
         "bill": _bill_json(report, name),
         "cannot_say": list(group_cannot_say(report, name)),

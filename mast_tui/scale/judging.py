@@ -205,7 +205,7 @@ class WriteShards:
                 trace_by_key.setdefault(trace_key(trace.record), trace)
                 if trace.problem is not None:
                     totals.failed.append((str(trace.path), trace.problem))
-            _count_unread_files(unit.reports, totals)
+            _add_unread_files(unit.reports, totals)
         if totals.written:
             write_shard(self.folder, shard.name, [*trace_by_key.values()], self.manifest, requests)
             totals.traces = len(trace_by_key)
@@ -219,7 +219,7 @@ class WriteShards:
         return totals
 
 
-def _count_unread_files(reports: Iterable[FileReport], totals: ShardTotals) -> None:
+def _add_unread_files(reports: Iterable[FileReport], totals: ShardTotals) -> None:
     """Add the files that failed or were skipped to the totals."""
     for report in reports:
         if report.failed is not None:
@@ -269,7 +269,7 @@ def judge_into_shards(
     folder.begin(manifest)
     written_names = frozenset(folder.done(manifest))
     run = ShardRun(judge=judge, shards=len(shards), known=len(written_names))
-    _count_unread_files(skipped, run)
+    _add_unread_files(skipped, run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}

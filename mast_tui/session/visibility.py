@@ -428,6 +428,7 @@ def resolve_blind(
 
     These decide, in this order:
 
+    - A server that hides suggestions from the annotator: the annotator works blind.
     - ``blind`` or ``assisted``, if one of them is True; under a study only until the next start.
     - The study, if ``blind_by_study`` does not return None.
     - The recorded setting; assisted if there is none.

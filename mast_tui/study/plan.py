@@ -331,7 +331,8 @@ def _plan_of_study(study: Study) -> _Plan:
 def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) -> frozenset[str]:
     """Return the traces of a batch that several annotators label.
 
-    ``earlier_count`` is the number of traces in earlier batches.
+    Their share is rounded over all batches so far, so ``earlier_count`` is the number of traces in
+    earlier batches.
     """
     if study.per_trace == 1:
         return frozenset()

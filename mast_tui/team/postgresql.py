@@ -239,6 +239,7 @@ class PostgresServer(Database):
             self._closed = True
             if has_turn:
                 with suppress(psycopg.Error, DBAPIError):
+                    # The last writes may have left the notification of other programs for later.
                     if self._must_notify and not self._writer.invalidated:
                         self._exchange_notifications()
                     self._writer.close()
@@ -546,7 +547,10 @@ class PostgresServer(Database):
     def _answer_within(
         self, connection: _WatchedConnection, seconds: float | None
     ) -> Iterator[None]:
-        """Close the connection if the block gets no answer in time, so that waiting calls fail."""
+        """Let a connection close itself if the block gets no answer in time; its calls then fail.
+
+        There is no limit if ``seconds`` is None.
+        """
         if seconds is None:
             yield
             return
@@ -698,9 +702,12 @@ class PostgresServer(Database):
 
     @contextmanager
     def _preparing_transaction(self) -> Iterator[None]:
-        """Run the block in a transaction, while other programs that prepare tables wait."""
+        """Run the block in a transaction, while other programs that prepare tables wait.
+
+        They wait for the turn of the registers, a lock on a row of the table of turns.
+        """
         self._create_turns()
-        self._begin_without_retry(())
+        self._begin_without_retry(())  # takes the turn of the registers
         try:
             yield
             self._commit()
@@ -710,7 +717,7 @@ class PostgresServer(Database):
             raise
 
     def _create_turns(self) -> None:
-        """Create the table of turns, which makes programs wait that prepare tables."""
+        """Create the table of turns, whose rows programs lock to write or prepare tables."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
             driver.execute(_TURNS, prepare=False)

@@ -76,6 +76,7 @@ class SubAgentFinder:
         thread = _thread_of(span.key)
         # The running sub-agents are nested. The span ends all of them that are deeper than this.
         depth = self._depth_of(thread)
+        # The main thread, whose id is empty, and a sub-agent that runs do not begin.
         begins_sub_agent = (
             depth == 0 and bool(thread) and _is_beginning(span, thread, self._previous_key)
         )

@@ -560,6 +560,7 @@ class WebServer:
             status: The HTTP status.
         """
         asks_token = self._token is not None and not token
+        # The member in the workspace's URL, for whom the server was started.
         expected_member = "" if self._team is None or asks_token else self._team.url_user
         answer = self._html_response(
             "door.html.j2",

@@ -671,7 +671,7 @@ def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
 
     Args:
         table: The table.
-        varying: See ``Insertion``.
+        varying: The columns whose values differ between consecutive rows, as in ``Insertion``.
     """
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
     assignments = ", ".join(

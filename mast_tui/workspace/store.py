@@ -146,7 +146,7 @@ class Workspace:
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``.
-            password: See ``open``.
+            password: The password of the server, if the user has typed it.
 
         Raises:
             WorkspaceError: The workspace cannot be opened or created.
@@ -164,7 +164,7 @@ class Workspace:
         return self._database.name
 
     def close(self) -> None:
-        """Close the file, which then holds everything; nothing waits for this to be safe."""
+        """Close the workspace, and complete its main file; committed data is safe without this."""
         self._database.close()
 
     @contextmanager
@@ -172,7 +172,8 @@ class Workspace:
         """Make the block one transaction, which is rolled back if the block raises.
 
         Args:
-            without_savepoints: See ``Database.writing``.
+            without_savepoints: Without savepoints SQLite is much faster, but the whole transaction
+                must end if a nested block raises.
         """
         with self._database.writing(without_savepoints=without_savepoints):
             yield

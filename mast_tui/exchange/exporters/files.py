@@ -664,7 +664,8 @@ def _add_labels(
     request.stage("Reading the labels")
     if labels == GOLD:
         entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
-        if request.format.content is not FormatContent.VERDICTS:  # which have no spans
+        # Verdicts need no order, since they are not on spans.
+        if request.format.content is not FormatContent.VERDICTS:
             _check_ordered(request, entries)
         all_work = gold_work(entries, request.taxonomy)
     else:

@@ -279,7 +279,7 @@ def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
 
 
 def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> Interval:
-    """Return the interval of the number of failures that no finder found, for a single catch.
+    """Return the interval of the number of failures that no finder found, for one ``Catch``.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
     Simulation and Computation 38:1909-1924): half a failure is added to each count, so that there

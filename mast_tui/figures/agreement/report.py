@@ -561,7 +561,8 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         levels=study.levels,
         rounds=tuple(study.rounds),
         retested=tuple(name for name in study.retests if name in study.annotators),
-        agents=tuple((paired.annotators[0], paired.annotators[1]) for paired in study.agents),
+        # Each of these tables has two annotators: an agent and a person.
+        agents=tuple((table.annotators[0], table.annotators[1]) for table in study.agents),
         bootstrap=bootstrap_json(rounds, seed),
         identical_blocks=tuple(
             NamedBlock(

@@ -356,8 +356,8 @@ def _success_share(
 ) -> Figure:
     """Return the share of successes among the traces with a mode, or among those without it.
 
-    An unresolved trace may belong to these traces or not. So the lower bound adds the unresolved
-    traces that failed, the upper bound those that succeeded.
+    A trace on which annotators differ may belong to these traces or not. So the lower bound adds
+    the weights of the doubtful traces that failed, the upper bound those that succeeded.
 
     ``hits`` are the successful ones of these traces, ``misses`` the failed ones. ``sides`` has the
     counts over all succeeded and over all failed traces.

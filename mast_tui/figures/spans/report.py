@@ -452,7 +452,7 @@ class _Group:
 
     def _f1_definition(self, sums: SpanSums) -> Figures:
         """Define F1 of finding, of finding and naming, and of each mode, by level of overlap."""
-        # Whether any mode was found is compared in as many traces as the mode with most answers.
+        # The figures over all modes compare as many traces as the mode with most answers.
         most_answered = max(sums.answered, default=0)
         compared = [most_answered, most_answered, *sums.answered]
         # Resamples sum flat rows; the formula needs them in the shape of the findings again.

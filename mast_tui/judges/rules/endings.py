@@ -117,9 +117,15 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
 
 
 def find_early_end(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on the last message if it says that the goal is not met."""
+    """Yield a finding on the last message if it says that the goal is not met.
+
+    There is none if the message claims success too, or the run ends by a policy or a handover.
+    """
     final = _last_message(walk)
-    if final is None or speech.claims_success(final) is not None or _is_handed_over(walk, final):
+    if final is None:
+        return
+    success_quote = speech.claims_success(final)
+    if success_quote is not None or _is_handed_over(walk, final):
         return
     quote_and_reason = _unmet_goal_quote(final)
     if quote_and_reason is not None:

@@ -160,7 +160,10 @@ def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
 
 
 def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
-    """Split the rows of a table into parts that fit on a page, and yield each part's groups."""
+    """Split the rows of a table into parts that fit on a page, and yield each part's groups.
+
+    If there are several parts, each is one group.
+    """
     if len(table.rows) <= _MOST_ROWS:
         yield table.groups
         return

@@ -106,7 +106,7 @@ def text_width(text: str, size: float = 12) -> float:
 
 
 def _char_width(char: str) -> float:
-    """Estimate the width of a character, as a part of the font's size."""
+    """Estimate the width of a character, as a fraction of the font's size."""
     if char in "ijl.,:;|!'":
         return 0.3
     if char in " tfrI()[]/-·":

@@ -471,7 +471,8 @@ class LineSpans(IndexedSpans):
             self._totals_end = facts["read_to"]
             return True
         lines_before, spans_before = facts["behind"]
-        if facts["lines"] <= len(self._index):
+        lines_to_end = facts["lines"]
+        if lines_to_end <= len(self._index):
             return True
         is_first = lines_before == 0
         if not is_first and (lines_before, spans_before) != (len(self._index), len(self._table)):

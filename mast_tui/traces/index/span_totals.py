@@ -59,7 +59,7 @@ class Buckets(NamedTuple):
 class SpanTotals:
     """The totals of the first spans of a trace.
 
-    One thread may call ``take`` while other threads read.
+    One thread may call ``add`` while other threads read.
 
     Attributes:
         span_count: The number of spans counted.
@@ -88,6 +88,7 @@ class SpanTotals:
 
     def add(self, columns: SpanColumns) -> None:
         """Count the next spans, which follow those that were counted before."""
+        # Another list gives the shapes other numbers.
         if columns.shape_list is not self._shape_list:
             self._shape_list = columns.shape_list
             self._seen_shapes = set()

@@ -119,7 +119,7 @@ class OpenedFile:
         """Return the current length of the file, which is more than ``size`` if it has grown.
 
         Raises:
-            SourceChanged: The file has changed.
+            SourceChanged: The file has changed in another way than it may grow.
             OSError: The file cannot be opened.
         """
         with self.open() as file:
@@ -129,7 +129,7 @@ class OpenedFile:
         """Set the known length of the file, which has grown, to ``size``.
 
         Raises:
-            SourceChanged: The file has changed.
+            SourceChanged: The file has changed in another way than it may grow.
             OSError: The file cannot be opened.
         """
         with self.open() as file:

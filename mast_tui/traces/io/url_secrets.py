@@ -188,7 +188,10 @@ ADDRESSES: Final = AddressBook(os.environ.get(ENVIRONMENT, ""))
 
 
 def _url_without_secrets(url_match: re.Match[str]) -> str:
-    """Return the URL of a match without its secrets; the URL of a database keeps its user name."""
+    """Return the URL of a match without its user and other secrets.
+
+    The URL of a database keeps the name of its user.
+    """
     scheme = url_match["scheme"]
     location = url_match["rest"]
     user_match = _USER_PART.match(location)
@@ -198,7 +201,9 @@ def _url_without_secrets(url_match: re.Match[str]) -> str:
             location = f"{user_name}@{location[user_match.end() :]}"
         location = _DATABASE_PASSWORD.sub(r"\1=…", location)
     else:
-        if user_match is not None and scheme.lower() not in _NAMES_BEFORE_AT | _LOCAL_SCHEMES:
+        # Before the ``@`` these schemes have part of a name, and no user.
+        schemes_without_user = _NAMES_BEFORE_AT | _LOCAL_SCHEMES
+        if user_match is not None and scheme.lower() not in schemes_without_user:
             location = location[user_match.end() :]
         location = _SECRET_IN_TEXT.sub("", location)
     return f"{scheme}:{url_match['slashes']}{location}"

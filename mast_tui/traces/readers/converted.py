@@ -168,7 +168,7 @@ class ConvertedReader:
 
     def recognises(self, source: Source) -> bool:
         """Return whether a record names the format, whatever the spaces and order in its JSON."""
-        if _is_by_line(source):
+        if _is_by_line(source):  # The head has the mark of the format.
             return True
         if _FORMAT_MARK not in source.utf8:
             return False

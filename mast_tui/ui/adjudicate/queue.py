@@ -280,7 +280,10 @@ class Queue:
         return parts
 
     def _conflict_counts(self) -> list[str]:
-        """Return the numbers of decided, changed and open conflicts as texts."""
+        """Return the numbers of decided and open conflicts as texts.
+
+        Decisions whose answers have changed since are to be confirmed.
+        """
         open_count = self.open_count()
         trace_count = sum(items.open_count > 0 for items in self.items.values())
         decided_count = sum(items.decided_count for items in self.items.values())

@@ -425,6 +425,7 @@ class Finish(ScreenPart):
             session.verdict,
             set_verdict,
         )
+        # Without a rule of the study, ``o`` leaves the modes without a verdict as they are.
         finish = partial(self._finish, session, rule or "leave", is_set_by_study=rule is not None)
         set_absent = partial(self._finish, session, "absent")
         queue = self._screen.mast.writes.do

@@ -71,7 +71,8 @@ class Following(ScreenPart):
     def check_now(self) -> None:
         """Check the file now; if it was replaced, show its new content.
 
-        If a check is running, its result is shown. If the file is still being read, show a hint.
+        If a check is running, its result is shown. If the file is still being read, show a hint. A
+        cursor on the last span stays on the last span.
         """
         if self._state.trace is None:
             return

@@ -411,7 +411,7 @@ class Labelling(ScreenPart):
         return None
 
     def _reset_entry(self, mode: Mode) -> None:
-        """Reset typing and marking, and put the taxonomy's cursor on the complete mode."""
+        """Reset typing and marking, and put the taxonomy's cursor on the mode that was chosen."""
         self._stop_typing()
         self._marking.keys_to_use_target = DIGITS_HINT
         self._marking.mark(PLAIN)

@@ -726,7 +726,8 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Show the labels of the trace, and run the work that waited for the session.
 
         If no work waited, go to the position that the workspace has saved. If the trace is no
-        longer on this screen, do nothing.
+        longer on this screen, do nothing. Answers to suggestions that the user gave for later
+        traces too are given on this trace.
         """
         if session.trace is not self.trace or self not in self.app.screen_stack:
             return

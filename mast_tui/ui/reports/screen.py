@@ -303,6 +303,7 @@ class ReportScreen(TablesScreen):
         """Show how many passes and decisions are new since the report was computed."""
         if self._counted_work is None:
             self._counted_work = finished_work
+        # Work that was done again is in both differences, and counts once.
         added_count = len(finished_work - self._counted_work)
         removed_count = len(self._counted_work - finished_work)
         change_count = max(added_count, removed_count)

@@ -299,7 +299,7 @@ class _RunReporter:
             parts = [f"{self._done_trace_count:,} of {counted(estimate.traces, 'trace')}"]
             token_count = self._usage.tokens_in + self._usage.tokens_out
             parts.append(f"{short_count(token_count)} tokens")
-        if not self._hides_count:
+        if not self._hides_count:  # Suggestions are hidden from the user.
             parts.append(f"{self._suggestion_count} found")
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 

@@ -269,7 +269,7 @@ class TraceService:
         catalog.being_read = ""
         catalog.remove(news.gone)
         for report in news.reports:
-            catalog.add(report)
+            catalog.add(report)  # This counts the file.
         catalog.looked_at += news.same
         catalog.total = max(catalog.total, news.total)
         if news.done:

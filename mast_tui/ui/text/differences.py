@@ -212,10 +212,10 @@ def _add_change(page: _Page, removed_lines: Sequence[str], added_lines: Sequence
     removed_ranges: list[Ranges] = [[] for _line in removed_lines]
     added_ranges: list[Ranges] = [[] for _line in added_lines]
     if len(removed_lines) == len(added_lines):
-        for number, (earlier_line, later_line) in enumerate(
+        for number, (removed_line, added_line) in enumerate(
             zip(removed_lines, added_lines, strict=True)
         ):
-            ranges = _changed_words(earlier_line, later_line, page)
+            ranges = _changed_words(removed_line, added_line, page)
             removed_ranges[number], added_ranges[number] = ranges
     for line, changed_ranges in zip(removed_lines, removed_ranges, strict=True):
         page.add_line("-", line, changed_ranges)

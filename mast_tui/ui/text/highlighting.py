@@ -370,7 +370,7 @@ class _LineClassifier:
         self._new_lines_left = 0
         sign = line.lstrip(" ")[:1]
         if sign in ("`", "~"):
-            return FENCE if self._is_fence_line(line) else self._syntax
+            return FENCE if self._toggle_fence(line) else self._syntax
         if sign in _DIFF_SIGNS and self._syntax in (MARKDOWN, OUTPUT):
             hunk = _HUNK.match(line)
             if hunk is not None:
@@ -381,8 +381,8 @@ class _LineClassifier:
                 return DIFF
         return self._syntax
 
-    def _is_fence_line(self, line: str) -> bool:
-        """Check if a line opens or closes a fence, and open or close it."""
+    def _toggle_fence(self, line: str) -> bool:
+        """Open or close a fence if a line does so; return False for any other line."""
         match = _FENCE.match(line)
         if match is None:
             return False

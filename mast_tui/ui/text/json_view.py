@@ -325,7 +325,7 @@ class PrettyText:
         return self._source_side.convert(offset, self._shown_side)
 
     def range_to_shown(self, start: int, end: int) -> tuple[int, int]:
-        """Return the shown range of a range of the source.
+        """Return the range that shows a range of the source.
 
         Args:
             start: The first code point of the range.
@@ -334,7 +334,7 @@ class PrettyText:
         return self._source_side.convert_range(start, end, self._shown_side)
 
     def range_to_source(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the source of a shown range.
+        """Return the range of the source that a shown range shows.
 
         A part that is shown for several code points of the source counts for all of them.
 

@@ -857,7 +857,10 @@ def _alignment_of(cell: str) -> str:
 
 
 def _row_fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
-    """Yield the padding of the cells of a row, next to its bars; in a rule, after the last dash."""
+    """Yield the padding of each cell of a row, next to its bars.
+
+    In the rule below the titles, the padding of a cell follows its last dash.
+    """
     is_rule = _TABLE_RULE.match(line) is not None
     bars = [bar.start() for bar in _CELL_BAR.finditer(line)]
     for column, (left_bar, right_bar) in enumerate(pairwise(bars)):

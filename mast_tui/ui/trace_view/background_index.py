@@ -133,7 +133,7 @@ class BackgroundIndex:
         if self.complete(trace):
             return False
         if self.remaining(trace) > 0:
-            if not trace.loaded.complete:
+            if not trace.loaded.complete:  # Later lines may still change these spans.
                 self._must_index_again = True
             self._index_spans(trace, spans)
         elif self.sub_agents.span_count < self._indexed_count(trace):

@@ -163,6 +163,7 @@ class _Heads:
 
     def load(self, columns: SpanColumns) -> None:
         """Replace the window by the spans of some columns."""
+        # Another list gives the shapes other numbers.
         if columns.shape_list is not self._shapes:
             self._shapes = columns.shape_list
             self._number_of_shape = []

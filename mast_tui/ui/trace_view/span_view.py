@@ -729,12 +729,12 @@ class SpanView(VirtualLines):
             edge_set.update((part.start, part.end))
         edges = sorted(edge_set)
         piece_at_edge = {edge: piece for piece, edge in enumerate(edges)}
-        piece_styles = [base_style] * len(edges)
+        piece_styles = [base_style] * (len(edges) - 1)
         for part in parts:
             part_style = self._part(part.name)
             for piece in range(piece_at_edge[part.start], piece_at_edge[part.end]):
                 piece_styles[piece] += part_style
-        for style, (start, end) in zip(piece_styles, pairwise(edges), strict=False):
+        for style, (start, end) in zip(piece_styles, pairwise(edges), strict=True):
             yield Segment(row.shown[start:end], style)
 
     def _format_parts(self, row: TextRow) -> Iterator[TextPart]:

@@ -394,6 +394,7 @@ class TimelineLines(VirtualLines):
         self.facts = TraceFacts()
         self.background_index = BackgroundIndex()
         self._rows_drawn_unread: set[int] = set()
+        """The rows whose span was unread when they were drawn."""
         self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
         """The drawn parts of rows that depend on the background index."""
         self._uncut_keys_by_row: LRUCache[int, str] = LRUCache(MAX_UNCUT_ROWS)
@@ -470,7 +471,7 @@ class TimelineLines(VirtualLines):
         return any_within(indices, index, index + 1)
 
     def rows_changed(self) -> None:
-        """Forget the drawn rows and measure again."""
+        """Forget how the rows were drawn, and measure again."""
         self._rows_drawn_unread.clear()
         self._indexed_parts_by_row.clear()
         self._uncut_keys_by_row.clear()

@@ -372,9 +372,13 @@ class HintBar(RenderCache):
             self.clear()
 
     def _show_message(self, message: str, style: str, menu: Menu | None = None) -> None:
-        """Show a message if it differs from the present one, or if that is old."""
+        """Show a message if it differs from the present one, or if that is old.
+
+        A message is old if a dialog was opened after it.
+        """
         message = one_line(message)
-        # A dialog that is open already must not make the message old once its signal arrives.
+        # The signal of an open dialog may come after this message. Note the dialog now, so that
+        # the signal does not make the message old.
         if self.is_attached:
             self._screen_changed(self.app.screen)
         shown = (self._message, self._style, self._menu)

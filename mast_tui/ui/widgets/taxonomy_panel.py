@@ -161,9 +161,10 @@ class TaxonomyPanel(VirtualLines):
     def show_states(self, states: Mapping[str, ModeState]) -> None:
         """Show the state of each mode, by slug."""
         changed_slugs = {
-            slug for slug in self._states.keys() | states.keys()
+            slug
+            for slug in self._states.keys() | states.keys()
             if self._states.get(slug) != states.get(slug)
-        }  # fmt: skip
+        }
         self._states = states
         self._update_open_mode_row()
         self._redraw_modes(changed_slugs)

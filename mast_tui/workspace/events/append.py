@@ -195,7 +195,7 @@ def _can_follow_latest(
         latest: The last event that this program has written.
         events: The events to add.
         action: The action that groups them.
-        known_seq: See ``append``.
+        known_seq: The sequence number of the last event that the caller knows, as for ``append``.
     """
     if not events or chain.is_import(action):
         return False

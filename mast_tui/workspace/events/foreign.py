@@ -41,11 +41,13 @@ def merge(
 ) -> MergeReport:
     """Add the foreign events that the workspace lacks, and update the state tables.
 
+    The result and the errors are those of ``Workspace.merge_events``.
+
     Args:
         connection: A connection in a transaction, which the caller rolls back if this raises.
         foreign: The events, as ``chain.examined`` returns them.
-        replacing: See ``Workspace.merge_events``, which has the same result and errors.
-        in_force: See ``Workspace.merge_events``.
+        replacing: The people and judges whose work may be replaced.
+        in_force: The entries that need consent to be replaced; None for those in force now.
     """
     stored_by_id = _stored_by_id(connection, foreign.events)
     if in_force is None:

@@ -227,7 +227,7 @@ class _Data:
         """Add the story of the run, if there is one, and return its tokens.
 
         Args:
-            story: The story, or an empty text.
+            story: The merged summaries of the windows of a long run, or an empty text.
             room: The token limit of the story.
         """
         story = story.strip()

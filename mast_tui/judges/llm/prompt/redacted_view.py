@@ -283,13 +283,14 @@ class RedactedView:
 
     def _redacted_name(self, name: str) -> str:
         """Return the name of an agent or a tool: redacted, short, on one line, without ``|``."""
-        cached = self._redacted_name_by_name.get(name)
-        if cached is None:
-            redacted = self._redact_text(one_line(name, _READ_CHARS)).text
-            cached = one_line(redacted, NAME_CHARS).replace("|", "¦")
+        redacted_name = self._redacted_name_by_name.get(name)
+        if redacted_name is None:
+            # Redact before the cut, which may split a secret; but no more than the name can need.
+            redacted_text = self._redact_text(one_line(name, _READ_CHARS)).text
+            redacted_name = one_line(redacted_text, NAME_CHARS).replace("|", "¦")
             if len(self._redacted_name_by_name) < _MOST_CACHED_NAMES:
-                self._redacted_name_by_name[name] = cached
-        return cached
+                self._redacted_name_by_name[name] = redacted_name
+        return redacted_name
 
     def _call_index(self, index: int) -> int | None:
         parent = self._trace.span(index).parent

@@ -593,14 +593,14 @@ def _quote_remarks(
 
 
 def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy) -> Iterable[str]:
-    """Yield a remark on the modes that the answer on some window left out."""
-    open_modes = [
+    """Yield a remark on the modes on which a sample, the answers on all windows, has no verdict."""
+    unanswered_codes = [
         mode.code
         for mode in taxonomy.modes
         if any(verdict_of(sample, mode.slug) is None for sample in samples)
     ]
-    if open_modes:
-        yield f"not answered in all parts: {', '.join(open_modes)}"
+    if unanswered_codes:
+        yield f"not answered in all parts: {', '.join(unanswered_codes)}"
 
 
 def _form_remarks(forms: Iterable[str]) -> Iterable[str]:

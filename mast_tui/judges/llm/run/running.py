@@ -422,6 +422,7 @@ class _Run:
         stopped: str | None = None
         try:
             self._run_record = await self._writer.do(self._open_record)
+            # Now that the record is open, the writer can combine writes into one transaction.
             self._writer.together = self._run_record.together
             spent = self._run_record.spent
             self._summary.usage = spent
@@ -596,7 +597,10 @@ class _Run:
         self._watch.on_use(summary.usage)
 
     def _on_withdrawn(self, trace: WithdrawnTrace) -> None:
-        """Subtract a trace from the counts; judge it again if it is kept, or count it as failed."""
+        """Subtract a trace whose judgement was withdrawn from the counts.
+
+        Judge it again if it was kept as suspect of truncated requests, else count it as failed.
+        """
         summary = self._summary
         if trace.trace_id in self._judged_now:
             self._judged_now.discard(trace.trace_id)

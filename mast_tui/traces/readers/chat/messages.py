@@ -224,6 +224,7 @@ class MessageMapper:
         self._early_result_by_call_id: dict[str, str] = {}
         """The keys of results that came before their calls."""
         self._last_instructions: str | None = None
+        """The text of the last instructions, of which repetitions are left out."""
         self._token_span_key: str | None = None
         """The key of the span that gets the tokens of the next count."""
         self._speaker_by_role: dict[str, Speaker] = {}
@@ -360,6 +361,7 @@ class MessageMapper:
             start=start,
             status=piece.status,
         )
+        # The tokens are of the model's call, so a result gets them only before any other piece.
         if piece.kind is not SpanKind.TOOL_RESULT or self._token_span_key is None:
             self._token_span_key = added_key
 

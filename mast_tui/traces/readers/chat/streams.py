@@ -171,7 +171,8 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
 
         response_id = text_in(part, "id", "responseId")
         stream = current
-        current_lacks_id = current is not None and current.lacks_id  # this may be its id
+        # An id that comes only after the first event, as with Azure, names the current stream.
+        current_lacks_id = current is not None and current.lacks_id
         if response_id and not current_lacks_id:
             stream = stream_by_id.get(response_id)
         if stream is None or stream.is_complete_before(part):

@@ -137,7 +137,10 @@ class CodexLines:
         self._number_on_line = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of a span from the bytes of its line; None if the line lacks it."""
+        """Return the record of a span from the bytes of its line; None if the line lacks it.
+
+        A damaged line may hold several records, among which the span's has a number.
+        """
         record = object_in(data)
         if record is not None:
             return record
@@ -737,7 +740,10 @@ def status_of_output(output: object) -> SpanStatus:
 
 
 def may_be_object(output: object) -> bool:
-    """Return whether an output may be a short JSON object, which may name a new thread."""
+    """Return whether an output may be a short JSON object.
+
+    The object with which a call answers may name a new thread; it is never long.
+    """
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:

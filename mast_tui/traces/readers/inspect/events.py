@@ -407,6 +407,7 @@ class EventWalk:
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
+        # Comparing the lengths first saves copies of long results.
         return any(
             abs(len(result.text) - len(text)) <= _MAX_BLANKS and result.text.strip() == text
             for _time, _number, result in self._pending[:_COMPARED_RESULTS]

@@ -130,14 +130,17 @@ class Attachments:
         return text, SpanStatus.ERROR
 
     def _quoted_attachment(self, match: re.Match[str]) -> str:
-        """Return the attachment that a match refers to as a JSON string, else the reference."""
+        """Return the attachment that a match refers to as a JSON string.
+
+        Return the reference if the attachment is missing, or the limit allows no further copy.
+        """
         text = self._attachment_text(match[1])
         if text is None or not self._reserve_copy(text):
             return match[0]
         return orjson.dumps(text).decode()
 
     def _reserve_copy(self, text: str) -> bool:
-        """Count a copy of this text; return False if the limit does not allow the copy."""
+        """Count a copy of this text against the limit; return False if the limit forbids it."""
         if len(text) > self._copied_chars_left:
             self.skipped_count += 1
             return False

@@ -171,8 +171,11 @@ class _Calls:
     def __init__(self, records: Iterable[SessionRecord]) -> None:
         self._fields_by_id: dict[str, dict[str, object]] = {}
         self._start_by_id: dict[str, str] = {}
+        """The location of the first update of each call."""
         self._end_by_id: dict[str, str] = {}
+        """The location of the update that has the result of each call."""
         self._ended: set[str] = set()
+        """The ids of the calls with an update that ends them."""
         for record in records:
             if record.value.get("sessionUpdate") in _CALL_KINDS:
                 self._add(record)

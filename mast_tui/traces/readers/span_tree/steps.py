@@ -122,7 +122,7 @@ class _OpenRow:
 
     @property
     def has_rows_under_it(self) -> bool:
-        """Return whether the row has descendants."""
+        """True if the row has descendants."""
         return self.last_index > self.row_index
 
 
@@ -332,7 +332,8 @@ class _Timeline:
     def _enter_model_row(self, open_row: _OpenRow) -> None:
         """Show the new messages of a model's call.
 
-        If several nested rows record one call, show only the innermost row with messages.
+        If several nested rows record one call, show only the innermost row with messages, and hide
+        the others.
         """
         row = open_row.row
         inner_model = self._tree.first_model(open_row.row_index)
@@ -344,6 +345,7 @@ class _Timeline:
             self._show_answer(open_row)
             return
         self._add_name_span(open_row)
+        # The inner row will show the answer alone.
         inner_model_lacks_request = inner_model is not None and not inner_model.request
         if inner_model_lacks_request:
             self._show_request(open_row)

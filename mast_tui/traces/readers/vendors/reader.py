@@ -614,7 +614,9 @@ class VendorExportReader:
     def _trace_of_records(
         self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
     ) -> Trace:
-        """Return the trace of some records, with calls that scored the run in its answer key only.
+        """Return the trace of some records.
+
+        Calls that scored the run are no spans; the answer key has their scores.
 
         Args:
             source: The file.
