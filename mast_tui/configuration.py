@@ -463,7 +463,7 @@ def with_theme(text: str, theme: str) -> str:
     import tomllib  # start-up: as in ``read_configuration``
 
     try:
-        parse_toml(text)
+        settings = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"config.toml is not valid; correct it first: {error}") from error
     lines = text.splitlines()
@@ -471,10 +471,25 @@ def with_theme(text: str, theme: str) -> str:
     theme_line = _lines_by_key(text).get(("theme",))
     if theme_line is not None:
         lines[theme_line - 1] = setting
-    else:
-        # At the top, because a line after the heading of a table belongs to the table.
-        lines = [setting, *lines]
-    return "\n".join([*lines, ""])
+        return "\n".join([*lines, ""])
+    # A line after the heading of a table belongs to the table. A line that begins with a bracket
+    # may also be part of a value, so the result is parsed.
+    headings = [index for index, line in enumerate(lines) if line.lstrip().startswith("[")]
+    for heading in headings:
+        new_text = "\n".join([*lines[:heading], setting, "", *lines[heading:], ""])
+        if _parses_as(new_text, settings | {"theme": theme}):
+            return new_text
+    return "\n".join([*lines, setting, ""])
+
+
+def _parses_as(text: str, settings: Mapping[str, object]) -> bool:
+    """Return whether a text is valid TOML with exactly these settings."""
+    import tomllib  # start-up: as in ``read_configuration``
+
+    try:
+        return parse_toml(text) == settings
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:

@@ -176,11 +176,11 @@ def test_the_page_describes_every_setting_and_its_examples_are_valid(tmp_path: P
     ("text", "wanted"),
     [
         ("", 'theme = "nord"\n'),
-        ('annotator = "a"\n', 'theme = "nord"\nannotator = "a"\n'),
+        ('annotator = "a"\n', 'annotator = "a"\ntheme = "nord"\n'),
         ('theme = "x"  # mine\n[keys]\n', 'theme = "nord"\n[keys]\n'),
-        ('# a\n[judge]\nmodel = "m"\n', 'theme = "nord"\n# a\n[judge]\nmodel = "m"\n'),
-        ('[judge]\ntheme = "no"\n', 'theme = "nord"\n[judge]\ntheme = "no"\n'),
-        ("paths = [\n[1],\n]\n", 'theme = "nord"\npaths = [\n[1],\n]\n'),
+        ('# a\n[judge]\nmodel = "m"\n', '# a\ntheme = "nord"\n\n[judge]\nmodel = "m"\n'),
+        ('[judge]\ntheme = "no"\n', 'theme = "nord"\n\n[judge]\ntheme = "no"\n'),
+        ("a = [\n[1],\n]\n[keys]\n", 'a = [\n[1],\n]\ntheme = "nord"\n\n[keys]\n'),
     ],
 )
 def test_a_theme_is_added_to_the_file(text: str, wanted: str) -> None:
