@@ -480,7 +480,8 @@ class Spans(ABC):
     def resume(self, _size: int, /) -> bool:
         """Let ``advance`` continue in a file that has grown to ``_size`` bytes.
 
-        Return False if that is impossible: the former end of the file now gives other spans.
+        Return False if the file has to be read anew: this source reads all of it at once, or the
+        former end of the file now makes other spans.
         """
         return False
 

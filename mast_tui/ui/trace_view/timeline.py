@@ -506,14 +506,14 @@ class TimelineLines(VirtualLines):
 
     def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
         """Return the marks on the spans that a row shows or hides, in the order of their kinds."""
-        index, fold = self.rows.span_and_fold(row)
-        if fold is not None:
-            return marks.marks_within(fold.hidden_from, fold.end)
+        index, fold_of_row = self.rows.span_and_fold(row)
+        if fold_of_row is not None:
+            return marks.marks_within(fold_of_row.hidden_from, fold_of_row.end)
         fold_under = self.rows.folded_under(index)
         if fold_under is None:
             return marks.marks_on(index)
         if fold_under.hidden_from == index + 1:
-            # The row and the hidden spans are one range, whose marks come in order.
+            # The row's span and the hidden spans are one range, so their marks need no sorting.
             return marks.marks_within(index, fold_under.end)
         hidden_marks = marks.marks_within(fold_under.hidden_from, fold_under.end)
         distinct_marks = dict.fromkeys((*marks.marks_on(index), *hidden_marks))
