@@ -718,9 +718,9 @@ class Suggestions(ScreenPart):
         self._commands.when_session_opens(lambda session: self._go_to_location(session, location))
 
     def _go_to_location(self, session: Session, location: TraceLocation) -> None:
-        """Show the pending suggestion of a location, or else go to its span if that is read.
+        """Show the pending suggestion of a location, or go to the location's span if it is loaded.
 
-        The span is that of the suggestion, else that of the key, else that at the position.
+        That is the span of an answered suggestion, else of the key, else at the position.
         """
         assert self._state.trace is not None
         suggestion = _suggestion_at(session, location)

@@ -323,14 +323,14 @@ def row_text(span: Span) -> str:
 
 
 def _fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row: the number, the kind and the span numbers of its steps."""
+    """Return the text of a fold's row: which steps it hides, how many, and their span numbers."""
     span_numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
         first_step = trace.span(fold.first)
         step_name = one_line(first_step.name or kind_label(first_step))
         repetitions = f"×{fold.times - 1} {'nearly ' if fold.nearly_equal else ''}the same again"
         return f"{repetitions}: {step_name} {span_numbers}"
-    return f"{steps_text(fold.end - fold.first)} of {one_line(fold.agent)} {span_numbers}"
+    return f"{steps_text(fold.end - fold.hidden_from)} of {one_line(fold.agent)} {span_numbers}"
 
 
 def folded_steps_text(fold: Fold) -> str:
