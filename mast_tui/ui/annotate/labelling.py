@@ -190,7 +190,7 @@ class Labelling(ScreenPart):
         """Begin with another trace: discard whatever is being typed or edited."""
         self.entry = DigitEntry()
         self._edited_label_id = None
-        self._marking.keys_to_use_target = DIGITS_HINT
+        self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
         self._forget_choice()
 
     def _forget_choice(self) -> None:
