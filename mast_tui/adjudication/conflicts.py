@@ -74,7 +74,7 @@ def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
 
 
 def resolves_conflict(decision: Decision) -> bool:
-    """Check whether the sides differed when the decision was made (``said``).
+    """Check whether the sides differed in what they had ``said`` when the decision was made.
 
     If they agreed, the decision changes their common answer.
     """

@@ -378,10 +378,11 @@ def _random_share(step_count: int, rng: np.random.Generator) -> float:
 
 
 def _set_limit(sums: Sequence[float], draw: float) -> float:
-    """Return the limit below which the sum of the true step is in the share ``LEVEL`` of runs.
+    """Return the cumulative probability up to which steps are in the set of their run.
 
-    ``sums`` has the sum of the true step of each calibration run. The random number ``draw`` rounds
-    the rank of the limit up or down. With too few runs, the limit is infinite.
+    The set then has the true step in the share ``LEVEL`` of runs. ``sums`` has the cumulative
+    probability of the true step in each calibration run. The random number ``draw`` rounds the rank
+    of the limit up or down. With too few runs, the limit is infinite.
     """
     exact_rank = (len(sums) + 1) * LEVEL
     rank = floor(exact_rank)

@@ -342,8 +342,8 @@ def _labels_of_decision(
     }
     # The annotators' places have changed since the decision.
     changed = comparable_places(decision.said) != current_places
-    # Labels of all items count: a place of the adjudicator's own may overlap other items.
-    agreeing = [
+    # Not only labels of ``items``: a place that the adjudicator marked may overlap other items.
+    chosen_labels = [
         label
         for label in _labels_of_mode(decision.mode, sides)
         if label.annotator in decision.sides
@@ -352,7 +352,7 @@ def _labels_of_decision(
         _gold_label(
             decision.mode,
             target,
-            [label for label in agreeing if overlap(label.target, target, order)],
+            [label for label in chosen_labels if overlap(label.target, target, order)],
             sides,
             decision,
             changed=changed,

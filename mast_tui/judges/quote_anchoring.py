@@ -120,7 +120,9 @@ class Locator:
         self._layers_by_span = LruCache[tuple[str, ...]](
             MOST_SEARCHED, lambda text_layers: sum(map(len, text_layers))
         )
+        """The letters of a span's text, with and without markup, by the index of the span."""
         self._has_unsearched_spans = False
+        """True if the search for the current quote has left out spans."""
         self.partly_searched_count = 0
 
     def locate(

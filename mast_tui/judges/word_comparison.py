@@ -396,17 +396,18 @@ def _block_likeness(
             start = matching_index + 1
             likeness = WordLikeness.REWORDED
     omitted += original[start:]
-    has_notes = any(word.optional for word in added)
+    has_note = any(word.optional for word in added)
     for word in added:
         is_filler = not at_edge and _FILLER.fullmatch(word.text)
-        is_note = word.optional and not _changes_meaning(word)
-        if not is_filler and not is_note:
+        is_harmless_note = word.optional and not _changes_meaning(word)
+        if not is_filler and not is_harmless_note:
             return WordLikeness.ALTERED
         likeness = WordLikeness.REWORDED
     for word in omitted:
         if word.optional or has_gap:
             continue
-        is_replaced_pronoun = has_notes and _PRONOUN.fullmatch(word.text)
+        # As in "[the agent] said" for "it said".
+        is_replaced_pronoun = has_note and _PRONOUN.fullmatch(word.text)
         if not _FILLER.fullmatch(word.text) and not is_replaced_pronoun:
             return WordLikeness.ALTERED
         likeness = WordLikeness.REWORDED

@@ -195,13 +195,12 @@ class Viewer:
         return any(entry.withheld for entry in view.values())
 
     def reveal(self, trace_ids: Iterable[str] | None = None, *, judges: bool = False) -> None:
-        """Record that this person is shown others' labels on traces.
+        """Record on which traces this person is shown labels that others made.
 
         Args:
-            trace_ids: The shown traces, None for all ``traces``; only those with labels of others
-                are recorded.
-            judges: Judges' labels are shown too; then traces on which they were hidden are
-                recorded as well.
+            trace_ids: The shown traces; None for all ``traces``.
+            judges: True if judges' labels are shown too: those that are hidden from this person so
+                far are recorded.
         """
         if self.name is None or self.traces is None:
             return

@@ -141,7 +141,7 @@ def _escaped_text(text: str) -> str:
 def _compile_do_nothing(
     clause: sqlite.dml.OnConflictDoNothing, compiler: SQLCompiler, **options: Any
 ) -> str:
-    """Compile SQLite's upsert for PostgreSQL, whose syntax SQLite has adopted."""
+    """Compile the clause that skips an existing row for PostgreSQL, which has the same syntax."""
     translated = postgresql.dml.OnConflictDoNothing(index_elements=clause.inferred_target_elements)
     return compiler.process(translated, **options)
 
@@ -150,7 +150,7 @@ def _compile_do_nothing(
 def _compile_do_update(
     clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **options: Any
 ) -> str:
-    """Compile SQLite's upsert that replaces a row for PostgreSQL."""
+    """Compile the clause that updates an existing row for PostgreSQL."""
     translated = postgresql.dml.OnConflictDoUpdate(
         index_elements=clause.inferred_target_elements, set_=clause.update_values_to_set
     )
@@ -596,6 +596,7 @@ class PostgresServer(Database):
                 )
             connection.execute(_CONNECT_STATEMENT, prepare=False)
             if self.member is not None and not self.member.sees_all:
+                # Table names then stand for views, without the rows that the member may not see.
                 connection.execute(rights.AT_CONNECT, prepare=False)
             if not reads_only:
                 own_pid = connection.info.backend_pid

@@ -480,7 +480,8 @@ class Spans(ABC):
     def resume(self, _size: int, /) -> bool:
         """Let ``advance`` continue in a file that has grown to ``_size`` bytes.
 
-        Return False if that is impossible: the former end of the file now gives other spans.
+        Return False if the file has to be read anew: this source reads all of it at once, or the
+        former end of the file now makes other spans.
         """
         return False
 
@@ -976,14 +977,17 @@ class Trace:
         return trace if self._masks is None else trace.with_masks(self._masks)
 
     def _replace_with(self, reading: Trace) -> None:
-        """Take the identity, facts and spans from a reading of the file of this unread trace."""
+        """Take the identity, facts and spans of ``reading``: this trace, read from its file.
+
+        An id and facts that were added before are kept; the facts only fill in unknown ones.
+        """
         identity = reading.identity
         if self._new_id is not None:
             identity = identity._replace(trace_id=self._new_id)
-        read_facts = reading._added_facts
-        if read_facts is not None:
-            own_facts = self._added_facts
-            self._added_facts = read_facts if own_facts is None else fill_in(read_facts, own_facts)
+        facts = reading._added_facts
+        if facts is not None:
+            earlier_facts = self._added_facts
+            self._added_facts = facts if earlier_facts is None else fill_in(facts, earlier_facts)
         self.opened = reading.opened
         self._meta = reading._meta
         self._problems = reading._problems

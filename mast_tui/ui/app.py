@@ -253,7 +253,7 @@ class MastApp(TextualApp):
                 self.show_main(make_screen(destination))
 
     def show_main(self, screen: Screen[None]) -> None:
-        """Show a main screen above the trace that is open; close main screens that give way."""
+        """Show a main screen; close the screens on top that stay open only until another comes."""
         while isinstance(self.screen, MainScreen) and self.screen.gives_way:
             self.pop_screen()
         self._leave_main_screen()

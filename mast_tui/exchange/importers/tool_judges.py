@@ -722,7 +722,9 @@ class _ToolBuilder(AnnotatorBuilder):
         *,
         fatal: bool = False,
     ) -> None:
-        """Add a finding; an unknown mode becomes ``other``, with its name in the note.
+        """Add a finding as a label, or merge it into the label of the same mode and target.
+
+        An unknown mode becomes ``other``, with its name in the note.
 
         Args:
             draft: The work to which the finding is added.

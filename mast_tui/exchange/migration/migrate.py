@@ -351,9 +351,9 @@ class CarriedWork:
         return reviews
 
     def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
-        """Return a judge's result under the new modes.
+        """Return a judge's result under the new modes; also set the verdicts of the pass.
 
-        Its verdicts are stored in the pass, under both codebooks.
+        The result covers the new modes on which the judge has a label or a verdict.
         """
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
@@ -361,10 +361,11 @@ class CarriedWork:
         verdicts = self._carried_verdicts(carried_pass, labels.values())
         carried_pass.new.verdicts = verdicts
         present = {label.mode for label in labels.values()}
-        looks_at = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
-        absent = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.ABSENT)
-        unsure = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.UNSURE)
-        return Judged(looks_at, absent, fact.run, unsure)
+        # In the order of the new modes.
+        judged = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
+        absent = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.ABSENT)
+        unsure = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.UNSURE)
+        return Judged(judged, absent, fact.run, unsure)
 
     # What is to be looked at again
 

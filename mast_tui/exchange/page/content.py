@@ -101,7 +101,10 @@ def records_of(
         works: The work of each annotator on the trace.
         kinds: The kinds of annotators by name.
     """
-    lines: list[Record] = [TaxonomyLine(taxonomy=to_dict(taxonomy)), TraceLine.of(record, {})]
+    lines: list[Record] = [
+        TaxonomyLine(taxonomy=to_dict(taxonomy)),
+        TraceLine.of(record, indices={}),
+    ]
     for work in works:
         kind = kinds.get(work.annotator) or annotator_kind(work.annotator)
         lines.append(AnnotatorLine(name=work.annotator, kind=kind))

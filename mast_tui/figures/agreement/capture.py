@@ -352,9 +352,10 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
     odds ratio is the common one of these tables.
 
     Args:
-        catches: The found failures, one catch for each mode and group of finders.
-        first: The index of one finder.
-        second: The index of the other finder.
+        catches: The found failures: a catch for each mode and each group of finders who looked at
+            the same units.
+        first: The number of one finder.
+        second: The number of the other finder.
     """
     caught_by_third_sum = 0
     deviation = 0.0

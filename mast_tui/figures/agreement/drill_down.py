@@ -39,8 +39,8 @@ def source_traces(
         pair: Two annotators, if only their verdicts count; empty for all annotators.
 
     Returns:
-        The traces, sorted by disagreement (greatest first), then by the number of presents (most
-        first), then by id.
+        The traces, sorted by disagreement (greatest first), then by the number of verdicts
+        ``present`` (most first), then by id.
     """
     names = pair or study.annotators
     table = study.verdicts
@@ -52,6 +52,7 @@ def source_traces(
     ranked_traces = []
     for column in (rated_counts > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
+        # None is an open verdict, so annotators who have not finished the trace are left out.
         verdicts = {
             name: VALUE_OF.get(cell)
             for name, cell in zip(names, cells[:, column].tolist(), strict=True)

@@ -617,10 +617,10 @@ class _ResampledStudy:
     def scope(
         self, name: str, slugs: Sequence[str], *, group: str = "", mode: str = ""
     ) -> FigureScope:
-        """Return a scope of the study.
+        """Return the scope of figures on the annotators' verdicts.
 
         Args:
-            name: The name of the scope.
+            name: The name of the scope, such as ``pooled``.
             slugs: The slugs of the modes on which its figures rest.
             group: The name of the round or level.
             mode: The code of a mode, or the id of a category.

@@ -209,10 +209,10 @@ def _distance_tables(
     occurring_sets = sets[sets != MISSING]
     counts = np.bincount(occurring_sets, minlength=len(members)).astype(np.float64)
     lookups = [_distances_by_sizes(distance, members.shape[1]) for distance in distances]
-    from_all = _distances_from_all(members, counts, lookups)
+    sums_by_lookup = _distances_from_all(members, counts, lookups)
     return [
-        _DistanceTable(sets, members, lookup, counts, distances_from_all)
-        for lookup, distances_from_all in zip(lookups, from_all, strict=True)
+        _DistanceTable(sets, members, lookup, counts, distance_sums)
+        for lookup, distance_sums in zip(lookups, sums_by_lookup, strict=True)
     ]
 
 

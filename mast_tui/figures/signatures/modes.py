@@ -142,7 +142,7 @@ class Counts:
         Args:
             mode: The index of the mode.
             scope: The scope of the figure.
-            condition: The name of the traces, such as ``failed``.
+            condition: The condition of the figure: the traces that it counts, such as ``failed``.
         """
         present = self.present[mode]
         judged = self.judged[mode]

@@ -330,9 +330,11 @@ def _spans_after_fatal(
     """Yield the spread of the number of spans after the first fatal failure, and of their share.
 
     ``spans_after`` counts the spans after the failure's last span, ``spans_after_onset`` those
-    after its first span. ``definition`` names the definition of a fatal label.
+    after its first span. ``definition`` is the condition of the figures: the name of the rule that
+    decides which labels are fatal.
     """
     has_failure = is_counted & (failures.first >= 0) & (lengths > 0)
+    # At least 0: a label may name a span that came after the spans were counted.
     after_last = np.maximum(lengths[has_failure] - 1 - failures.last[has_failure], 0)
     after_first = np.maximum(lengths[has_failure] - 1 - failures.first[has_failure], 0)
     yield from spread_figures(scope, "spans_after", after_last, definition)

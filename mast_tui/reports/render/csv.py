@@ -239,13 +239,12 @@ def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Conte
         isinstance(mode, Mapping) and "name" in mode for mode in modes.values()
     ):
         context = replace(context, modes=modes)
-    # Parts that compare judges with a reference, two groups, or judges with a first judge.
-    if "against" in part:
+    if "against" in part:  # judges are compared with a reference
         judges = part["judges"] if "judges" in part else [part["judge"]]
         context = replace(context, annotators=_joined_names([*judges, part["against"]]))
-    elif "over" in part:
+    elif "over" in part:  # two groups are compared
         context = replace(context, group=_joined_names(part["groups"]))
-    elif "others" in part:
+    elif "others" in part:  # other judges are compared with a first judge
         context = replace(context, annotators=part["first"])
     if "modes_defined" in part:
         context = replace(context, n_by=part["modes_defined"])

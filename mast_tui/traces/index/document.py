@@ -275,6 +275,7 @@ _LOCATION_KEY: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
 def _enclosing_locations(location: str) -> Iterator[str]:
     """Yield a location, such as ``line 3 /message/1``, then ``line 3 /message`` and ``line 3``."""
     yield location
+    # A slash at the very beginning has no location before it.
     while "/" in location.removeprefix("/"):
         location = location.rpartition("/")[0].rstrip()
         yield location

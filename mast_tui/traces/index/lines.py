@@ -225,7 +225,7 @@ class IndexedSpans(Spans):
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
         """Return the preview of the span at ``index``, and True if that is its entire text.
 
-        If the span has very many lines, only their beginning is read.
+        If the span has very many lines, only their beginning is read, unless it is blank.
 
         Raises:
             OSError: The lines cannot be read.
@@ -236,7 +236,8 @@ class IndexedSpans(Spans):
             if text.strip():
                 line, _is_complete = preview(text)
                 return line, False
-        last_index, text = self._last_text  # of a search, which reads the preview after the text
+        # A search reads the text of a span before its preview.
+        last_index, text = self._last_text
         if last_index != index:
             text = self.text(index)
         is_call = self._table.kind_of(index) is SpanKind.TOOL_CALL

@@ -429,12 +429,12 @@ class _Repair:
             self._read_value(container)
 
     def _skip_misplaced(self, container: _Container, char: str) -> None:
-        """Repair a bracket that is missing before a misplaced character, or skip the character."""
+        """Add the bracket that is missing before a misplaced character, or skip the text there."""
         if char in "{[" and not container.is_list and self._repair_missing_key(container):
             return
-        is_closer = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
+        ends_value = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
         parent = self._parent()
-        if is_closer and parent is not None and parent.closer == char:
+        if ends_value and parent is not None and parent.closer == char:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
             return

@@ -464,7 +464,7 @@ def _first_by_id(
 ) -> dict[str, AtifTrajectory]:
     """Return for each id the first trajectory that has it, without the excluded ids.
 
-    Among its sub-agents, the ids of a trajectory are excluded: they may share its session's id.
+    A caller excludes its own ids among its sub-agents, which may have the id of its session.
     """
     trajectory_by_id: dict[str, AtifTrajectory] = {}
     for trajectory in trajectories:

@@ -699,7 +699,10 @@ class _OpenManusRun:
         self._agent = "OpenManus"
         self._prepared_tools: list[str] = []
         self._announced_tool: str | None = None
-        """The tool of the last line with arguments, until it runs; empty if its name is unknown."""
+        """The tool of the last line with arguments, empty if its name is unknown.
+
+        None before such a line and after the activation that follows it.
+        """
         self._open_calls_by_tool: dict[str, list[str]] = {}
 
     def add(self, block: LogBlock) -> None:
@@ -721,8 +724,8 @@ class _OpenManusRun:
             self._add_call(block, self._announced_tool or None, body[arguments.end() :], start)
         elif activation := _OPENMANUS_TOOL_ACTIVATED.match(body):
             name = activation["name"]
-            if self._announced_tool in ("", name):
-                # The line with the arguments of this tool has been added as its call.
+            was_announced = self._announced_tool in ("", name)
+            if was_announced:  # the line with the arguments is the call already
                 self._reading.add_log(block, body, start=start)
             else:
                 self._add_call(block, name, body, start)

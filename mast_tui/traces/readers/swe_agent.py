@@ -254,10 +254,10 @@ def _called_tool(message: Fields) -> str | None:
 
 
 def _text_with_action(step: Fields) -> tuple[str, str]:
-    """Return the field with the agent's text beside its action, and the text.
+    """Return the name of the field with the agent's text beside its action, and the text.
 
     The field is ``thought``, or ``response`` in a step without a thought. The text is empty if it
-    repeats the action.
+    repeats the action; a response need only contain the action.
     """
     action = dump_text(step.get("action")).strip()
     thought = content_text(step.get("thought"))

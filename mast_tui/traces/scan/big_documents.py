@@ -69,7 +69,7 @@ class BigDocuments(NamedTuple):
     def begin(self, path: Path) -> DocumentProcess | None:
         """Start a process that reads the file at ``path``.
 
-        Return None if this process reads the file itself, or if it cannot be read.
+        Return None if the file cannot be read, or is not big, so that this process can read it.
         """
         try:
             source = Source(path)

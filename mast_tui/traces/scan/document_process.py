@@ -308,6 +308,7 @@ class DocumentReading:
             OSError: The document is missing, or no process can start.
         """
         process = None if self._cache.path_of(path).exists() else self._start_process(path)
+        # A text is the reason why the document cannot be read, which ``read`` reports.
         return None if isinstance(process, str) else process
 
     def read_in_background(

@@ -246,7 +246,7 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
 def _separate_documents_report(source: Source, records: Sequence[bytes]) -> FileReport | None:
     """Return the report on a file whose records are traces of their own.
 
-    Return None if no record is a trace, or none of the first records is.
+    Return None if none of the first ``_MOST_UNKNOWN_RECORDS`` records is a trace.
     """
     traces: list[Trace] = []
     problems: list[Problem] = []
@@ -260,8 +260,8 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
             format_of_records = document_report.format
             traces += document_report.traces
             problems += document_report.problems
-    for record_number, trace in enumerate(traces):
-        trace.record = record_number
+    for trace_number, trace in enumerate(traces):
+        trace.record = trace_number
     if format_of_records is None:
         return None
     return FileReport(source.path, format_of_records, tuple(traces), tuple(problems))

@@ -112,13 +112,22 @@ class UnreadFile(UnreadSpans):
     def loaded(self) -> Loaded:
         """The progress of another process that reads the file; without one nothing is read."""
         if self._failure is not None:
-            return Loaded(0, 0, complete=True)
+            return Loaded(0, 0, complete=True)  # there is nothing to wait for
         summary = self._summary
+        done = 0
+        total = summary.total
         process = self._process
         if process is not None:
             progress = process.progress
-            return Loaded(progress.done, progress.total, False, summary.spans, summary.all_spans)
-        return Loaded(0, summary.total, False, summary.spans, summary.all_spans)
+            done = progress.done
+            total = progress.total
+        return Loaded(
+            done,
+            total,
+            complete=False,
+            spans=summary.spans,
+            all_spans=summary.all_spans,
+        )
 
     def __len__(self) -> int:
         return 0

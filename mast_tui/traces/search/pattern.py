@@ -45,8 +45,10 @@ class Pattern:
     """
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
-        text_without_escapes = _ESCAPED.sub("", text)  # ``\W`` has no capital letter
-        self.exact = exact or text_without_escapes != text_without_escapes.lower()
+        text_without_escapes = _ESCAPED.sub("", text)  # the letter in ``\W`` is no capital
+        has_capital = text_without_escapes != text_without_escapes.lower()
+        self.exact = exact or has_capital
+        """True if case counts."""
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         literals = literals_of(text, exact=self.exact)
         self._prefilter = None if literals is None else Prefilter.for_any(*literals)

@@ -57,6 +57,7 @@ class Needle:
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
         self.exact = exact or text != text.lower()
+        """True if case counts."""
         self._needle = text if self.exact else folded(text)
         self._prefilter = Prefilter.for_any(text)
 

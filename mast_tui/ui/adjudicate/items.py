@@ -175,7 +175,7 @@ class TraceItems:
 
     @cached_property
     def rows(self) -> Sequence[QueueRow]:
-        """The queue rows of the disputes on the trace, and of the agreed verdicts."""
+        """The queue rows of the subjects: the disputes on the trace, and the agreed verdicts."""
         return [
             self._row_of_subject(subject)
             for subject in self._subjects.values()

@@ -120,7 +120,7 @@ class ConflictList(ColumnTable[QueueRow]):
         super().__init__(attrgetter("trace_id", "item"), COLUMNS, id=id)
 
     def show(self, rows: Sequence[QueueRow]) -> None:
-        """Show other rows; keep the cursor on its item, or else on its trace."""
+        """Replace the rows; keep the cursor on its item, or else on its trace."""
         current_row = self.row
         self.rows = rows
         if current_row is not None:
@@ -340,10 +340,10 @@ class SidesPanel(VirtualLines):
         return self._lines[self.cursor].side_place if self._lines else None
 
     def show(self, sides: Sequence[SideView], *, empty_text: str = "") -> None:
-        """Show other sides, with the cursor on the first.
+        """Replace the sides, with the cursor on the first.
 
         Args:
-            sides: The sides.
+            sides: The answers of the annotators on an item.
             empty_text: The message to show if there are none.
         """
         self.sides = sides

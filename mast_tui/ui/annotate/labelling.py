@@ -190,7 +190,7 @@ class Labelling(ScreenPart):
         """Begin with another trace: discard whatever is being typed or edited."""
         self.entry = DigitEntry()
         self._edited_label_id = None
-        self._marking.keys_to_use_target = DIGITS_HINT
+        self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
         self._forget_choice()
 
     def _forget_choice(self) -> None:
@@ -619,16 +619,17 @@ class Labelling(ScreenPart):
             self._hints.clear()
 
     def _take_choice_key(self, key: str, action: str | None) -> bool:
-        """Handle a key while the last line asks which label to use.
+        """Handle a key while the last line asks which label an action is for.
 
-        Enter uses the label that is shown. Any other key repeats the question: letters that are
+        Enter chooses the label that is shown. Any other key repeats the question: letters that are
         meant for a note must not act before its dialog is open.
 
         Returns:
-            False if the key's own action must run: repeat the action, next label, or leave.
+            False if the key's own action must run: the same action again, next label, or leave.
         """
         assert self._choice is not None
         chosen_action = self._choice.action
+        # The action for the next pane goes to the next label now.
         if action in (f"annotate.{chosen_action}", "annotate.pane", "everywhere.back"):
             return False
         if key == "enter":

@@ -1086,7 +1086,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             if self.trace is not None and self.pictures.of_span(self.trace, self.index):
                 first_hints["read"] = "pictures"
         elif self._offers_next:
-            left_out.add("digit_1")
+            left_out.add("digit_1")  # a finished trace needs no hint how to label
             first_hints = {"next_trace": "next trace"}
         self.hints.leave_out(left_out, first=first_hints)
 

@@ -718,9 +718,9 @@ class Suggestions(ScreenPart):
         self._commands.when_session_opens(lambda session: self._go_to_location(session, location))
 
     def _go_to_location(self, session: Session, location: TraceLocation) -> None:
-        """Show the pending suggestion of a location, or else go to its span if that is read.
+        """Show the pending suggestion of a location, or go to the location's span if it is loaded.
 
-        The span is that of the suggestion, else that of the key, else that at the position.
+        That is the span of an answered suggestion, else of the key, else at the position.
         """
         assert self._state.trace is not None
         suggestion = _suggestion_at(session, location)
@@ -878,15 +878,15 @@ class Suggestions(ScreenPart):
         self._answered_traces.clear()
 
     def repeat_answers(self) -> None:
-        """Give the answers for later traces on the trace that was opened.
+        """Answer suggestions on the opened trace as the annotator chose for all later traces.
 
-        Each trace receives them once, unless it is finished. Each answer is one change.
+        An unfinished trace receives these answers once. Each answer is one change.
         """
         if self._answers_for_later_traces:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
-        """Answer suggestions as chosen on an earlier trace, once on each unfinished trace."""
+        """Answer the suggestions of a session, unless it is finished or received the answers."""
         is_open = session is self._state.session
         if not is_open or session.finished or session.trace_id in self._answered_traces:
             return

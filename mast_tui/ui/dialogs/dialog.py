@@ -173,7 +173,7 @@ class AnswersDialog(KeyDialog[Result]):
         self.show_answers(self.answers)
 
     def show_answers(self, answers: Mapping[str, str]) -> None:
-        """Show other texts of answers, by their keys; a sign marks the answer of Enter."""
+        """Replace texts of answers, by their keys; a sign marks the answer of Enter."""
         for key, text in answers.items():
             self._row_by_key[key].show(f" {text}{'  ↵' if key == self.default else ''}")
 

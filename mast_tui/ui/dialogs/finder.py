@@ -92,7 +92,7 @@ class ChoiceList(VirtualLines):
         return len(self.choices)
 
     def show(self, choices: Sequence[FinderChoice]) -> None:
-        """Show other choices, with the cursor on the first."""
+        """Replace the choices, with the cursor on the first."""
         self.choices = choices
         self.cursor = 0
         self.rows_changed()

@@ -255,7 +255,7 @@ class HelpLines(VirtualLines):
         return len(self._help_lines)
 
     def show(self, sections: Iterable[HelpSection]) -> None:
-        """Show other sections, from the top."""
+        """Replace the sections, and scroll to the top."""
         self._sections = tuple(sections)
         self.scroll_to(y=0, animate=False)
         self.rows_changed()

@@ -332,7 +332,7 @@ class NameScreen(Dialog[str]):
 
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
-        """Choose the clicked name; accept it if a name is chosen already."""
+        """Accept the chosen name, which was clicked again; without one, choose the clicked name."""
         event.stop()
         if self._name_list.is_chosen:
             self.action_accept()

@@ -489,6 +489,7 @@ class ComparisonScreen(OpensTraces):
         self._first = first
         self._second = second
         self._counts_seen_verdicts = False
+        """True to count the gold's verdicts that were settled with a judge on screen."""
         self._comparison: RunComparison | None = None
         self.hints.leave_out(() if second is None else GOLD_ACTIONS)
 

@@ -438,6 +438,8 @@ _MODE_CELLS: Final = 32
 def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView], ...]:
     """Return the columns of the list of runs.
 
+    While a run's suggestions are hidden from the annotator, so are the figures on them.
+
     Args:
         marked_run_id: The id of the run that was marked for a comparison; None if none is marked.
     """

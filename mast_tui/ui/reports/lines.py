@@ -375,7 +375,7 @@ class ReportLines(VirtualLines):
         intervals_pending: bool = False,
         row_key: tuple[str, str] | None = None,
     ) -> None:
-        """Show other tables.
+        """Replace the tables.
 
         Args:
             parts: Tables and texts; charts are left out.
@@ -857,7 +857,8 @@ def _rank_by_column(
 ) -> Mapping[str, float]:
     """Return the rank of each column by its key; a short line drops the lowest ranks.
 
-    The first column has the highest rank, followed by the columns next to the chosen one.
+    The first column has the highest rank. If there are many columns to choose from, those nearest
+    to the chosen one have the highest ranks among them.
     """
     ranks: dict[str, float] = {column.key: column.column.priority for column in columns}
     if columns:

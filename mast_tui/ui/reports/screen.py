@@ -650,8 +650,8 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
 def hidden_traces_text(count: int, key: str) -> str:
     """Return a hint that traces are hidden, with the key that shows them.
 
-    It says "until you finish" of finished traces too: some of them will be retests, which the
-    annotator must not learn.
+    Finished traces that wait for a retest (a second labelling) have the same text: it must not
+    tell the annotator which traces these are.
 
     Args:
         count: The number of traces.

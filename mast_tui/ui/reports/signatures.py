@@ -240,6 +240,7 @@ class SignaturesScreen(ReportScreen):
         self.work.stop(EXPERIMENT)
         self._planning = None
         self.mast.workspace.when_ready(self.start_page)
+        # An adjudicator may see what other people labelled; a judge's labels stay hidden.
         can_look = bool(signatures.hidden_ids) and not signatures.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
         if self.group not in signatures.groups:

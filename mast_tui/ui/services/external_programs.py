@@ -29,10 +29,10 @@ X11_TOOLS: Final = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard"
 def tools(
     environment: Mapping[str, str], platform: str = sys.platform
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that copy their input: a tool of the system, and tmux.
+    """Return the commands that copy their input to a clipboard: that of the system, that of tmux.
 
-    A command is left out if it is not installed. Over SSH the clipboard of this machine is of no
-    use, except for a forwarded X11 display. In a browser the page copies, so there are no commands.
+    A command is left out if it is not installed. Over SSH, the clipboard of this machine is not the
+    user's, unless the X11 display is forwarded. In a browser the page copies, without commands.
 
     Args:
         environment: The environment variables of the process.

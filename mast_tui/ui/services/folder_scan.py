@@ -69,10 +69,9 @@ class Differences:
         self._unseen_cached = {}
 
     def _note_change(self, trace: Trace) -> bool:
-        """Return whether a trace is new or has changed.
+        """Note a trace that the scan found, and return whether it is new or has changed.
 
-        The cached trace is marked as found. If the trace has another id than the cached trace at
-        its place, the cached trace is gone.
+        If its place in the file had a cached trace with another id, that trace is gone.
         """
         trace_id = _id_of(trace)
         cached = self._unseen_cached.pop(trace_id, None)

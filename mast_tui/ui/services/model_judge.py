@@ -262,7 +262,7 @@ class _RunReporter:
     def on_trace(self, progress: Progress) -> None:
         """Report that a trace is done."""
         self._done_trace_count = progress.done
-        if not self._has_one_trace:
+        if not self._has_one_trace:  # else ``on_window`` has counted them
             self._suggestion_count += progress.suggestions
         self._report_counts(trace_id=progress.trace_id)
 

@@ -179,7 +179,7 @@ def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
 def _start_of_context(text: str, offset: int) -> int:
     """Return the beginning of the line ``CONTEXT_LINES`` lines above an offset.
 
-    Lines that are too long are left out, and a long line at the offset is cut.
+    Stop below a line that is too long; cut the line at the offset if it is too long itself.
     """
     start = text.rfind("\n", 0, offset) + 1
     if offset - start > NEAR_CHARS:
@@ -195,7 +195,7 @@ def _start_of_context(text: str, offset: int) -> int:
 def _end_of_context(text: str, offset: int) -> int:
     """Return the end of the line ``CONTEXT_LINES`` lines below an offset.
 
-    Lines that are too long are left out, and a long line at the offset is cut.
+    Stop above a line that is too long; cut the line at the offset if it is too long itself.
     """
     end = offset
     for _line in range(CONTEXT_LINES + 1):

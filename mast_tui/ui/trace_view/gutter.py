@@ -242,7 +242,7 @@ class Noted(NamedTuple):
 
 
 class _PlacedItem(NamedTuple):
-    """A marked item with its mark.
+    """A label, suggestion or note with its mark.
 
     Attributes:
         item: The label, suggestion or note.
@@ -273,7 +273,7 @@ class MarkKeeper:
         self._mark_of = mark_of
         self._index_of = index_of
         self._placed_items: dict[MarkKind, dict[str, _PlacedItem]] = {}
-        """The marked items by kind and id."""
+        """The items with their marks, by kind and id."""
         self._span_count = 0
 
     @property

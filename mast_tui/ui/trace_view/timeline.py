@@ -326,14 +326,14 @@ def row_text(span: Span) -> str:
 
 
 def _fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row: the number, the kind and the span numbers of its steps."""
+    """Return the text of a fold's row: which steps it hides, how many, and their span numbers."""
     span_numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
         first_step = trace.span(fold.first)
         step_name = one_line(first_step.name or kind_label(first_step))
         repetitions = f"×{fold.times - 1} {'nearly ' if fold.nearly_equal else ''}the same again"
         return f"{repetitions}: {step_name} {span_numbers}"
-    return f"{steps_text(fold.end - fold.first)} of {one_line(fold.agent)} {span_numbers}"
+    return f"{steps_text(fold.end - fold.hidden_from)} of {one_line(fold.agent)} {span_numbers}"
 
 
 def folded_steps_text(fold: Fold) -> str:
@@ -510,14 +510,14 @@ class TimelineLines(VirtualLines):
 
     def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
         """Return the marks on the spans that a row shows or hides, in the order of their kinds."""
-        index, fold = self.rows.span_and_fold(row)
-        if fold is not None:
-            return marks.marks_within(fold.hidden_from, fold.end)
+        index, fold_of_row = self.rows.span_and_fold(row)
+        if fold_of_row is not None:
+            return marks.marks_within(fold_of_row.hidden_from, fold_of_row.end)
         fold_under = self.rows.folded_under(index)
         if fold_under is None:
             return marks.marks_on(index)
         if fold_under.hidden_from == index + 1:
-            # The row and the hidden spans are one range, whose marks come in order.
+            # The row's span and the hidden spans are one range, so their marks need no sorting.
             return marks.marks_within(index, fold_under.end)
         hidden_marks = marks.marks_within(fold_under.hidden_from, fold_under.end)
         distinct_marks = dict.fromkeys((*marks.marks_on(index), *hidden_marks))

@@ -405,7 +405,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show other rows; the cursor stays on its row, or goes to the first if its row is gone."""
+        """Replace the rows; the cursor stays on its row, or goes to the first if that is gone."""
         current_key = None if self.row is None else self._key(self.row)
         self.rows = rows
         positions = (position for position, row in enumerate(rows) if self._key(row) == current_key)

@@ -234,7 +234,10 @@ def first_break(events: Iterable[Event]) -> Event | None:
 
 
 def examined(events: Iterable[Event]) -> Foreign:
-    """Sort events of another workspace, remove repeated ones, and check and complete the chains."""
+    """Check the events of another workspace: sort them, and remove repeated ones.
+
+    People's chains are checked and completed; judges have none.
+    """
     unique: dict[str, Event] = {}
     repeats = 0
     broken = dict[str, Event]()
@@ -242,6 +245,7 @@ def examined(events: Iterable[Event]) -> Foreign:
         first_copy = unique.setdefault(event.id, event)
         if first_copy is not event:
             repeats += 1
+            # Different contents under one id show that a copy was edited.
             if structs.replace(first_copy, chain=None) != structs.replace(event, chain=None):
                 broken.setdefault(event.annotator, event)
     events_by_annotator: dict[str, list[Event]] = {}

@@ -533,14 +533,15 @@ def _as_number_range(value: object) -> tuple[int | None, int | None]:
 
 
 def as_confidence(value: object, scale: int) -> float | None:
-    """Return the confidence in a value, as a number from 0 to 1.
+    """Convert a value of an answer to a confidence from 0 to 1.
 
     Args:
-        value: A number on the scale, or a text; a text above 1 is percent.
+        value: A number from 0 to ``scale``, or a text such as ``0.8``, ``80 %`` or ``80``; a text
+            above 1 means percent.
         scale: The highest value that a number may have.
 
     Returns:
-        The confidence, or None for another value.
+        The confidence; None if the value is none.
     """
     if isinstance(value, str):
         match = _CONFIDENCE_PATTERN.fullmatch(value)

@@ -292,6 +292,7 @@ class Client(ModelClient):
             await self._await_permission()
             if self._stop_reason is not None:
                 return RunStops(self._stop_reason)
+            # Read only now: other answers may have changed the limit while the request waited.
             answer_limit = int(answer_tokens)
             reserved = await self._budget.reserve(request.tokens, answer_limit)
             try:
@@ -372,8 +373,8 @@ class Client(ModelClient):
         """Record whether an answer was usable.
 
         Args:
-            problem: The reason why the answer was not usable; None for a usable answer, after which
-                all tasks may send.
+            problem: The reason why the answer was not usable; None for a usable answer, which ends
+                the limit that requests have until the server is known to work.
         """
         if problem is None:
             self.limiter.open()

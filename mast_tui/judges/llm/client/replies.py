@@ -91,7 +91,7 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
         answer_text = refusal_text or answer_text or "the provider's filter stopped the answer"
     elif not answer_text.strip() and finish == "stop":
         answer_text = _text_of_call_or_reasoning(message)
-    # A server that does not count may report a small number, which only a short request can have.
+    # Some servers report a small number without counting; only a short request can have so few.
     is_counted = usage.tokens_in >= LEAST_COUNT or (
         usage.tokens_in > 0 and sent_tokens < LEAST_CHECKED
     )

@@ -269,7 +269,7 @@ def recorded_choices(parameters: Iterable[tuple[str, str]]) -> tuple[ExampleChoi
 
 
 class ExampleMaker:
-    """A maker of examples from candidates, at most one for each choice."""
+    """A maker of examples from candidates, at most one for each mode, verdict and trace."""
 
     def __init__(
         self, find_trace: TraceLookup, redaction: Redaction, most_chars: int = MOST_CHARS
@@ -280,7 +280,7 @@ class ExampleMaker:
         self._used_choices: set[ExampleChoice] = set()
 
     def make(self, candidates: Iterable[ExampleSource], count: int) -> list[Example]:
-        """Make examples of the first candidates whose spans are available.
+        """Make examples of the first unused candidates whose spans are available.
 
         Args:
             candidates: The candidates in their order.

@@ -343,7 +343,7 @@ class LoggedRun:
         return sum(conversation is not None for _record, conversation in self.entries) > 1
 
     def rows(self) -> list[SpanRow]:
-        """Return the requests and tools as calls of an observed run."""
+        """Return a model's row for each request, and a tool's row for each other record."""
         return [
             _tool_row(record) if conversation is None else _model_row(record, conversation)
             for record, conversation in self.entries

@@ -353,7 +353,10 @@ class CodexExecParser(CodexLines):
         self._waiting_items.clear()
 
     def _add_item_span(self, line_number: int, item: ExecItem) -> int:
-        """Add the span of an item and return its index; a call's status is with its result."""
+        """Add the span of an item and return its index.
+
+        Only a log has its status here: that of a call is with its result.
+        """
         step = item.step
         shape = (step.kind, step.role, CODEX, step.name)
         if step.kind is SpanKind.LOG:

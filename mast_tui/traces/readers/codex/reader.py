@@ -547,10 +547,12 @@ class CodexParser(CodexLines):
     def _take_step(self, line_number: int, time: float | None, step: RolloutStep) -> None:
         """Add the spans of a step, as its kind requires.
 
-        - a message to another agent: its span is added unless an item with its text has a span
+        - an event, which a response item usually repeats: its span is added unless an item with its
+          text has a span
         - the end of a turn: the spans of waiting events are added, and that of the turn's last
           message unless the message has a span
-        - a report on a call: see ``_take_report``
+        - a report on a call, which an item with this call may hide, or on the sub-agents that a
+          call started: see ``_take_report``
         - any other step: its span is always added
         """
         text_hashes: TextHashes = ()

@@ -118,7 +118,9 @@ class ForkedHistory:
         self.copied_thread: str | None = None
         self.may_continue = False
         self._fork_thread: str | None = None
+        """The thread of the fork itself."""
         self._fork_path: str | None = None
+        """The path by which other agents address that thread."""
         self._first_own_number: int | None = None
         """The ordinal number of the fork's first own record, if the file states it."""
         self._start_time: float | None = None

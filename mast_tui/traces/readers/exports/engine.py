@@ -19,7 +19,8 @@ Messages = Iterator[tuple[str, object]]
 """Chat messages, each after its JSON pointer in the run."""
 
 NO_FACTS: Final = TraceMeta()
-_COMPARED_STEPS: Final = 40
+_CHECKED_VALUES: Final = 40
+"""The first values of a list of which one has to be a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def step_lists(
     """
 
     def is_list_of_steps(value: object) -> bool:
-        return isinstance(value, list) and any(map(is_step, value[:_COMPARED_STEPS]))
+        return isinstance(value, list) and any(map(is_step, value[:_CHECKED_VALUES]))
 
     runs = [("", document)]
     if isinstance(document, list) and not is_list_of_steps(document):

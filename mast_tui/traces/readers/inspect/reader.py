@@ -551,9 +551,9 @@ class _ArchiveLog:
         return None
 
     def _exceeded_limit(self, data: bytes) -> str | None:
-        """Return a message on the limit that parsing this JSON would exceed, else None.
+        """Count the text of a JSON value; return a message if a limit forbids to parse it.
 
-        Its size counts towards the limit of the whole log's text.
+        The text counts towards the limit of the whole log, with its size in Python's memory.
         """
         value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
         if value_count > _MAX_VALUES:

@@ -246,7 +246,10 @@ class _AcpTranslator:
         return record_turn(record, log_piece(dump_text(record.get("params")), method))
 
     def _response_turn(self, record: Fields, method: str) -> Turn | None:
-        """Return the log of an error, an early end or an answer; None for a response without."""
+        """Return the log of an error, an early end or a result; None if there is nothing to show.
+
+        ``method`` is the method of the request.
+        """
         error = record.get("error")
         if error is not None:
             text = text_in(fields_of(error), "message") or dump_text(error)

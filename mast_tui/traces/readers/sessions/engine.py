@@ -332,7 +332,8 @@ class SessionReader:
             return False
         if source.json_lines or len(source.head_records) > 1:
             return self._format.recognises(source.head_records)
-        header, values, list_pointer = self._record_list_in(_document_of_file(source, []))
+        document = _document_of_file(source, problems=[])  # reported when the file is read
+        header, values, list_pointer = self._record_list_in(document)
         if source.damage and list_pointer is None:
             # The object may be only the first of several records in a broken file.
             return False

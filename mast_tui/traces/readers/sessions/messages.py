@@ -87,7 +87,7 @@ _GOOSE_PART_TYPES: Final = ("toolRequest", "toolResponse")
 
 
 def _any_goose_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Goose by its shape, or beside Goose's header."""
+    """Return whether one record has the shape of Goose's messages, or any comes with its header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
         if has_header and isinstance(record.get("role"), str) and "content" in record:

@@ -134,6 +134,7 @@ class _Timeline:
         self._tree = tree
         self._shows_every_row = every_row
         self._service = as_text(service)
+        """The agent of rows for which no row names one; empty if it is unknown."""
         self._steps = StepList()
         self._parts = Parts()
         self._calls = Calls()
