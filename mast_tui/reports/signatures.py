@@ -1150,7 +1150,7 @@ class _Group:
         """Yield a note on the position of the first failure; none if no position is known."""
         first = None if self.places is None else self.places["position"]
         if first is not None and first.value is not None and first.interval is not None:
-            low, high = map(_percent, first.interval)
+            low, high = map(_percent, first.interval)  # a median has quartiles as its interval
             yield Note(
                 f"Median position of the first failure: {_percent(first.value)} of the run "
                 f"(quartiles {low} to {high}; {counted(first.n or 0, 'trace')}).",

@@ -710,7 +710,7 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
         if table.complete_traces == 1:
             return "single_trace"
         return "no_variance" if table.complete_units else "no_overlap"
-    if table.n:
+    if table.n:  # units that two annotators rated, but the figure is undefined on them
         trace_count = table.most_shared if name == "cohen_kappa" else table.traces
         return (
             "single_trace" if STATISTICS[name].over_chance and trace_count == 1 else "no_variance"
