@@ -255,7 +255,7 @@ class TableSums:
             return Scale(lowest)
         if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
-        # Agreement of several raters on a rare answer rests on few traces.
+        # Agreement of several raters on a rare answer rests on few traces, however high it is.
         caps_cases = (
             self.mean_ratings > 2
             and self._share_of_rarer_answer(self.units_by_pattern[0]) < _RARE_AMONG_MANY

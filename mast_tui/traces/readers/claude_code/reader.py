@@ -602,7 +602,10 @@ class _SessionBuilder(TraceBuilder):
         return self._has_file_by_agent[agent_id]
 
     def _repeated_calls(self, pieces: Sequence[Piece], first_piece_index: int) -> Iterator[int]:
-        """Yield the indices of pieces that repeat calls of earlier records, as in iFlow's files."""
+        """Yield the indices of pieces that repeat earlier calls, as in iFlow's files.
+
+        All calls of the pieces are remembered for later records.
+        """
         for piece_index, piece in enumerate(pieces, first_piece_index):
             if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
                 call_hash = hash((piece.call_id, piece.name, piece.text))
