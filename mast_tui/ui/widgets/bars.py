@@ -401,7 +401,7 @@ class HintBar(RenderCache):
         return max(1, self.size.width - 2)
 
     def _key_hints(self) -> list[_KeyHint]:
-        """Return the hints in their order; the hint for help is the last.
+        """Return the hints: first those of ``_first_titles``, then the others by rank, then help.
 
         While a dialog is open, return the keys of the dialog.
         """
@@ -427,7 +427,7 @@ class HintBar(RenderCache):
             key = key_of(action.id, keymap)
             if not key:
                 continue
-            if action.name == "digit_1":
+            if action.name == "digit_1":  # stands for the keys of all modes
                 key = self._mode_keys()
             if action.name == "side_1":
                 # A click on this hint stands for nine keys: it must not choose the first side.

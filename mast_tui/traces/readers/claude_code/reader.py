@@ -584,6 +584,7 @@ class _SessionBuilder(TraceBuilder):
                 entry = entry_of(record, number, pieces, first_piece_index=piece_count)
                 entry.repeated_calls = frozenset(self._repeated_calls(pieces, piece_count))
                 self._add_record(record, entry)
+            # Two equal records without an id need not be copies.
             if "uuid" in record:
                 self._line_hashes.add(record_hash)
             piece_count += len(pieces)
