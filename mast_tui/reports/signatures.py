@@ -892,17 +892,15 @@ class _Group:
         """Make the table of counts and tests, which the table of ``modes`` has no room for."""
         if not self.compares:
             return None
-        rows = [
-            Row(
-                code,
-                {
-                    **self.mode_cells(code),
-                    **figure_cells(figures, self.columns("counts"), _n_of_success),
-                    "severity_because": _BECAUSE[severity(figures, self.signatures.rules)[1]],
-                },
-            )
-            for code, figures in self.figures_by_code.items()
-        ]
+        rows = []
+        for code, figures in self.figures_by_code.items():
+            _, severity_reason = severity(figures, self.signatures.rules)
+            cells: dict[str, Cell] = {
+                **self.mode_cells(code),
+                **figure_cells(figures, self.columns("counts"), _n_of_success),
+                "severity_because": _BECAUSE[severity_reason],
+            }
+            rows.append(Row(code, cells))
         note = Note(
             "Success with and without a mode is an association, not an effect of the mode.",
             "no_effect",

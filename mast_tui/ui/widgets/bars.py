@@ -312,7 +312,10 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
-        """Return the keys of the dialog above the bar's screen, or None if there is none."""
+        """Return the keys of the dialog above the bar's screen, or None if there is none.
+
+        A dialog that tells no keys has an empty tuple.
+        """
         top_screen = self.app.screen
         if not top_screen.is_modal or top_screen is self.screen:
             return None
