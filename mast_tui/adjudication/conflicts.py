@@ -294,7 +294,8 @@ class ConflictGroup:
             order: Returns the index of a span by its key, None if it is not known.
 
         Returns:
-            The place for one conflict, the first that it overlaps, and no place for the others.
+            The place for one conflict, and no place for the others. It is the first conflict with a
+            label that overlaps the place, or the very first if there is none.
         """
         overlapping = [
             conflict

@@ -325,7 +325,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
 
 
 def _reason_for_off(rates: TestedRates) -> str:
-    """Return why a guard is off: with its false alarms it needs more runs without the failure."""
+    """Return why a guard is off: its false alarms are too many for its runs without the failure."""
     needed_runs = next(
         n
         for n in range(rates.runs + 1, 10**6)

@@ -846,7 +846,7 @@ def _progress_json(person: StudyProgress) -> dict[str, Any]:
 
 
 def _retests_json(person: StudyProgress) -> dict[str, int]:
-    """Return the number of an annotator's repeated traces by state."""
+    """Return the number of an annotator's retests by state."""
     return {
         "planned": person.planned,
         "due": len(person.retests.current),

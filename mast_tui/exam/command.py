@@ -262,7 +262,7 @@ def exam_command(request: ExamRequest) -> None:
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
-    """Print the figures of judges that need no labelled set, such as their consistency.
+    """Print the figures that judges have without a labelled set, such as their consistency.
 
     Raises:
         click.ClickException: The judges have judged no trace that is visible.

@@ -567,7 +567,7 @@ def _work_key_of(trace_pass: Pass) -> WorkKey:
 
 
 def _label_in_workspace(label: Label, work_key: WorkKey, number: int, kind: AnnotatorKind) -> Label:
-    """Return the label with the trace id of this workspace, and the label id for that trace."""
+    """Return the label with the trace id and pass number of this workspace, and the id for them."""
     annotator, trace_id, taxonomy = work_key
     is_judge = kind is AnnotatorKind.JUDGE
     if not is_judge and (trace_id, number) == (label.trace_id, label.pass_number):

@@ -449,8 +449,10 @@ def complete_judge_tables(incoming: Incoming, *, declared_finished: bool) -> Inc
         if completion.modes is not None:
             work = _finished_by_judge(work, completion.modes, declared_finished=declared_finished)
         completed_work.append(work)
-    problems = [table.problem for table in completions.values() if table.problem is not None]
-    notes = [table.note for table in completions.values() if table.note is not None]
+    problems = [
+        completion.problem for completion in completions.values() if completion.problem is not None
+    ]
+    notes = [completion.note for completion in completions.values() if completion.note is not None]
     return replace(
         incoming,
         work=tuple(completed_work),

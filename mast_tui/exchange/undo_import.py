@@ -323,14 +323,14 @@ class _ImportUndo:
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
-        """Check whether all events of a kind by ``name`` on a trace came with the same import."""
+        """Return whether all events of a kind by ``name`` on the work's trace were imported too."""
         _, trace_id, taxonomy = work
         events = [
             event
             for event in self._events_of((name, trace_id, taxonomy))
             if isinstance(event.fact, kind)
         ]
-        # Events of this undo are no later work.
+        # An interrupted undo has left events of its own, which are no later work.
         return all(
             self._is_imported(event) or event.action == self._undo_action for event in events
         )

@@ -166,7 +166,7 @@ def letters(text: str) -> str:
 
 
 def layers(text: str) -> tuple[str, ...]:
-    """Return the letters of a text, and its letters without markup if it has markup."""
+    """Return the letters of a text for a search, and those without markup if it has markup."""
     visible_text = without_markup(text)
     if visible_text is text:
         return (letters(text),)

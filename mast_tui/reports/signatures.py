@@ -892,17 +892,15 @@ class _Group:
         """Make the table of counts and tests, which the table of ``modes`` has no room for."""
         if not self.compares:
             return None
-        rows = [
-            Row(
-                code,
-                {
-                    **self.mode_cells(code),
-                    **figure_cells(figures, self.columns("counts"), _n_of_success),
-                    "severity_because": _BECAUSE[severity(figures, self.signatures.rules)[1]],
-                },
-            )
-            for code, figures in self.figures_by_code.items()
-        ]
+        rows = []
+        for code, figures in self.figures_by_code.items():
+            _, severity_reason = severity(figures, self.signatures.rules)
+            cells: dict[str, Cell] = {
+                **self.mode_cells(code),
+                **figure_cells(figures, self.columns("counts"), _n_of_success),
+                "severity_because": _BECAUSE[severity_reason],
+            }
+            rows.append(Row(code, cells))
         note = Note(
             "Success with and without a mode is an association, not an effect of the mode.",
             "no_effect",
@@ -1150,7 +1148,7 @@ class _Group:
         """Yield a note on the position of the first failure; none if no position is known."""
         first = None if self.places is None else self.places["position"]
         if first is not None and first.value is not None and first.interval is not None:
-            low, high = map(_percent, first.interval)
+            low, high = map(_percent, first.interval)  # a median has quartiles as its interval
             yield Note(
                 f"Median position of the first failure: {_percent(first.value)} of the run "
                 f"(quartiles {low} to {high}; {counted(first.n or 0, 'trace')}).",

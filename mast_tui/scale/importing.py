@@ -221,6 +221,7 @@ def _draw_sample(
 
     drawn_pairs: Iterable[tuple[int, str]] = different_keys()
     if sample is not None:
+        # The key decides between equal hashes, so that the order of the shards does not.
         drawn_pairs = nsmallest(
             sample, drawn_pairs, key=lambda pair: (_seeded_hash(seed, pair[0]), -pair[0])
         )

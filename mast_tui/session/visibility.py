@@ -58,7 +58,8 @@ def conditions_for(
     is_withheld = trace_id in withheld_traces_of(workspace, study, annotator)
     if annotator not in annotators_of(study, trace_id):
         return StudyConditions(withheld=is_withheld)
-    is_due = trace_id in retest_traces(study, annotator) and (
+    # Without a planned retest, the progress need not be read.
+    is_retest_due = trace_id in retest_traces(study, annotator) and (
         trace_id in retest_progress(workspace, annotator, taxonomy).due
     )
     actions: Mapping[OpenModes, Literal["leave", "absent"]] = {
@@ -66,7 +67,7 @@ def conditions_for(
         OpenModes.ABSENT: "absent",
     }
     return StudyConditions(
-        withheld=is_withheld, retest=is_due, open_modes=actions.get(study.open_modes)
+        withheld=is_withheld, retest=is_retest_due, open_modes=actions.get(study.open_modes)
     )
 
 

@@ -164,7 +164,7 @@ class PictureFinder:
         return tuple(picture for picture in pictures if picture is not None)
 
     def _pointers_around(self, index: int, location: FilePlace) -> dict[int, str]:
-        """Return the pointers of nearby spans from the same record, by the index of the span."""
+        """Return the pointers of a span and its neighbours from the same record, by span index."""
         first = max(0, index - _NEIGHBOURS)
         pointers = {}
         for other_index in range(first, min(len(self._trace), index + _NEIGHBOURS)):

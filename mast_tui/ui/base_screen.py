@@ -246,7 +246,7 @@ class MainScreen(MovesLines, Screen[None]):
         return True
 
     def awaits_content(self, action: str | None) -> bool:
-        """Check if input has to wait until more of the content has been read.
+        """Return whether input has to wait until more was read; it never does on most screens.
 
         Args:
             action: The id of the action that is bound to a key; None for all other input.

@@ -110,7 +110,7 @@ def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
 def _store_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, str]) -> None:
     """Store the groups that a model proposes for the visible texts.
 
-    If ``model`` is None and ``groups`` is empty, texts are grouped by words again.
+    Without a model and groups, the texts are grouped by their words again.
     """
     ref = opened.taxonomy.ref
     keep_groups(opened.workspace, ref, opened.annotator, _visible_to(opened), model, groups)

@@ -149,7 +149,7 @@ def last_cells(text: str, cells: int) -> str:
         cells: The most cells of the result.
     """
     while cell_len(text) > cells:
-        # Each ASCII character has one cell.
+        # Each ASCII character has one cell. At least one is removed, so that the loop ends.
         text = text[max(1, len(text) - cells) :] if text.isascii() else text[1:]
     return text
 

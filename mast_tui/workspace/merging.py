@@ -159,15 +159,15 @@ def _renamed_event(event: Event, local_ids: Mapping[str, str]) -> Event:
 
 
 def _fact_with_local_ids(fact: Fact, local_ids: Mapping[str, str]) -> Fact:
-    """Rename the traces inside a study or a guideline; return any other fact unchanged."""
+    """Return a study or guideline with this workspace's trace ids, any other fact unchanged."""
     match fact:
         case StudySet(before, after):
             return StudySet(_renamed_study(before, local_ids), _renamed_study(after, local_ids))
         case GuidelineSet(name, old, new):
             return GuidelineSet(
                 name,
-                _guideline_of_local_trace(old, local_ids),
-                _guideline_of_local_trace(new, local_ids),
+                _renamed_guideline(old, local_ids),
+                _renamed_guideline(new, local_ids),
             )
         case _:
             return fact
@@ -197,9 +197,10 @@ def _renamed_study(study: Study | None, local_ids: Mapping[str, str]) -> Study |
     )
 
 
-def _guideline_of_local_trace(
+def _renamed_guideline(
     guideline: Guideline | None, local_ids: Mapping[str, str]
 ) -> Guideline | None:
+    """Return a guideline with the id that its trace has in this workspace."""
     if guideline is None or guideline.trace_id is None:
         return guideline
     return structs.replace(

@@ -72,7 +72,7 @@ class SqliteFile(Database):
         """Open the connections for reading and writing, and prepare the tables."""
         self.traces_folder = None if self.path is None else traces_folder(self.path)
         self._readers = None if self.path is None else self._make_engine(reads_only=True)
-        self.last_write = time.monotonic()
+        self.last_write = time.monotonic()  # preparing the tables may write
         with self._readable_errors():
             self._writer = self._make_engine(reads_only=False).connect()
             try:

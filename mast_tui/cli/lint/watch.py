@@ -370,10 +370,10 @@ class RunningTraces:
         for path in self._paths:
             if is_folder(path):
                 states.update(
-                    (entry.path, _file_state(entry.path)) for entry in entries_under(path)
+                    (entry.path, _path_state(entry.path)) for entry in entries_under(path)
                 )
             else:
-                states[path] = _file_state(path)
+                states[path] = _path_state(path)
                 states.update(
                     (part, _file_stamp(part)) for part in self._sub_agent_files.get(path, ())
                 )
@@ -452,7 +452,7 @@ def _is_sub_agent(path: Path) -> bool:
     return thread is not None and thread.parent is not None
 
 
-def _file_state(path: Path) -> _FileState:
+def _path_state(path: Path) -> _FileState:
     """Return the metadata that changes when a file, or a file in a run's folder, is written to."""
     if is_folder(path):
         return tuple(

@@ -84,8 +84,9 @@ class CodebookMap:
         """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
             # A single open code may become a mode, unlike the others.
-            open_code = label.annotator, label.trace_id, label.target, True  # not a note
-            return self.places.get(open_code) or self.single_target(OPEN_SLUG)
+            is_label = True
+            tagged_place = (label.annotator, label.trace_id, label.target, is_label)
+            return self.places.get(tagged_place) or self.single_target(OPEN_SLUG)
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
@@ -96,8 +97,8 @@ class CodebookMap:
             trace_id: The trace's id.
             key: The span's key.
         """
-        open_code = annotator, trace_id, Target(key, key), False  # not a label
-        return self.places.get(open_code)
+        is_label = False
+        return self.places.get((annotator, trace_id, Target(key, key), is_label))
 
     def _new_slugs(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())

@@ -850,6 +850,7 @@ class _Migration:
         """Compare the new labels with the old ones, and return the completed result."""
         result = self._result
         carried_works = set(self._result.works)
+        # ``None`` selects the labels of all passes, as in ``_old_labels``.
         new_labels = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
         new_ids = {label.id for label in new_labels}
         ids_of_earlier_labels = set[str]()

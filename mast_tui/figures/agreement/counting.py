@@ -255,7 +255,7 @@ class TableSums:
             return Scale(lowest)
         if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
-        # Agreement of several raters on a rare answer rests on few traces.
+        # Agreement of several raters on a rare answer rests on few traces, however high it is.
         caps_cases = (
             self.mean_ratings > 2
             and self._share_of_rarer_answer(self.units_by_pattern[0]) < _RARE_AMONG_MANY
@@ -710,7 +710,7 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
         if table.complete_traces == 1:
             return "single_trace"
         return "no_variance" if table.complete_units else "no_overlap"
-    if table.n:
+    if table.n:  # units that two annotators rated, but the figure is undefined on them
         trace_count = table.most_shared if name == "cohen_kappa" else table.traces
         return (
             "single_trace" if STATISTICS[name].over_chance and trace_count == 1 else "no_variance"

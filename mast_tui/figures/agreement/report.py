@@ -660,9 +660,11 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from _round_figures(resampled_study, name, traces)
     for name, retest in study.retests.items():
         if name in study.annotators:
-            yield from _paired_figures(resampled_study, "retest", (name,), retest)
+            yield from _figures_of_two_readings(resampled_study, "retest", (name,), retest)
     for agent_table in study.agents:
-        yield from _paired_figures(resampled_study, "agent", agent_table.annotators, agent_table)
+        yield from _figures_of_two_readings(
+            resampled_study, "agent", agent_table.annotators, agent_table
+        )
     for slug, code, _ in study.modes:
         scope = resampled_study.scope("halving", [slug], mode=code)
         yield from tables.halving(columns[slug], scope)
@@ -748,7 +750,7 @@ def _round_figures(
     yield from tables.figures(resampled_study.scope("round_pooled", table.slugs, group=round_name))
 
 
-def _paired_figures(
+def _figures_of_two_readings(
     resampled_study: _ResampledStudy, scope_name: str, subject: tuple[str, ...], table: VerdictTable
 ) -> Iterator[Figure]:
     """Yield the agreement of the two readings in a table, all modes pooled.
@@ -768,6 +770,7 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: 
     # By annotator, the traces with a judge's suggestions on screen.
     suggested_traces = [study.suggested.get(name, frozenset()) for name in table.annotators]
     suggested_rows = [[trace in traces for trace in table.traces] for traces in suggested_traces]
+    # By trace, the modes that an adjudicator decided to be absent: any label of them is no failure.
     absent_rows = [
         [(trace, slug) in study.settled_absent for slug in table.slugs] for trace in table.traces
     ]

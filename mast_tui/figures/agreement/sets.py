@@ -241,12 +241,12 @@ class _DistanceTable:
         rated_sets = sets.T[has_rating.T]
         unit_of_rating = np.repeat(np.arange(unit_count), rating_counts)
         distance_within = _distances_within_units(sets, members, lookup) / (rating_counts - 1)
-        distance_from_all = np.bincount(
+        distance_from_all_ratings = np.bincount(
             unit_of_rating, weights=from_all[rated_sets], minlength=unit_count
         )
         # These sums are linear in the weights of units; the exact expected distance is not.
         self._linear_parts: Floats = np.stack(
-            (rating_counts, distance_within, distance_from_all), axis=1
+            (rating_counts, distance_within, distance_from_all_ratings), axis=1
         )
         self._unweighted_distance = float(counts @ from_all)
         """The sum of the distances over all pairs of ratings if all units have the weight 1."""
@@ -259,11 +259,11 @@ class _DistanceTable:
 
     def alpha(self, weights: Floats) -> Floats:
         """Return α for each row of ``weights`` (resamples × units); NaN if all sets are equal."""
-        rating_count, distance_within, distance_from_all = (weights @ self._linear_parts).T
+        rating_count, distance_within, distance_from_all_ratings = (weights @ self._linear_parts).T
         # The sum of the distances over all pairs of ratings.
         if self._exact_parts is None:
             # With many different sets, it is approximated to first order in the weights.
-            total_distance = 2 * distance_from_all - self._unweighted_distance
+            total_distance = 2 * distance_from_all_ratings - self._unweighted_distance
         else:
             counts_by_unit, distances = self._exact_parts
             counts = weights @ counts_by_unit

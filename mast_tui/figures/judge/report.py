@@ -208,13 +208,14 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
         if unit in reference.sources:
             resolutions_by_trace.setdefault(trace, []).append(reference.sources[unit])
             annotators.update(reference.sides[unit])
-    for trace, _ in units.doubtful:
+    for trace, _ in units.doubtful:  # the judge's verdicts on unresolved units
         resolutions_by_trace.setdefault(trace, []).append(Resolution.UNRESOLVED)
     return gold_mix(
         resolutions_by_trace,
         annotators,
         settled_only=reference.settled_only,
         not_in_study=reference.not_in_study,
+        # Places that join different places of several annotators.
         merged=sum(len(reference.merged.get(unit, ())) for unit in units.reference),
     )
 

@@ -123,6 +123,7 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
     """
     total = figures.features.sum(axis=0)
     values = figures.compute(total[None, :])[0]
+    # The values without each trace in turn.
     left_out = None if resampled is None else figures.compute(total - figures.features)
     coefficients = []
     columns = zip(

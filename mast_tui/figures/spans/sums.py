@@ -65,7 +65,7 @@ class ReadBy:
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return how many spans before an index were read by 0, 1, 2 … raters."""
-        # The last change up to the index.
+        # The last change up to the index: the spans from there to the index have equal counts.
         change_number = bisect_right(self._change_indices, index) - 1
         rater_count = self._rater_counts[change_number]
         counts = self._span_counts[change_number]

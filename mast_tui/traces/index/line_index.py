@@ -235,8 +235,8 @@ class LineIndex:
 
         Args:
             size: The new length in bytes.
-            keep_tail: True if the first new byte is the line feed of an open last line. If False,
-                ``advance`` returns this line again.
+            keep_tail: Whether an open last line stays as it is, because the first new byte is its
+                line feed. If False, ``advance`` returns this line again.
         """
         if size > _MOST_NARROW and self._line_starts.typecode == "I":
             self._line_starts = array("Q", self._line_starts)

@@ -265,7 +265,7 @@ class RunSpans(Spans):
         self._merging_files.append(number)
 
     def _begin_file_without_call(self) -> None:
-        """Let the first sub-agent's file that no call has begun be merged next, if any is left."""
+        """Begin the first sub-agent file that no call has begun, if there is any."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
         if number is not None:

@@ -403,7 +403,7 @@ class _Repair:
         text = self._text[start : self._pos].rstrip()
         if self._text[self._pos : self._pos + 1] == '"':
             self._pos += 1
-        elif end is not None:
+        elif end is not None:  # the end is a comma or bracket, with the closing quote before it
             text = text.removesuffix('"')
         container.add_member(_decode_string(text))
 

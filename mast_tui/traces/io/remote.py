@@ -465,6 +465,7 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
     Raises:
         OSError: The archive or table with the file is over a limit, or cannot be read.
     """
+    # The first part of a path in an archive or table is the scheme and the address of that.
     scheme, _, container = path.parts[0].partition(":")
     if container:
         container_files = _container_files(scheme, ADDRESSES.full_url(unquote(container)))

@@ -216,7 +216,8 @@ class Source:
         """
         head = self.head
         is_all = self._head_is_all
-        # The lines of a list are no records, so that more of them would not help recognition.
+        # The lines of a list are no records: more of them would not help recognition, so that the
+        # loop is skipped.
         length = _MOST_HEAD_LINE_BYTES if self._is_list_of_objects else HEAD_BYTES
         while (
             not is_all and head.count(b"\n") < _ENOUGH_HEAD_LINES and length < _MOST_HEAD_LINE_BYTES

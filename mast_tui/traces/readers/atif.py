@@ -448,6 +448,7 @@ class AtifTrajectory:
         extra = self.fields.get("extra")
         has_extra = isinstance(extra, dict)
         meta = facts_of_record(fields_of(extra) if has_extra else self.fields, steps)
+        # Without ``extra``, ``meta`` has the answer key of these fields already.
         answer_key = answer_key_of(self.fields) if has_extra else AnswerKey()
         version = as_text(fields_of(self.fields.get("agent")).get("version"))
         return meta._replace(

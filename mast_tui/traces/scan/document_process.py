@@ -316,28 +316,27 @@ class DocumentReading:
     ) -> BackgroundReader | None:
         """Return the index of a file of lines, from the cache or from a process that makes it.
 
-        Return None if there is no index in the cache and no process can or may start. Then the
+        Return None if the cache has no usable index and no process can or may start. Then the
         caller makes the index itself.
 
         Args:
             path: The file.
             opened: The file as it was when its first lines were read.
-            most_unread_bytes: An index in the cache is returned if it lacks at most so many bytes
-                at the end of the file.
+            most_unread_bytes: An index in the cache that lacks more bytes at the end of the file is
+                made again, if the cache can store a new one.
             may_start: True if a process may be started.
         """
-        documents = self._cache
-        cached = documents.open_lines(path, opened)
+        cached = self._cache.open_lines(path, opened)
         if cached is not None and opened.size - cached.read_to <= most_unread_bytes:
             with suppress(OSError):  # record the use
                 os.utime(cached.file.name)
             return StoredIndex(cached)
         if not may_start:
             return None
-        if documents.unusable_reason() is not None:
+        if self._cache.unusable_reason() is not None:
             return None if cached is None else StoredIndex(cached)
         try:
-            return IndexInProgress(DocumentProcess(path, documents, lines=True))
+            return IndexInProgress(DocumentProcess(path, self._cache, lines=True))
         except OSError:
             return None
 

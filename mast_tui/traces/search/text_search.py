@@ -132,7 +132,7 @@ class TextSearch:
         """The number of spans of the second part, from the beginning, that were searched."""
 
     def step(self, max_bytes: int = SLICE_BYTES) -> SearchStep | None:
-        """Search the next slice of spans.
+        """Search the next slice of spans: from ``start`` to the end, then from the beginning.
 
         Args:
             max_bytes: About how much of the source to read.
@@ -145,11 +145,11 @@ class TextSearch:
         hits: list[tuple[int, int]] = []
         search_slice = partial(self._search_slice, max_bytes)
         waits = False
+        wrapped_limit = min(self.start, known_spans)
         if self._next_index < known_spans:
             self._next_index, hits = search_slice(self._next_index, known_spans)
-        elif self._wrapped_count < min(self.start, known_spans):
-            limit = min(self.start, known_spans)
-            self._wrapped_count, hits = search_slice(self._wrapped_count, limit)
+        elif self._wrapped_count < wrapped_limit:
+            self._wrapped_count, hits = search_slice(self._wrapped_count, wrapped_limit)
         elif loaded.complete:
             return None
         else:

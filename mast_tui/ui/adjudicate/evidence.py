@@ -252,7 +252,7 @@ def _masked_side(side: SideView, trace: Trace | None, masks: TraceMasks) -> Side
                 masks, trace, side_place.quote, target.first, target.char_start, target.char_end
             )
             side_place = replace(side_place, quote=quote)
-        if side.is_judge:
+        if side.is_judge:  # a judge copies text of the trace into its notes
             side_place = replace(side_place, note=masks.text(side_place.note))
         places.append(side_place)
     return replace(side, places=tuple(places))

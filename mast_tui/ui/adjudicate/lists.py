@@ -492,6 +492,7 @@ def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
     free_cells = max(1, width)
     for number, (text, style_name) in enumerate(parts):
         is_last = number + 1 == len(parts)
+        # A part that others follow leaves a cell for the ellipsis.
         needed_cells = cell_len(text) if is_last else cell_len(text) + 1
         if needed_cells > free_cells:
             cut_parts.append((set_cell_size(text, free_cells - 1) + "…", style_name))

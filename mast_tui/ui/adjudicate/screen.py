@@ -1204,8 +1204,9 @@ class AdjudicateScreen(BaseScreen):
         if current_work is None:
             return
         work, group = current_work
-        is_disputed = any(conflict.mode == group.mode for conflict in work.gold.conflicts)
-        if is_disputed and not self._judge_first:
+        # Another item of the same mode may be open.
+        is_mode_open = any(conflict.mode == group.mode for conflict in work.gold.conflicts)
+        if is_mode_open and not self._judge_first:
             self.hints.say("Decide this mode first: the judge's word comes after it")
             return
         answers = await self.run_or_show_error(lambda: work.judge_answers(group.mode))

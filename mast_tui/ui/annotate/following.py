@@ -92,6 +92,7 @@ class Following(ScreenPart):
             return
         trace = self._state.trace
         self._schedule_next()
+        # A check that is still running answers the user itself.
         if self._user_waits and self._checked_trace is None and trace is not None:
             self._report_growth(trace)
 

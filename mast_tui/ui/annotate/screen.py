@@ -951,6 +951,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_highlights()
         self.overview.show_marks(marks)
         self._show_look_here(session, trace)
+        # The title shows the marks, which may have changed; a new text gets its title when shown.
         if self.panes.is_reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
 

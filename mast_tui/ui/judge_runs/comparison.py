@@ -532,9 +532,11 @@ class ComparisonScreen(OpensTraces):
 
     def show_title(self) -> None:
         """Show the judges that are compared, and the annotator."""
-        first_name = judge_name(self._first.judge)
-        second_title = "gold" if self._second is None else f"B {judge_name(self._second.judge)}"
-        first_title = first_name if self._with_gold else f"A {first_name}"
+        first_title = judge_name(self._first.judge)
+        second_title = "gold"
+        if self._second is not None:
+            first_title = f"A {first_title}"
+            second_title = f"B {judge_name(self._second.judge)}"
         self.title_bar.show((first_title, f"beside {second_title}"), self.right_title_parts())
 
     # Comparing

@@ -99,16 +99,18 @@ def judge_errors(comparison: RunComparison, opened: OpenWorkspace) -> list[Judge
     errors = []
     for case in _wrong_cases(comparison):
         subject = (case.trace_id, case.mode)
-        correction = comparison.alignment.mistake_reasons.get(subject, "")
+        mistake_reason = comparison.alignment.mistake_reasons.get(subject, "")
         record = record_by_trace[case.trace_id]
         length_class = (record.spans or 0).bit_length()  # each class is twice as long
+        # An overlooked failure; a false alarm is corrected below.
         error = JudgeError(
             case.trace_id,
             case.mode,
             right=VerdictValue.PRESENT,
             target=case.second[0].target if case.second else WHOLE_TRACE,
-            reason=correction or _reason_of_people(comparison.work_by_trace[case.trace_id], case),
-            marked_by_person=bool(correction),
+            reason=mistake_reason
+            or _reason_of_people(comparison.work_by_trace[case.trace_id], case),
+            marked_by_person=bool(mistake_reason),
             agreed=subject in comparison.alignment.agreed,
             stratum=f"{record.system} {length_class}",
         )

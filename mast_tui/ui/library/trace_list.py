@@ -440,7 +440,8 @@ class LibraryList(ColumnTable[LibraryRow]):
         previous_cursor = self.cursor
         self.rows = rows
         self.troubles = tuple(troubles)
-        # Finished traces are last in a queue, where the rows are no longer measured for columns.
+        # The last column is “finished by”. Whether it is empty is not visible in the measured rows,
+        # as the finished traces are last in a queue.
         self.columns = COLUMNS if any(row.finished_by for row in rows) else COLUMNS[:-1]
         position_by_id = {row.trace_id: position for position, row in enumerate(rows)}
 

@@ -834,14 +834,15 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
 
 
 def _measured_column(table: Table, column: Column, intervals_pending: bool) -> FittedColumn:
-    """Return a column with the cells that its texts need."""
-    cells = [row.cells.get(column.key) for row in table.rows]
-    value_cells = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
+    """Return a column with the cells of the screen that its texts need."""
+    values = [row.cells.get(column.key) for row in table.rows]
+    value_cells = max((cell_len(value_text(value, column.kind)) for value in values), default=0)
     is_share = column.kind is Kind.SHARE
     interval = 0
     if column.interval and not is_share:
         texts = {
-            interval_text(cell, column.kind, intervals_pending=intervals_pending) for cell in cells
+            interval_text(value, column.kind, intervals_pending=intervals_pending)
+            for value in values
         }
         interval = max((cell_len(text) for text in texts), default=0)
         if texts - {"", WITHHELD}:  # a row has an interval

@@ -609,7 +609,7 @@ def compute_signatures(
         stopped: Returns whether the figures are no longer needed.
 
     Yields:
-        The figures, first without span ranges and resampling.
+        The figures, first without resampling, corrected prevalences and experiment.
 
     Raises:
         StoppedError: The figures are no longer needed.

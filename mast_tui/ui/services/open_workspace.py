@@ -322,8 +322,9 @@ class Opening:
         if _welcome_file().exists():
             return
 
-        def closed(seen: bool) -> None:
-            if seen:
+        def remember_if_seen(was_on_screen: bool) -> None:
+            # A key pressed before the screen appeared closes it unseen.
+            if was_on_screen:
                 remember_welcome()
 
         keys = first_keys(
@@ -332,7 +333,8 @@ class Opening:
             blind=opened.blind,
             lists_traces=app.open_trace_id is None,
         )
-        app.ask(WelcomeScreen(keys, "" if self._has_asked_name else self.saved_text()), closed)
+        saved_text = "" if self._has_asked_name else self.saved_text()
+        app.ask(WelcomeScreen(keys, saved_text), remember_if_seen)
 
 
 def people_in(workspace: Workspace) -> tuple[str, ...]:

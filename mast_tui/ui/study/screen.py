@@ -333,7 +333,7 @@ def _people_text(study: Study) -> str:
         former_text = (
             f" {_joined_names(former_annotators)} {verb} left; their finished traces count."
         )
-    if study.per_trace == 1:
+    if study.per_trace == 1:  # no one can differ
         return f"{annotators_text}.{former_text}"
     adjudicators_text = "anyone may decide"
     if study.adjudicators:

@@ -240,6 +240,7 @@ def _parsed_weights(text: str) -> dict[str, float]:
             raise MastError(
                 f"annotators: “{one_line(part.strip(), 30)}” is no weight as in alice=2"
             )
+        # A part has one name, or none in “=2”.
         for name in names_between_commas(part if match is None else match["name"], "annotators"):
             if name in weights:
                 raise MastError(f"annotators: {name} is listed twice")

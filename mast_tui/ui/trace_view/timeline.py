@@ -557,7 +557,10 @@ class TimelineLines(VirtualLines):
         return tag, _bar_text(span or self.trace.span(index), self.facts)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw the row of a span or of a fold, and keep its parts from the background index."""
+        """Draw the row of a span or of a fold.
+
+        Its parts from the background index are kept, so that the row is drawn again if they change.
+        """
         trace = self.trace
         assert trace is not None
         index, fold = self.rows.span_and_fold(row)

@@ -313,7 +313,10 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
-        """Return the keys of the dialog above the bar's screen, or None if there is none."""
+        """Return the keys of the dialog above the bar's screen, or None if there is none.
+
+        A dialog that tells no keys has an empty tuple.
+        """
         top_screen = self.app.screen
         if not top_screen.is_modal or top_screen is self.screen:
             return None
@@ -406,7 +409,7 @@ class HintBar(RenderCache):
         return max(1, self.size.width - 2)
 
     def _key_hints(self) -> list[_KeyHint]:
-        """Return the hints in their order; the hint for help is the last.
+        """Return the hints: first those of ``_first_titles``, then the others by rank, then help.
 
         While a dialog is open, return the keys of the dialog.
         """
@@ -432,7 +435,7 @@ class HintBar(RenderCache):
             key = key_of(action.id, keymap)
             if not key:
                 continue
-            if action.name == "digit_1":
+            if action.name == "digit_1":  # stands for the keys of all modes
                 key = self._mode_keys()
             if action.name == "side_1":
                 # A click on this hint stands for nine keys: it must not choose the first side.

@@ -100,7 +100,9 @@ def _to_row(record: ImportRecord) -> dict[str, Any]:
 def record_imported_events(
     connection: Connection, record: ImportRecord, events: Iterable[str]
 ) -> None:
-    """Record which events an import has added, if their ``action`` does not name the import.
+    """Record which events an import has added.
+
+    Call this only if the ``action`` of the events does not name the import.
 
     Args:
         connection: An open transaction.

@@ -63,6 +63,8 @@ def keep_look_here(
 def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
     """Return the origin and number of the spans to look at, None if no spans are stored.
 
+    These spans probably contain the decisive step.
+
     Args:
         workspace: The workspace.
         taxonomy_ref: The taxonomy.

@@ -89,12 +89,13 @@ def _is_step(span: RedactedSpan) -> bool:
 
 def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
     """Return the windows of a trace that does not fit into one window, as ``plan`` describes."""
-    room = spans_room(view, budget, alone=False)
+    room = spans_room(view, budget, alone=False)  # several windows get the story of the run
     last_span = len(view) - 1
     costs = _SpanCosts(view, unit(budget), 0, last_span)
     final_first = costs.first_fitting(last_span, room)  # the first span of the final window
     overlap = room // _OVERLAP_DIVISOR
     windows: list[Window] = []
+    # Without modes for every window, there is only the final one.
     first = 0 if prompt.window_modes else final_first
     while first < final_first:
         last = costs.last_fitting(first, room)

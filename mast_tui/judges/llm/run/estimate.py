@@ -122,6 +122,10 @@ def estimate_run(
 def _estimate_trace(
     trace: Trace, setup: Setup, judged: JudgedBefore | None, expected: ExpectedAnswers
 ) -> RunEstimate:
+    """Estimate the requests and tokens for one trace: judgements, story and verifications.
+
+    The story is a summary of the run, which is sent with each of several windows.
+    """
     try:
         read_fully(trace)
         if judged is not None and judged.has(TraceRecord.from_trace(trace)):
@@ -139,6 +143,7 @@ def _estimate_trace(
         return RunEstimate(traces=1, unread=1)
     samples = setup.parameters.samples
     window_requests = len(windows) * samples
+    # If each window asks about one step, there is no story.
     has_story = not is_whole and windows[0].step is None
     story_requests = 0
     story_in = 0

@@ -346,9 +346,9 @@ class _Feed:
         self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
     def _read_next(self) -> _LoadedTrace | None:
-        """Read the next trace to its end, and make its judge if it must be judged or checked again.
+        """Read the next trace to its end; return None if there are no more traces.
 
-        Return None if there are no more traces.
+        The trace gets a judge if it must be judged, or the quotes of its judgement checked again.
         """
         if self._was_ended:
             return None

@@ -101,7 +101,10 @@ def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens
 
 
 def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
-    """Return the sum of the counts in some fields; None if none of them has a count."""
+    """Return the sum of the counts in fields; None if none has a count.
+
+    ``field_names`` are separated by spaces.
+    """
     counts = [
         count for name in names(field_names) if (count := as_count(usage.get(name))) is not None
     ]

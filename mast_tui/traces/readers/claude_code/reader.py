@@ -584,6 +584,7 @@ class _SessionBuilder(TraceBuilder):
                 entry = entry_of(record, number, pieces, first_piece_index=piece_count)
                 entry.repeated_calls = frozenset(self._repeated_calls(pieces, piece_count))
                 self._add_record(record, entry)
+            # Two equal records without an id need not be copies.
             if "uuid" in record:
                 self._line_hashes.add(record_hash)
             piece_count += len(pieces)
@@ -602,7 +603,10 @@ class _SessionBuilder(TraceBuilder):
         return self._has_file_by_agent[agent_id]
 
     def _repeated_calls(self, pieces: Sequence[Piece], first_piece_index: int) -> Iterator[int]:
-        """Yield the indices of pieces that repeat calls of earlier records, as in iFlow's files."""
+        """Yield the indices of pieces that repeat earlier calls, as in iFlow's files.
+
+        All calls of the pieces are remembered for later records.
+        """
         for piece_index, piece in enumerate(pieces, first_piece_index):
             if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
                 call_hash = hash((piece.call_id, piece.name, piece.text))

@@ -233,7 +233,7 @@ class _StreamBuilder(TraceBuilder):
             if spawn.agent_type is not None:
                 self._agent_type_by_call[spawn.call_id] = spawn.agent_type
         self.add(entry, self._thread_of_caller(caller))
-        if caller is None:
+        if caller is None:  # the main thread, not a sub-agent
             self.task = self.task or entry.task
             if kind == "assistant":
                 self._record_message(pieces)

@@ -326,7 +326,10 @@ class CodexExecParser(CodexLines):
                 self._call_index_by_item[item.id] = self._add_item_span(line_number, item)
 
     def _complete_item(self, line_number: int, item: ExecItem) -> None:
-        """Add a completed item's span, unless it was added at the start, and that of its result."""
+        """Add the spans of a completed item and its result.
+
+        A call that was added when it started has its span already.
+        """
         item_index = None
         if item.id is not None:
             self._waiting_items.pop(item.id, None)

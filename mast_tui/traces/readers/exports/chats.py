@@ -151,8 +151,9 @@ def run_of_branch(
         leaf: The last node of the branch. If it is no node, the last of all nodes is used.
         model: The model, if the conversation names it.
     """
-    last_node = leaf if leaf in parents else next(reversed(list(parents)), "")
-    branch = branch_to(last_node or "", parents)
+    if leaf is None or leaf not in parents:
+        leaf = next(reversed(list(parents)), "")
+    branch = branch_to(leaf, parents)
     return ExportedRun(
         value=conversation,
         messages=[message for node_id in branch for message in messages.get(node_id, ())],

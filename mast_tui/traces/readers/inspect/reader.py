@@ -386,9 +386,9 @@ READER: Final = InspectReader()
 def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
     """Yield the samples of a log, each with the number of its trace."""
     with _open_log(source) as log:
-        for record, sample, _prefix in log.samples():
+        for number, sample, _prefix in log.samples():
             if isinstance(sample, Mapping):
-                yield record, sample
+                yield number, sample
 
 
 def _is_log_archive(source: Source) -> bool:

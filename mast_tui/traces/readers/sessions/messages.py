@@ -385,7 +385,7 @@ def _is_claude_message(record: Fields) -> bool:
         kind_of(record) in ("user", "assistant")
         and message.get("role", kind_of(record)) == kind_of(record)
         and "content" in message
-        and "role" not in record
+        and "role" not in record  # as a chat message has it
     )
 
 

@@ -167,6 +167,7 @@ def _structured_or_plain_messages(
     for _wrapper in range(_MAX_WRAPPERS):
         value = value_in(value)
         if isinstance(value, list):
+            # A batch of one list of messages; a message can itself be a list of role and text.
             is_nested = len(value) == 1 and isinstance(value[0], list)
             if is_nested and _message_of(value[0], role) is None:
                 value = value[0]
