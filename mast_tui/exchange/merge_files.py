@@ -136,7 +136,7 @@ def merge_files(
                 "to finish"
             ) from error
     workspace.finish_import(record)
-    # Events of a workspace file keep their ids, so an undo here still applies to them.
+    # Events of a workspace file keep their ids, so those that were undone here stay undone.
     has_undone_files = any(
         earlier_import.undo_begun_at and earlier_import.keeps_actions
         for earlier_import in workspace.imports()

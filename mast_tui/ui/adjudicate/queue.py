@@ -320,7 +320,7 @@ class Queue:
                 "hidden until you have finished it too."
             )
         enter = key_of("adjudicate.enter")
-        if self.contents.may_retest:
+        if self.contents.may_retest:  # the text must not reveal which traces are retests
             return (
                 f"{names} {verb} finished this trace: their labels are hidden from you for now. "
                 f"{enter} opens them to you as adjudicator."
