@@ -1063,7 +1063,7 @@ class Session:
             raise SessionError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _checked_target(self, target: Target) -> Target:
-        """Return the target with its ends in reading order.
+        """Return the target with its ends in reading order; a quote gets whole masks.
 
         Raises:
             SessionError: A span is not in the trace, or the quote is invalid.

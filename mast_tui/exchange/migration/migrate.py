@@ -800,7 +800,7 @@ class _Migration:
         self._result = Migrated(record)
 
     def carry_study(self, events: Iterable[Event]) -> None:
-        """Copy the events that set guidelines; that of the study only if the new codebook has none."""
+        """Copy the events that set guidelines, and the study if the new codebook has none."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not isinstance(event.fact, StudySet)]
         carried = (carried_study_event(self._map, self._new_ids, event) for event in events)
