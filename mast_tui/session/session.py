@@ -163,6 +163,7 @@ class Session:
         self.blind = blind
         self._conditions = conditions
         self.version = 0
+        """The number of changes so far."""
         self._modes = {mode.slug for mode in taxonomy.all_modes}
         self._messages = ChangeMessages(taxonomy, trace, self._find_visible_suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
