@@ -91,8 +91,9 @@ class Queue:
             item: The id of the item.
         """
         items = self.items.get(trace_id)
-        subject_id = item if items is None else items.subject_id_of(item)
-        position = self.lines.position_of(trace_id, subject_id)
+        # The row of a dispute can stand for several items, and then has another id.
+        row_item = item if items is None else items.subject_id_of(item)
+        position = self.lines.position_of(trace_id, row_item)
         if position is not None:
             self.lines.move_to(position)
         return position is not None
