@@ -98,7 +98,7 @@ def merge_files(
         WorkspaceError: A file cannot be merged, or another process has changed the workspace since
             the trial. The message names the file.
     """
-    unfinished_by_request = {
+    unfinished_by_request = {  # ``asked`` is the request key
         earlier_import.asked: earlier_import
         for earlier_import in workspace.imports()
         if earlier_import.state is ImportState.UNFINISHED

@@ -355,7 +355,7 @@ class SidesPanel(VirtualLines):
     def rows_changed(self) -> None:
         """Wrap the texts of the sides to the present width.
 
-        Without the focus the panel cannot be scrolled by keys, so texts that do not fit are cut.
+        Texts that do not fit are cut, unless the panel has the focus.
         """
         width = self.scrollable_content_region.width
         place_at_cursor = self.place
