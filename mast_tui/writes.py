@@ -185,13 +185,13 @@ class Writes:
 
         Args:
             work: The piece; it shows its result itself, and also its failure.
-            holds: The keys that wait for it.
+            holds: The keys that wait until the piece is done.
         """
         self._queue.append(_WorkPiece(work, holds, copy_context()))
         if self._loop_task is None:
             if holds > HeldKeys.NOTHING:
-                # Most pieces end at once, so that their result is drawn in one frame with the key.
-                # In two frames, a label took 56 ms instead of 20.
+                # Most pieces end at once. Drawing waits for them, so that one frame shows the key
+                # and the result. In two frames, a label took 56 ms instead of 20.
                 self._held_drawing.enter_context(self._hold_drawing())
             self._loop_task = create_task(self._carry_out_all())
 

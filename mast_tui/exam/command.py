@@ -404,7 +404,7 @@ def _candidate_document(
         "decisive": decisive,
         "places": places,
         "verdicts": None if report is None else judge_json(report),
-        "categories": answers.uses_set_taxonomy,
+        "categories": answers.uses_set_taxonomy,  # whether its categories count
         "quotes": candidate.quotes,
         "cost": candidate.cost,
         "cases": cases,

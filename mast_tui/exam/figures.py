@@ -237,7 +237,8 @@ def decisive_figures(
 def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> StepMarks:
     """Return marks whose modes are replaced by their categories at a level.
 
-    A mode without a category at the level stays.
+    Before that, the category of the decisive step is a mode. A mode without a category at the level
+    stays.
     """
     decisive = marks.decisive
     if decisive is not None and decisive.category:

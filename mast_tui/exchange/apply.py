@@ -488,7 +488,7 @@ class _CurrentPass:
                 return False
 
     def contradiction(self, new_facts: Iterable[Fact]) -> str | None:
-        """Return the reason why facts cannot be added to the pass; None if they can."""
+        """Return the reason why facts that the pass lacks cannot be added; None if they can."""
         if self.last_pass.finished:
             # The problem names the annotator before this reason.
             return (

@@ -391,7 +391,7 @@ def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
 
 
 def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
-    # All fields, so that two exports have the same order.
+    """Return a key in which no two labels are equal, so that two exports have the same order."""
     target = label.target
     return (
         target.first or "",

@@ -98,7 +98,7 @@ def merge_files(
         WorkspaceError: A file cannot be merged, or another process has changed the workspace since
             the trial. The message names the file.
     """
-    unfinished_by_request = {
+    unfinished_by_request = {  # ``asked`` is the request key
         earlier_import.asked: earlier_import
         for earlier_import in workspace.imports()
         if earlier_import.state is ImportState.UNFINISHED
@@ -136,7 +136,7 @@ def merge_files(
                 "to finish"
             ) from error
     workspace.finish_import(record)
-    # Events of a workspace file keep their ids, so an undo here still applies to them.
+    # Events of a workspace file keep their ids, so those that were undone here stay undone.
     has_undone_files = any(
         earlier_import.undo_begun_at and earlier_import.keeps_actions
         for earlier_import in workspace.imports()

@@ -228,9 +228,9 @@ def newcombe_paired(
 def _interval_of_difference(
     share: float, ends: Interval, other_share: float, other_ends: Interval, phi: float
 ) -> Interval:
-    """Return the interval of ``share - other_share``.
+    """Return the interval of ``share - other_share`` by Newcombe's method 10.
 
-    ``ends`` and ``other_ends`` are the intervals of both shares, ``phi`` is their correlation.
+    ``ends`` and ``other_ends`` are the Wilson intervals of both shares, ``phi`` is the correlation.
     """
 
     def joint_distance(a: float, b: float) -> float:

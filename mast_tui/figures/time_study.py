@@ -230,7 +230,7 @@ def difference(
     names = sorted({study_pass.annotator for study_pass in passes})
     traces = sorted({study_pass.trace_id for study_pass in passes})
     row_by_trace = {trace_id: row for row, trace_id in enumerate(traces)}
-    # Traces × annotators × (shown, withheld) × (units, sum of the amount).
+    # Traces × annotators × (suggestions shown, withheld) × (units, sum of the amount).
     sums = np.zeros((len(traces), len(names), 2, 2))
     for study_pass in passes:
         cell = sums[
@@ -243,10 +243,10 @@ def difference(
     def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted mean of the annotators' differences, from sums over traces."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
-        hidden_units, hidden_sums = np.moveaxis(totals[..., 1, :], -1, 0)
-        has_both = (shown_units > 0) & (hidden_units > 0)
-        mean_differences = ratio(shown_sums, shown_units) - ratio(hidden_sums, hidden_units)
-        weights = ratio(shown_units * hidden_units, shown_units + hidden_units)
+        withheld_units, withheld_sums = np.moveaxis(totals[..., 1, :], -1, 0)
+        has_both = (shown_units > 0) & (withheld_units > 0)
+        mean_differences = ratio(shown_sums, shown_units) - ratio(withheld_sums, withheld_units)
+        weights = ratio(shown_units * withheld_units, shown_units + withheld_units)
         weights = np.where(has_both, weights, 0.0)
         weighted = np.where(has_both, mean_differences, 0.0) * weights
         return ratio(weighted.sum(axis=-1), weights.sum(axis=-1))

@@ -30,8 +30,8 @@ def no_orders(_trace_id: str) -> Order:
 
 
 def place_name(target: Target) -> str:
-    """Return a short name of a target for ids, the same for equal targets."""
-    if target.first is None:
+    """Return a short name of a target for ids and messages, the same for equal targets."""
+    if target.first is None:  # the whole trace
         return "*"
     if target.quote is not None:
         if target.char_start is not None:

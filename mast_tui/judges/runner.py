@@ -287,6 +287,7 @@ class _Run:
         else:
             status = TraceStatus.JUDGED
             suggestions = self._store_suggestions(trace_id, judged.judgement, judged.indices)
+        # ``add`` replaces the 0 by the number of the trace.
         return self.summary.add(
             Progress(0, trace_id, judged.path, status, suggestions, judged.problem)
         )

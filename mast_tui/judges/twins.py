@@ -250,7 +250,7 @@ class TwinsJudge:
                 task = trace.meta.task_key
                 if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
                     tasks[task].add(trace)
-                    without_task_id += not trace.meta.task_id
+                    without_task_id += not trace.meta.task_id  # its task is known by its text
             except OSError:
                 continue  # the runner reports the error when it judges the trace
         self._without_task_id: Final = without_task_id

@@ -292,7 +292,7 @@ def personal_rules() -> tuple[SecretRule, ...]:
         RedactionError: A library that the rules need is not installed.
     """
     return (
-        *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),
+        *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),  # "email" below replaces it
         _library_rule(),
         *_OWN_KEY_RULES,
         SecretRule("email", _email_ranges, ("@",)),

@@ -964,10 +964,9 @@ class _TableMaker:
 
     def _detail_sentences(self, figures: FigureTable, unit: str) -> Iterator[str]:
         """Yield the sentences of a row's detail: verdicts, undefined figures, κ by pair, unsure."""
+        is_of_pair = bool(figures.subject)
         yield _verdicts_sentence(figures, unit)
-        yield from _undefined_sentences(
-            figures, self.pair_columns if figures.subject else self.columns
-        )
+        yield from _undefined_sentences(figures, self.pair_columns if is_of_pair else self.columns)
         kappas = [
             f"{joined_names(pair)} {in_words(pair_figures[_KAPPA])} (n {pair_figures.count('n')})"
             for pair, pair_figures in self.agreement.index.pairs(figures).items()
@@ -975,7 +974,7 @@ class _TableMaker:
         unsure = [f"{name} {n:,}" for name, n in figures.values("unsure").items() if n]
         yield from applicable(
             (
-                self.has_several_pairs and not figures.subject,
+                self.has_several_pairs and not is_of_pair,
                 f"κ by pair: {'; '.join(kappas)}.",
             ),
             (unsure, f"Verdicts 'unsure', counted as missing: {', '.join(unsure)}."),

@@ -522,7 +522,7 @@ def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
 
 
 def _pair_measure(first: Document, second: Document) -> Document:
-    """Return a measure of two arms in the old form: both values, difference and p-values."""
+    """Return a measure of two arms in the form of earlier releases."""
     difference = first.get("difference", {})
     return {
         "first": first.get("rate"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool) -> int:
-    """Judge traces by rules into shards, and return the exit code.
+    """Judge traces by rules, write the findings to shards, and return the exit code.
 
     Args:
         request: The options of the command.

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
-    """Judge traces by a model into shards, without a workspace, and return the exit code.
+    """Judge traces by a model, write the findings to shards, and return the exit code.
 
-    The answers of the model are stored beside the shards.
+    No workspace is needed; the answers of the model are stored beside the shards.
 
     Args:
         request: The options of the command.

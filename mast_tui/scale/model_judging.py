@@ -77,8 +77,8 @@ class JudgeUnitsByModel:
             shard
             for shard in shards
             if any(
-                _was_request_truncated(size, truncations)
-                for size in read_requests(self.folder, shard)
+                _was_request_truncated(request_size, truncations)
+                for request_size in read_requests(self.folder, shard)
             )
         )
 

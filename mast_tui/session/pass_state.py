@@ -376,7 +376,8 @@ class Passes:
     def revealed(self) -> bool:
         """True if others' labels and the outcome have been shown to the annotator.
 
-        This is so for an adjudicator, and after a reveal. A retest hides them again.
+        This is so for an adjudicator, and after the reveal of a finished pass. A retest hides them
+        again from all but adjudicators.
         """
         passes = self._own_passes if self.in_retest else self._valid_passes
         return self.adjudicated or any(

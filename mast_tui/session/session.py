@@ -163,6 +163,7 @@ class Session:
         self.blind = blind
         self._conditions = conditions
         self.version = 0
+        """The number of changes so far."""
         self._modes = {mode.slug for mode in taxonomy.all_modes}
         self._messages = ChangeMessages(taxonomy, trace, self._find_visible_suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
@@ -1063,7 +1064,7 @@ class Session:
             raise SessionError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _checked_target(self, target: Target) -> Target:
-        """Return the target with its ends in reading order.
+        """Return the target with its ends in reading order; a quote gets whole masks.
 
         Raises:
             SessionError: A span is not in the trace, or the quote is invalid.

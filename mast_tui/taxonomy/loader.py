@@ -196,7 +196,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
     for table in root.tables("categories"):
         table.refuse_unknown(("id", "name", "under"))
         identifier = table.slug("id")
-        table.add_name(identifier)
+        table.add_name(identifier)  # for messages of errors
         under = table.text("under", default="")
         # Only earlier categories count, so that there is no cycle.
         if under and under not in [category.id for category in categories]:
@@ -234,7 +234,7 @@ def _read_mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
     """
     table.refuse_unknown(tuple(Mode.__slots__))
     slug = table.slug("slug")
-    table.add_name(slug)
+    table.add_name(slug)  # for messages of errors
     return Mode(
         slug=slug,
         code=table.word("code", default=slug),

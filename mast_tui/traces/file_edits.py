@@ -84,13 +84,13 @@ class Hunk(NamedTuple):
     last: int = 0
 
     def lines(self) -> Iterator[str]:
-        """Yield the place of the change, and its lines with ``-``, ``+`` or a space before each."""
+        """Yield a heading with the line numbers, and the lines with ``-``, ``+`` or a space."""
         old_lines = self.old.splitlines()
         new_lines = self.new.splitlines()
         if self.first is not None:
             is_insertion = self.last == 0
-            lines = f"after {self.first}" if is_insertion else f"lines {self.first} to {self.last}"
-            yield f"@@ {lines} @@"
+            place = f"after {self.first}" if is_insertion else f"lines {self.first} to {self.last}"
+            yield f"@@ {place} @@"
         if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:
             yield from (f"-{line}" for line in old_lines)
             yield from (f"+{line}" for line in new_lines)

@@ -373,7 +373,7 @@ class Spans(ABC):
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """The key of the span before which a sub-agent's spans belong, by thread id."""
+        """The key of the span before which the spans of each sub-agent belong, by thread id."""
         return {}
 
     @property
@@ -732,7 +732,7 @@ class Trace:
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """The key of the span before which a sub-agent's spans belong, by thread id.
+        """The key of the span before which the spans of each sub-agent belong, by thread id.
 
         The sub-agents of spans that are not read yet are missing.
         """

@@ -454,11 +454,12 @@ class MastApp(TextualApp):
         )
 
     async def _run_palette_choice(self, screen: Screen[Any], choice: str | None) -> None:
-        """Run the action that was chosen in the palette, or go to a location of the screen.
+        """Run the action that was chosen in the palette, or go to a span or trace of the screen.
 
         Args:
             screen: The screen on which the palette was opened.
-            choice: The id of an action, or the name of a location; None after Escape.
+            choice: The id of an action, or the number, key or name of a span or trace; None after
+                Escape.
         """
         if choice is None:
             return

@@ -214,7 +214,7 @@ class MainScreen(MovesLines, Screen[None]):
     # Requests of the app
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a location; return False if there is none of that name."""
+        """Go to a span or trace by its number, key or name; return False if there is none."""
         return False
 
     def report_to_write(self) -> ReportToWrite | RunToWrite | None:

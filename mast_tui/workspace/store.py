@@ -289,9 +289,9 @@ class Workspace:
             WorkspaceError: The name is invalid or looks like another one, or the server refuses.
         """
         self._database.check_may_change_team()
-        if not self.taxonomies():
+        if not self.taxonomies():  # most members may not add one later
             self.add_taxonomy(load_mast())
-        if role is not TeamRole.JUDGE:
+        if role is not TeamRole.JUDGE:  # the annotators of judges have names of their own
             self.add_annotator(name, AnnotatorKind.HUMAN)
         return self._database.add_member(Member(name, role, assisted))
 

@@ -206,7 +206,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
     for slug in gate.modes:
         if slug not in rule_modes:
             raise click.UsageError(_unreachable_mode_text(slug, codes, usable_rules))
-    if gate.fatal_modes == ():
+    if gate.fatal_modes == ():  # fatal findings fail the check, but no mode is known as fatal
         raise click.UsageError(
             f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
             "rules do not mark decisive findings; give codes"

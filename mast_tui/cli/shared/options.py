@@ -59,6 +59,7 @@ class _Declaration:
 
     @property
     def exposed(self) -> bool:
+        """True if the value is passed to the request, as click's ``expose_value`` says."""
         return bool(self.settings.get("expose_value", True))
 
     @property

@@ -104,6 +104,7 @@ def gold_document(
         for trace_pass in workspace.passes(taxonomy=ref)
         if traces is None or trace_pass.trace_id in traces
     ]
+    # In these, (annotator, trace id). Adjudications and retests are no readings.
     started_works = {
         (trace_pass.annotator, trace_pass.trace_id)
         for trace_pass in passes

@@ -221,6 +221,8 @@ class _Reader(IncomingBuilder):
     def add_consensus(self, annotator: str) -> None:
         """Add the labels of all trace records: the consensus of the people, a yes or no per code.
 
+        The mode that a code means follows from the names of failures that the records print.
+
         Args:
             annotator: The name under which the consensus is imported.
         """
@@ -228,8 +230,8 @@ class _Reader(IncomingBuilder):
             return
         mast = load_mast()
         try:
-            printed = [_printed_failures(record) for record in self._trace_records]
-            binding = mast_binding(mast, printed)
+            printed_names = [_printed_failures(record) for record in self._trace_records]
+            binding = mast_binding(mast, printed_names)
         except ValueError as error:
             self.problems.append(self._trace_records[0].problem(error))
             return
@@ -370,5 +372,6 @@ def _bound_slug(code: str, slugs: Mapping[str, str]) -> str:
 
 
 def _printed_failures(record: _Record) -> list[str]:
+    """Return the failures in a record's summary, each with its code and name."""
     failures = record.table("human_label_summary").get("failures")
     return [f for f in failures if isinstance(f, str)] if isinstance(failures, list) else []

@@ -312,8 +312,8 @@ class CarriedWork:
         """Return the absent and unsure verdicts on new modes that have none of ``labels``."""
         labelled_modes = {label.mode for label in labels}
         values = {
-            mode: self._value_of_sources(sources, carried_pass)
-            for mode, sources in self._map.sources.items()
+            mode: self._value_from_old_modes(old_modes, carried_pass)
+            for mode, old_modes in self._map.sources.items()
             if mode not in labelled_modes
         }
         # Present without a label comes from an old mode that was split, so the new mode is open.
@@ -323,14 +323,14 @@ class CarriedWork:
             if value is not None and value is not VerdictValue.PRESENT
         }
 
-    def _value_of_sources(
-        self, sources: Sequence[str], carried_pass: _CarriedPass
+    def _value_from_old_modes(
+        self, old_modes: Sequence[str], carried_pass: _CarriedPass
     ) -> VerdictValue | None:
-        """Return the verdict on a new mode that follows from those on its old modes, or None."""
+        """Return the verdict on a new mode that follows from its old modes; None leaves it open."""
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
-        if labelled_modes.intersection(sources):
+        if labelled_modes.intersection(old_modes):
             return VerdictValue.PRESENT
-        old_values = [carried_pass.old.verdicts.get(source) for source in sources]
+        old_values = [carried_pass.old.verdicts.get(mode) for mode in old_modes]
         if VerdictValue.UNSURE in old_values:
             return VerdictValue.UNSURE
         if old_values and all(value is VerdictValue.ABSENT for value in old_values):
@@ -394,12 +394,12 @@ class CarriedWork:
         labelled_modes = {label.mode for label in carried_pass.new.labels.values()}
         open_modes = tuple(
             mode
-            for mode, sources in self._map.sources.items()
+            for mode, old_modes in self._map.sources.items()
             if mode not in labelled_modes
             and mode not in carried_pass.new.verdicts
             and (
                 mode in self.look_again
-                or self._value_of_sources(sources, carried_pass) is VerdictValue.PRESENT
+                or self._value_from_old_modes(old_modes, carried_pass) is VerdictValue.PRESENT
             )
         )
         self.look_again = open_modes
@@ -803,7 +803,7 @@ class _Migration:
         self._result = Migrated(record)
 
     def carry_study(self, events: Iterable[Event]) -> None:
-        """Copy the guidelines, and the study if the new codebook has none."""
+        """Copy the events that set guidelines, and the study if the new codebook has none."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not isinstance(event.fact, StudySet)]
         carried = (carried_study_event(self._map, self._new_ids, event) for event in events)

@@ -123,9 +123,9 @@ def judges_compared(
 ) -> JudgeComparison:
     """Compare two judges with the same reference, on the units that both have judged.
 
-    The difference of a rate of one mode is one of shares of the same traces and has Newcombe's
-    paired interval. Other differences have intervals by leaving out and resampling traces, the same
-    for both judges.
+    The rates of both judges on one mode are shares of the same traces, so their difference has
+    Newcombe's paired interval. Other differences have intervals by leaving out and resampling
+    traces, the same for both judges.
 
     Args:
         first: The verdicts of one judge and of the reference.

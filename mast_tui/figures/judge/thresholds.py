@@ -64,16 +64,16 @@ def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeIn
 
 
 def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
-    """Return the thresholds of confidence above which a judge's findings should count, by mode.
+    """Return the confidence above which a judge's findings should count, by slug of the mode.
 
-    A mode (by its slug) has a threshold if the reference calls it present and absent often enough.
+    A mode has a threshold if the reference calls it present on enough traces, and absent on enough.
     The threshold is the one with the greatest TPR + TNR (Youden 1950, Cancer 3:32-35); of several,
     it is the lowest.
 
     Args:
         judge_input: The verdicts of the judge and of its reference, on calibration traces only.
     """
-    units = compared_units(judge_input)
+    compared = compared_units(judge_input)
     confidences = highest_confidence(judge_input.suggestions)
     thresholds = {}
     for slug, _, _ in judge_input.modes:
@@ -81,9 +81,9 @@ def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
         cases = [
             (
                 confidences.get((trace_id, mode), 1.0) if judge_says_present else 0.0,
-                units.reference[trace_id, mode],
+                compared.reference[trace_id, mode],
             )
-            for (trace_id, mode), judge_says_present in units.judge.items()
+            for (trace_id, mode), judge_says_present in compared.judge.items()
             if mode == slug
         ]
         present_count = sum(is_present for _, is_present in cases)

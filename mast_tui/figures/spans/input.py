@@ -299,13 +299,13 @@ def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     )
 
 
-def touches(place: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
-    """Return whether any span of a place is in the stretches.
+def touches(label_range: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
+    """Return whether any span of a label is in the stretches.
 
     Args:
-        place: The place.
-        stretches: Disjoint stretches in order, as (first, after).
+        label_range: The spans of the label.
+        stretches: Disjoint stretches in order.
     """
-    # Of the stretches that begin before the end of the place, only the last can reach into it.
-    stretch_count = bisect_right(stretches, place.last, key=lambda stretch: stretch[0])
-    return stretch_count > 0 and stretches[stretch_count - 1][1] > place.first
+    # Of the stretches that begin up to the label's last span, the last one reaches farthest.
+    stretch_count = bisect_right(stretches, label_range.last, key=lambda stretch: stretch[0])
+    return stretch_count > 0 and stretches[stretch_count - 1][1] > label_range.first

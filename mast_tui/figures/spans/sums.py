@@ -269,7 +269,7 @@ def finding_sums(
 
     Returns:
         Traces × (any mode, then each mode) × columns: the places that are compared, those left out,
-        then the matching pairs at each level of overlap.
+        then (from ``PAIRS`` on) the matching pairs at each level of overlap.
     """
     sums = np.zeros((len(traces), 1 + len(modes), PAIRS + LEVELS))
     for row, trace in enumerate(traces):

@@ -292,9 +292,9 @@ def _claims(walk: Walk) -> Iterator[_Claim]:
 
 
 def _turn_ends(walk: Walk) -> frozenset[int]:
-    """Return the indices of the last step, and of each step before a message of the user.
+    """Return the indices of the steps that end a turn: the last one, or before a user's message.
 
-    Logs after a step do not count.
+    Logs may follow such a step.
     """
     indices: set[int] = set()
     next_role = Role.USER

@@ -170,9 +170,10 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
     layout = _layout_for(document)
     if "overall" in document:
         document = _with_all_traces(document)
+    # A report on signatures has the source of its labels instead of annotators.
     annotators = _joined_names(document.get("annotators", [document.get("labels", "")]))
     yield from _rows_of_part(layout, document, _Context(annotators=annotators))
-    if "identical_blocks" in document:
+    if "identical_blocks" in document:  # traces with equal verdicts of all annotators
         shared_count = sum(len(block["traces"]) for block in document["identical_blocks"])
         context = _Context(
             scope="blocks", annotators=annotators, statistic="traces_that_share_a_block"

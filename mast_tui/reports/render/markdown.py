@@ -73,7 +73,7 @@ def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
         elif isinstance(part, Text):
             yield from _text_blocks(part, marks)
         else:
-            assert isinstance(part, Chart)
+            assert isinstance(part, Chart)  # left out
     yield from _note_blocks(note for note in section.notes if not note.warning)
 
 

@@ -340,7 +340,10 @@ class _Shape:
         return self._mark_width() + sum(widths) + len(GAP) * (len(widths) - 1)
 
     def _column_widths(self) -> list[int]:
-        """Return the widths of the columns, wide enough for the reasons in joined cells."""
+        """Return the widths of the columns.
+
+        Cells that share the reason for a missing value (``_joined_ranges``) have room for it.
+        """
         number_widths = self._number_widths()
         last_name_index = name_column_count(self.columns) - 1
         widths = []

@@ -330,7 +330,7 @@ class SpanTable:
         self.amendment_count = 0
         """The number of changes to spans that were there already."""
         self.spawned: dict[str, str] = {}
-        """The key of the span before which a sub-agent's spans belong, by thread id."""
+        """The key of the span before which the spans of each sub-agent belong, by thread id."""
         self._shapes = ShapeNumbers()
         self._first = array("I")
         self._last = self._first  # a column of its own once a span lies on several lines

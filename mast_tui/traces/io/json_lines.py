@@ -143,7 +143,7 @@ def split_records(data: bytes) -> list[bytes]:
         if bracket is None:
             break
         begin = bracket.start()
-        if begin > _MOST_PASSED_CHARS:  # an error of the decoder counts all lines before it
+        if begin > _MOST_PASSED_CHARS:  # errors of the decoder take longer in long text
             text = text[begin:]
             pos = 0
             continue

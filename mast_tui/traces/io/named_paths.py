@@ -159,7 +159,8 @@ class _ArgumentParser:
                 "their traces would have one path; give one of them to each command, or download "
                 "the files"
             )
-        # A URL without a query may be named twice, like a path of this machine.
+        # With signatures in the query, it is the same file again. A URL without a query is read as
+        # often as it is named, like a path of this machine.
         return not query
 
     def _paths_in_list(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:

@@ -41,7 +41,7 @@ _PLAIN_TEXT_READER: Final = "logs"
 
 
 def readers(binary: bool = False) -> Iterator[Reader]:
-    """Yield every reader that recognises its format by marks, imported on demand."""
+    """Yield every reader that recognises a format by its marks; import it when it is reached."""
     for module in _BINARY_READERS if binary else _TEXT_READERS:
         yield _import_reader(module)
     if not binary:

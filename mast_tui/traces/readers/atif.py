@@ -708,7 +708,8 @@ class AtifReader:
         shown_positions: set[str] = set()
         traces: list[Trace] = []
 
-        # Trajectories without references to them come first; they show the others.
+        # Trajectories without references to them come first. Their spans include the others', which
+        # are added to ``shown_positions``.
         for trajectory in sorted(
             trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
         ):

@@ -246,7 +246,7 @@ READER: Final = ConvertedReader()
 
 
 def _add_span(steps: StepList, span: Fields, location: str) -> None:
-    """Add a span with the fields that were written; a missing or unknown one is that of a log."""
+    """Add a span with its written fields; a missing kind or role is that of a log."""
     tokens = fields_of(span.get("tokens"))
     steps.add(
         as_text(span.get("key")) or location,

@@ -333,7 +333,9 @@ class _AppWorldRun:
             self._add_output(block, _APPWORLD_SUPERVISOR, api)
         elif match["output"]:
             self._add_output(block, _APPWORLD_SUPERVISOR, "python")
-        else:  # A message loop begins or ends: the next message to an agent is a new task.
+        else:
+            # A message loop begins or ends: the next message to an agent is a new task. The
+            # supervisor already has its task: that of the user.
             self._agents_with_task = {_APPWORLD_SUPERVISOR.lower()}
             self._reading.add_log(block, match[0].strip())
 

@@ -66,7 +66,7 @@ class TextParser:
         self._first_line = self._first_line or number
         self._last_line = number
         line_count = number - self._first_line + 1
-        if line_count == PARAGRAPH_LINES:
+        if line_count == PARAGRAPH_LINES:  # a longer paragraph becomes several spans
             self.finish()
 
     def finish(self) -> None:

@@ -241,17 +241,18 @@ class IndexInProgress:
         self._process = process
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None if it is not there yet or nothing follows.
+        """Return the next block; None if it has not arrived yet, or is none and ``over`` is true.
 
         Args:
             wait: True to wait a moment for the block.
         """
         process = self._process
         seconds = _BLOCK_WAIT_SECONDS if wait and not process.blocks else 0
-        all_came = process.listen(seconds) or process.written
+        has_ended = process.listen(seconds)
+        sends_no_more = has_ended or process.written
         if process.blocks:
             return process.blocks.popleft()
-        self.over = all_came
+        self.over = sends_no_more
         return None
 
     def stop(self, *, complete: bool) -> None:

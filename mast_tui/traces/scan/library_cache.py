@@ -178,7 +178,7 @@ class LibraryCache:
             path: The file.
             members: The files of its sub-agents.
             read: Reads the file and its members.
-            file: The file as the unread traces of a cached report need it, to read it later.
+            file: Reads the file later, when a trace of a cached report is opened.
         """
         stamp = _stamp_of_files((path, *members))
         values = self._cached_fact(path, _REPORT, stamp)

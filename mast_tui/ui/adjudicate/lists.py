@@ -353,7 +353,10 @@ class SidesPanel(VirtualLines):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Wrap the texts of the sides to the present width, or cut them if they do not fit."""
+        """Wrap the texts of the sides to the present width.
+
+        Texts that do not fit are cut, unless the panel has the focus.
+        """
         width = self.scrollable_content_region.width
         place_at_cursor = self.place
         self._lines = self._side_lines(width)

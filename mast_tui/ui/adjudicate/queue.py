@@ -91,8 +91,9 @@ class Queue:
             item: The id of the item.
         """
         items = self.items.get(trace_id)
-        subject_id = item if items is None else items.subject_id_of(item)
-        position = self.lines.position_of(trace_id, subject_id)
+        # The row of a dispute can stand for several items, and then has another id.
+        row_item = item if items is None else items.subject_id_of(item)
+        position = self.lines.position_of(trace_id, row_item)
         if position is not None:
             self.lines.move_to(position)
         return position is not None
@@ -323,7 +324,7 @@ class Queue:
                 "hidden until you have finished it too."
             )
         enter = key_of("adjudicate.enter")
-        if self.contents.may_retest:
+        if self.contents.may_retest:  # the text must not reveal which traces are retests
             return (
                 f"{names} {verb} finished this trace: their labels are hidden from you for now. "
                 f"{enter} opens them to you as adjudicator."

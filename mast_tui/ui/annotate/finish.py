@@ -217,10 +217,10 @@ def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
     return ", ".join(range_texts)
 
 
-def _may_repeat(session: Session) -> bool:
-    """Check if the study may repeat finished traces for this annotator.
+def _may_retest(session: Session) -> bool:
+    """Check if the study may ask this annotator to label finished traces again (retests).
 
-    The answer is the same for all traces: it must not reveal which traces repeat.
+    The answer is the same for all traces: it must not reveal which traces are retests.
     """
     study = session.workspace.study(session.taxonomy.ref)
     return study is not None and study.retests > 0 and session.annotator in study.annotators
@@ -521,7 +521,7 @@ class Finish(ScreenPart):
             key = self._key_of("annotate.finish")
             self._hints.say(f"What others say is shown after you have finished the trace ({key})")
             return
-        if session.others_shown or not await self._run(partial(_may_repeat, session)):
+        if session.others_shown or not await self._run(partial(_may_retest, session)):
             await self._show_hidden(session)
             return
 

@@ -563,8 +563,9 @@ class AnnotateScreen(MainScreen, RenderCache):
         self._move_timer: Timer | None = None
         """Runs while the cursor moves, and for a moment after."""
         self._mark_keeper: MarkKeeper | None = None
+        """The marks of the trace's labels beside its spans, once labels were read."""
         self._marked_session: Session | None = None
-        """The session whose labels the mark keeper places."""
+        """The session whose labels have these marks."""
         self._cached_name: tuple[Trace, int, str] | None = None
         """The name of a trace in the title, and the number of catalog changes at that time."""
         self._offers_next = False
@@ -1501,6 +1502,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         stack = self.app.screen_stack
         opener = stack[stack.index(self) - 1]
         if self.app.screen is self and isinstance(opener, BaseScreen):
+            # Otherwise ``go`` saves these.
             self.drawn_spans.write()
             self.arrival.save_position()
             self.app.pop_screen()

@@ -102,11 +102,11 @@ class Hits:
         return sum(self._counts[: bisect_left(self.indices, index)]) + nth + 1
 
     def next_to(self, index: int, step: int) -> int:
-        """Return the next hit after a span, or the previous hit. After the last comes the first.
+        """Return the next span with a hit, or the previous one. After the last comes the first.
 
         Args:
-            index: The span.
-            step: Above 0 for the next hit, below 0 for the previous hit.
+            index: The span from which the search begins; it does not count.
+            step: Above 0 for the next span, below 0 for the previous one.
         """
         indices = self.indices
         position = bisect_right(indices, index) if step > 0 else bisect_left(indices, index) - 1
@@ -221,7 +221,7 @@ class Search(ScreenPart):
         self._keeps_cursor = False
         """True if the search must not move the cursor to its first hit."""
         self._requested_step = 0
-        """The step of a key (1 or -1) that waits for the first hit; 0 if none waits."""
+        """The step of a key that waits: 1 for the first hit, -1 for all hits; 0 if none waits."""
         self._last_message = ""
         """The last status that the search has shown."""
         self._current = NO_MATCH
@@ -337,8 +337,8 @@ class Search(ScreenPart):
     def start(self, needle: str) -> None:
         """Search for another text; an empty text removes the matches.
 
-        The search begins at the span that was under the cursor when the line was opened. If the
-        text is not valid, show why.
+        The search begins at the span under the cursor, or at that where the line was opened, since
+        the search moves the cursor while the user types. If the text is not valid, show why.
         """
         previous_hits = self._state.hits
         self.clear()
@@ -421,7 +421,7 @@ class Search(ScreenPart):
         self._state.hits.extend(hits)
         self._redraw_matches(hits)
         is_user_busy = self._state.index != self._index_at_start or self._screen.typing
-        if self._requested_step > 0:
+        if self._requested_step > 0:  # the previous hit is known only at the end of the search
             self._go_to_requested_match()
         elif are_first_hits and not self._keeps_cursor and not is_user_busy:
             self._go_to_match(hits.first, 0)

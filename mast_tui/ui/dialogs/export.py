@@ -351,8 +351,8 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         pages = RunPages(opened.taxonomy, _viewer_of(opened), pseudonyms=pseudonyms, masks=masks)
         page = pages.page_of(trace)
         report_stage("Writing the run")
-        is_page = file_format == "page"
-        outputs.add(output, render_page(page) if is_page else render_page_markdown(page))
+        is_html = file_format == "page"
+        outputs.add(output, render_page(page) if is_html else render_page_markdown(page))
         lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
         if pages.hidden:
             lines += ["", f"{hidden_traces_text(opened.annotator, len(pages.hidden))}."]

@@ -398,7 +398,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
 
     def action_answers(self) -> None:
         """Switch between the model's answers about the trace and the result for it."""
-        if self._view.answers is None:
+        if self._view.answers is None:  # hidden from the annotator
             self.hints.say("You work blind: what a judge says is shown after finishing")
             return
         self._reads_answers = not self._reads_answers

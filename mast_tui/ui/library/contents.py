@@ -160,7 +160,7 @@ def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batc
     for result in search.results(patience=REPORT_INTERVAL):
         if stopped() or hit_count == MOST_HITS:
             break
-        if result is not None:
+        if result is not None:  # None says that the search has found nothing for a while
             results.append(result)
             hit_count += isinstance(result, Hit)
         # The first hit is shown at once.

@@ -128,6 +128,7 @@ def _compared_verdicts(
     reference = "" if judge is None else sides[-1]
 
     def is_false_alarm(trace: SourceTrace) -> bool:
+        """Return whether a disagreement about the trace is a false alarm, and not a miss."""
         return judge is not None and trace.verdicts[reference] is not VerdictValue.PRESENT
 
     def remark(trace: SourceTrace) -> str:
@@ -135,8 +136,10 @@ def _compared_verdicts(
             return ""
         return "false alarm" if is_false_alarm(trace) else "missed"
 
-    units = [(mode, trace) for mode, mode_traces in traces.items() for trace in mode_traces]
-    units.sort(key=lambda unit: (-unit[1].disagreement, is_false_alarm(unit[1])))
+    traces_with_modes = [
+        (mode, trace) for mode, mode_traces in traces.items() for trace in mode_traces
+    ]
+    traces_with_modes.sort(key=lambda pair: (-pair[1].disagreement, is_false_alarm(pair[1])))
     rows = [
         TraceAnswers(
             trace.trace_id,
@@ -148,7 +151,7 @@ def _compared_verdicts(
             any_present=VerdictValue.PRESENT in trace.verdicts.values(),
             note=remark(trace),
         )
-        for mode, trace in units
+        for mode, trace in traces_with_modes
     ]
     return ComparedTraces(sides, rows, judge)
 

@@ -118,7 +118,7 @@ class GutterMarks:
         return self.marks_within(index, index + 1)
 
     def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
-        """Return the marks of a row that shows or hides several spans.
+        """Return the marks of a row that stands for one or more spans.
 
         Args:
             first: The first span of the row.
@@ -127,6 +127,7 @@ class GutterMarks:
         parts: list[tuple[GutterMark, str]] = []
         for index in _indices_between(self._marked_spans, first, end):
             parts += [(mark, "") for mark in self._marks_by_span[index]]
+        # From the last range that begins in or before the row, back to where none reaches the row.
         position = bisect_right(self._range_starts, end - 1) - 1
         while position >= 0 and self._furthest_ends[position] >= first:
             range_first, range_last, mark = self._ranges[position]

@@ -366,7 +366,7 @@ class Overview(RenderCache):
             has_errors: True if a span of the cell is an error.
             is_at_cursor: True if the cursor is in the cell.
             is_visible: True if the timeline shows a span of the cell.
-            is_to_look_at: True if a span probably contains the decisive step.
+            is_to_look_at: True if a span of the cell probably contains the decisive step.
         """
         base_style = self.rich_style
         style = base_style + self._part(content.value)

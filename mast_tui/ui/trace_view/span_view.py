@@ -247,7 +247,7 @@ class DisplayedText:
         return self.range_to_source(context_start + match_start, context_start + match_end)
 
     def format_rows(self, layout: TextLayout, top: int, row_count: int) -> bool:
-        """Format JSON until some rows below an offset are ready.
+        """Format JSON until a number of rows from an offset on are formatted.
 
         Args:
             layout: The layout of the display.
@@ -260,7 +260,8 @@ class DisplayedText:
         pretty = self.pretty
         was_formatted = False
         while pretty is not None and not pretty.complete and top < pretty.shown_end:
-            if layout.step(top, row_count) < pretty.shown_end:
+            start_of_next_row = layout.step(top, row_count)
+            if start_of_next_row < pretty.shown_end:
                 break
             self._format_more(pretty, layout)
             was_formatted = True

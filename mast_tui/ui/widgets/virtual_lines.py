@@ -235,7 +235,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         """Scroll so that a row is visible, with one row of context.
 
         If it has to scroll, a third of the height beyond the row becomes visible too. The next
-        moves then only move the cursor, which sends a sixth of the bytes.
+        moves then need no scrolling, which would send six times as many bytes to the terminal.
 
         Args:
             row: The row.

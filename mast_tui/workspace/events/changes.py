@@ -267,14 +267,15 @@ def _taxonomy_of_row(table: str, key: Key, old: State, new: State) -> str:
 
 
 def only_adds(events: Sequence[Event], *, has_no_gaps: bool) -> bool:
-    """Return whether events remove nothing, whatever other events are stored.
+    """Return whether a person's events only add work, to be judged by their kinds alone.
 
     Events that share no history with the stored ones may refer to events that will be stored later,
-    so their effect on the stored rows does not show what they remove.
+    so their effect on the rows of today does not show what they remove.
 
     Args:
         events: The events of one person.
-        has_no_gaps: Whether the sequence numbers of all foreign events of the person have no gap.
+        has_no_gaps: Whether the sequence numbers of all events of the person in the merged files
+            have no gap.
     """
     started_passes = {_pass_key(event) for event in events if isinstance(event.fact, PassStarted)}
     return all(_only_adds(event, started_passes, has_no_gaps=has_no_gaps) for event in events)

@@ -67,7 +67,8 @@ _OTHER_KEYS: Final = frozenset({"gold", "all"})
 class Pseudonyms:
     """The letters of a workspace by name.
 
-    ``judges`` are the names of judges, which stay. ``key`` is the secret key of the hashes.
+    ``judges`` are the names of annotators who are no people, which stay. ``key`` is the secret key
+    of the hashes.
     """
 
     letters: Mapping[str, str]

@@ -219,6 +219,7 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
     if verdict is None:
         raise Malformed("the verdict is neither holds, fails nor unsure")
     confidence = fields.get("confidence")
+    # The field says which condition of the definition is met or missed.
     reason = view.with_timeline_numbers(as_text(fields.get("definition")).strip())
     return Verification(
         verdict, reason[:RATIONALE_CHARS], as_confidence(confidence, scale_of([confidence]))

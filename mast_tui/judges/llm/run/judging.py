@@ -254,9 +254,9 @@ class TraceJudge:
 
     @staticmethod
     def _has_story(windows: Sequence[Window]) -> bool:
-        """Check whether windows are judged with the story of the run.
+        """Check whether windows are judged with a story: a summary of the whole run.
 
-        The windows of single steps have no story.
+        A single window is the whole run. Windows of single steps are judged without a story.
         """
         return len(windows) > 1 and windows[0].step is None
 

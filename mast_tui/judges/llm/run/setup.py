@@ -83,6 +83,7 @@ class Setup:
     def prompt(self) -> Prompt:
         """The prompt, whose hash is a part of the judge's name."""
         redaction_name = self.redaction.identity
+        # The default redaction adds nothing to the text that is hashed.
         extra = "" if redaction_name == "default" else f"redaction {redaction_name}"
         guidelines_by_mode: dict[str, list[str]] = {}
         for mode, text in self.guidelines:

@@ -277,7 +277,9 @@ class MessageMapper:
         """
         role = message.get("role")
         text = message.get("content")
-        if not isinstance(role, str) or not isinstance(text, str) or is_update(text):
+        if not isinstance(role, str) or not isinstance(text, str):
+            return False
+        if is_update(text):  # the text holds messages of a node
             return False
         speaker = self._speaker_by_role.get(role) or speaker_of(message)
         if speaker is None or speaker.role is Role.TOOL:

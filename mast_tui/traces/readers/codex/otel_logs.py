@@ -142,7 +142,7 @@ def _event_of_record(raw: RawRecord) -> SessionRecord:
     time = unix_seconds(attributes.get("event.timestamp"))
     for field in _TIME_FIELDS:
         nanoseconds = record.get(field)
-        # ``as_count`` does not read a text with so many digits.
+        # ``as_count`` does not read the text of a number with as many digits as a time has.
         if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
             nanoseconds = int(nanoseconds) if len(nanoseconds) <= _MAX_TIME_DIGITS else None
         if time is None and (count := as_count(nanoseconds)):  # OTLP writes 0 for an unknown time.

@@ -636,9 +636,11 @@ def records_on_lines(source: Source, problems: list[Problem]) -> Iterator[Sessio
 def _records_of_list(
     values: Iterable[object], list_pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
-    """Yield the objects of a list as records; add a problem for any other element."""
+    """Yield the objects of a list as records; add a problem for any other element.
+
+    Without a pointer to the list, the document is the only element.
+    """
     for number, value in enumerate(values):
-        # Without a list, the document is the only record.
         location = "/" if list_pointer is None else f"{list_pointer}/{number}"
         if isinstance(value, Mapping):
             yield SessionRecord(value, location)

@@ -425,9 +425,10 @@ class ShownHistory:
         return recent_calls.pop_answered_call(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
-        """Return the node of the earlier answer after ``node`` that a part repeats with changes.
+        """Return the node of an earlier answer that a part repeats with changes.
 
-        Record it as the node of the part too. Return None if the part repeats no answer.
+        The answer followed the same conversation, which ends at ``node``. Record its node as that
+        of the part too. Return None if the part repeats no answer.
         """
         for reply, reply_node in reversed(self._replies_by_node.get(node, ())):
             if _is_same_part(reply, part):
