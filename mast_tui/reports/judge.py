@@ -627,7 +627,8 @@ def _needs_more_than_left(overall: FigureTable) -> bool:
 def width_words(figures: FigureTable) -> Iterator[str]:
     """Yield half the width of an interval, and how many more labels would make it ± 3 points.
 
-    ``figures`` are those of a mode on all traces. Without an interval, nothing is yielded.
+    ``figures`` are those of a mode on all traces. The interval is that of ``powered``, the
+    prevalence from people's labels and the judge's verdicts. Without it, nothing is yielded.
     """
     ends = figures["powered"].interval
     if ends is None:

@@ -568,13 +568,14 @@ def read_columns(
     equal_to: Mapping[str, str] | None = None,
     not_null: str | None = None,
 ) -> Result:
-    """Read columns of a state table or register, and return what ``convert`` makes of the rows.
+    """Read columns of any table but ``events``, and return what ``convert`` makes of the rows.
 
     Args:
         connection: A connection that sees one state throughout.
         table: The name of the table.
         columns: The columns to read; booleans are 0 and 1.
-        convert: A function of the rows, which are in no order; it must not use the workspace.
+        convert: A function of the rows, which are in no order; it must not use the workspace,
+            since the rows are still being read.
         equal_to: The values that columns must have, by name.
         not_null: A column that must not be null.
     """

@@ -153,7 +153,7 @@ class KeyTable:
             self._further_keys[f"{_LINE}{line}"] = index
 
     def _index_of_line_key(self, key: str) -> int | None:
-        """Return the index of a key's span in ``_line_key_spans``; None if there is none."""
+        """Return the span of a key that ``_line_key_spans`` has; None for any other key."""
         digits = key.removeprefix(_LINE)
         is_number = digits.isascii() and digits.isdecimal() and not digits.startswith("0")
         if not is_number or len(digits) >= _MOST_DIGITS:
@@ -466,7 +466,10 @@ class SpanTable:
         self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
-        """Return the whole table as a block, for ``append_block`` of an empty table."""
+        """Return the whole table as a block, and begin the next block.
+
+        The result is for ``append_block`` of an empty table.
+        """
         self._block_start = BlockStart()
         self._tokens.first_unsent = 0
         self._changed_spans.clear()
