@@ -830,9 +830,9 @@ def _print_versions(document: Mapping[str, Any]) -> None:
             right=True,
         ),
         *(
-            _same_traces_column(name, key, f"{title} {column}")
+            _same_traces_column(name, side, f"{title} {side_title}")
             for name, title in _FIGURE_TITLES.items()
-            for key, column in (("here", "here"), ("last", newest_ref))
+            for side, side_title in (("here", "here"), ("last", newest_ref))
         ),
     )
     print_table(columns, document["versions"])
@@ -845,7 +845,10 @@ def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    """Return the column of a figure on the traces that a version shares with the newest one."""
+    """Return the column of a figure on the traces that a version shares with the newest one.
+
+    ``side`` is ``here`` for the figure of the version, ``last`` for that of the newest one.
+    """
 
     def cell(version: Mapping[str, Any]) -> str:
         comparison = version["same_traces"]

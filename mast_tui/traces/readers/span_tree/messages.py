@@ -55,7 +55,7 @@ def request_messages(value: object) -> tuple[Message, ...]:
 
 
 def request_text(value: object) -> tuple[Message, ...]:
-    """Return a request without roles as the user's messages: one a text, else one for all of it."""
+    """Return a request without roles as messages of the user: one for each text, else only one."""
     _structured_messages, plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
