@@ -881,6 +881,7 @@ def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
 
 def _chance_warning(report: JudgeReport) -> Iterator[Note]:
     """Yield a warning that names the modes in which the judge may be no better than chance."""
+    # With only one mode, the pooled figures are those of the mode.
     figures_by_name = (
         _figures_by_name(report) if len(report.modes) > 1 else report.figures_by_mode("judge_mode")
     )
