@@ -424,17 +424,17 @@ class Adjudication:
         redoes: str | None = None,
     ) -> None:
         """Append facts to the adjudication pass in one transaction, then refresh this object."""
-        number = self._pass_number()
-        events = [self._new_event(number, fact) for fact in facts]
-        indices = self._new_indices(facts)
+        pass_number = self._pass_number()
+        events = [self._new_event(pass_number, fact) for fact in facts]
+        new_indices = self._new_indices(facts)
         self.workspace.append(
             events,
             action=action,
             undoes=undoes,
             redoes=redoes,
-            indices={self.trace_id: indices} if indices else None,
+            indices={self.trace_id: new_indices} if new_indices else None,
         )
-        self._indexed_keys |= indices.keys()
+        self._indexed_keys |= new_indices.keys()
         self.refresh()
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:

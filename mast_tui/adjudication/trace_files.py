@@ -105,6 +105,7 @@ class SpanOrders:
         self._loaded_traces = loaded_traces
         self._trace_of = trace_of
         self._stored: dict[str, dict[str, SpanIndex]] | None = None
+        """The stored indices by trace id and span key; None until they are read."""
         self._records: Mapping[str, TraceRecord] | None = None
         self._traces_without_file: set[str] = set()
         """The ids of the traces whose files are missing."""

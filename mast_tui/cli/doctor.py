@@ -185,11 +185,10 @@ def _check_colours() -> Check:
 
 def _check_copying() -> Check:
     """Check in which way text is copied."""
-    programs = tools(os.environ)
-    if programs:
-        return Check(
-            "copying", CheckState.WORKS, f"by {' and '.join(tool[0] for tool in programs)}"
-        )
+    commands = tools(os.environ)
+    if commands:
+        programs = [program for program, *_arguments in commands]
+        return Check("copying", CheckState.WORKS, f"by {' and '.join(programs)}")
     hint = "if nothing arrives, allow OSC 52 in the terminal"
     if os.environ.get("TMUX"):
         hint += ", and in tmux: set -s set-clipboard on"

@@ -100,7 +100,7 @@ def read_command(request: ReadRequest) -> None:
     name = working_person(workspace, request.common.annotator, study=study)
     if name is None:
         name = _ask_name(workspace, study)
-    elif workspace.member is None:
+    elif workspace.member is None:  # a server gives a name to each member
         outside_text = outside_study_text(name, study)
         if outside_text is not None:
             say(outside_text)

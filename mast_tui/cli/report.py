@@ -324,10 +324,11 @@ def report_command(request: ReportRequest) -> None:
     scores = None
     if request.scores:
         scores_of = scores_from_files(workspace)
-        visible = visible_outcomes(viewer, inputs.traces)
+        # A score would show a hidden outcome.
+        with_outcome = visible_outcomes(viewer, inputs.traces)
         scores = benchmark_scores(
             inputs.traces,
-            lambda trace: scores_of(trace) if visible is None or trace in visible else (),
+            lambda trace: scores_of(trace) if with_outcome is None or trace in with_outcome else (),
         )
     report = compute_report(
         workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores

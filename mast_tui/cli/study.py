@@ -515,6 +515,7 @@ def export_command(request: StudyExportRequest) -> None:
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    # A person who labels here is always themselves; anyone else may name an annotator.
     annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
     # For all others than its annotators, the rows of all annotators are written.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
@@ -607,6 +608,7 @@ def show_command(request: StudyShowRequest) -> None:
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
+    # A person who labels here is always themselves; anyone else may name an annotator.
     annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
     rows = progress_rows(workspace, taxonomy, study, annotator)
     document = plan_document(workspace, study)

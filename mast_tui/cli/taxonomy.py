@@ -847,7 +847,10 @@ def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    """Return the column of a figure on the traces that a version shares with the newest one."""
+    """Return the column of a figure on the traces that a version shares with the newest one.
+
+    ``side`` is ``here`` for the figure of the version, ``last`` for that of the newest one.
+    """
 
     def cell(version: Mapping[str, Any]) -> str:
         comparison = version["same_traces"]

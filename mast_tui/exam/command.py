@@ -435,6 +435,8 @@ def _store_step_sets(
 ) -> dict[str, Any]:
     """Store a set of steps for each trace of the workspace: those likely to be the decisive step.
 
+    The app marks them for annotators, see ``LookHere``.
+
     Returns:
         The document of the stored sets, without the number of steps of each set.
 

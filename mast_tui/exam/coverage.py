@@ -335,7 +335,7 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
 
     Returns:
         The share of test runs whose set has the true step, the mean share of a run's steps in its
-        set, and the share of steps in sets of random steps.
+        set, and the share of steps that sets of random steps would need for the same coverage.
     """
     order = rng.permutation(len(runs))
     fitted_end = round(FITTED * len(runs))
@@ -343,10 +343,10 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
     fitted_runs = [runs[index] for index in order[:fitted_end]]
     calibration_runs = [runs[index] for index in order[fitted_end:calibration_end]]
     test_runs = [runs[index] for index in order[calibration_end:]]
-    # Chance chooses between the two ranks around the level, so that coverage is the level itself.
+    # A random choice between the two ranks around the level makes the mean coverage equal to it.
     draw = rng.random()
     sets = StepSets.calibrate(fitted_runs, calibration_runs, rng, draw)
-    # The share of steps that sets of random steps need for the same coverage.
+    # In a random order of steps, the limit is itself a share of steps.
     chance_share = _set_limit(
         [_random_share(len(run.steps), rng) for run in calibration_runs], draw
     )

@@ -256,6 +256,7 @@ class _Applier:
             batch_works = [(work, local_ids[work.trace_id]) for work in batch]
             planned_works = self._plan_works(batch_works)
             let_others_write(started_at)
+            # An error ends the import, so no part of the transaction needs a savepoint.
             with self._workspace.transaction(without_savepoints=True):
                 if self._workspace.last_seqs(self._last_seqs) != self._last_seqs:
                     # One of these annotators has worked in the workspace since the plan was made,

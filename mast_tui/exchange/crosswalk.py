@@ -19,6 +19,8 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
 
 ANY: Final = ""
+"""The taxonomy of an entry that holds for modes of any taxonomy."""
+
 _SHIPPED: Final = Path(__file__).with_name("crosswalks")
 _REQUIRED_COLUMNS: Final = ("from", "to")
 _COLUMNS: Final = (*_REQUIRED_COLUMNS, "taxonomy")
@@ -69,6 +71,7 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
 
 
 def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
+    """Return the entries in the rows of a CSV file."""
     entries = []
     for row in read_rows(path, allowed=_COLUMNS, needed=_REQUIRED_COLUMNS):
         source = row.cells["from"].strip()
@@ -98,6 +101,7 @@ def _crosswalk_document(path: Path) -> Mapping[str, object]:
 
 
 def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkEntry, ...]:
+    """Return the entries in the tables of a TOML or JSON file: ``modes``, or a taxonomy's."""
     entries = []
     if not document:
         raise ExchangeError(f"{path}: the crosswalk is empty")

@@ -325,6 +325,8 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
         return None
     first_rates = first.values[in_both]
     second_rates = second.values[in_both]
+    # A run's value is 0 or 1. The deviations of runs, not those of the tasks' rates, make this the
+    # correlation of two runs.
     deviation_product = np.sqrt(
         first_rates.mean()
         * (1 - first_rates.mean())

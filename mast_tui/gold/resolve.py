@@ -265,10 +265,10 @@ def _labels_and_conflicts(
             labels.append(_gold_label(mode, item.target, agreeing, sides, verdict_decision))
             continue
         # A side that marked no place at all has no answer on a place.
-        asked_sides = set(item.annotators) if item.target.is_whole else placing_sides
-        source = _place_source(item, asked_sides, rules)
+        answering_sides = set(item.annotators) if item.target.is_whole else placing_sides
+        source = _place_source(item, answering_sides, rules)
         if source is Resolution.UNRESOLVED:
-            conflicts.append(_place_conflict(item, sides, asked_sides))
+            conflicts.append(_place_conflict(item, sides, answering_sides))
         elif source is not None:
             labels += _accepted_labels(item, source, sides)
     in_order = in_reading_order(labels, lambda label: label.target, rules.order)
@@ -361,22 +361,22 @@ def _labels_of_decision(
     ]
 
 
-def _place_source(item: Item, asked_sides: set[str], rules: _Rules) -> Resolution | None:
+def _place_source(item: Item, answering_sides: set[str], rules: _Rules) -> Resolution | None:
     """Return how the annotators resolve an item; None if a majority has not marked it.
 
-    ``asked_sides`` are the annotators whose answer on the item counts, marked or not.
+    ``answering_sides`` are the annotators whose answer on the item counts, marked or not.
     """
     marking_count = len(item.annotators)
-    if len(asked_sides) == 1:
+    if len(answering_sides) == 1:
         return Resolution.SINGLE
     if rules.different_ends_conflict and marking_count > 1 and len(item.targets) > 1:
         return Resolution.UNRESOLVED
     if joins_separate_places(item, rules.order):
         return Resolution.UNRESOLVED
-    if marking_count == len(asked_sides):
+    if marking_count == len(answering_sides):
         return Resolution.UNANIMOUS
-    if rules.majority and 2 * marking_count != len(asked_sides):
-        return Resolution.MAJORITY if 2 * marking_count > len(asked_sides) else None
+    if rules.majority and 2 * marking_count != len(answering_sides):
+        return Resolution.MAJORITY if 2 * marking_count > len(answering_sides) else None
     return Resolution.UNRESOLVED
 
 
@@ -397,8 +397,11 @@ def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork])
     return [replace(label, merged=len(item.targets) > 1)]
 
 
-def _place_conflict(item: Item, sides: Sequence[TraceWork], asked_sides: set[str]) -> Conflict:
-    """Return the conflict over an item, with the places that each asked side marked in it."""
+def _place_conflict(item: Item, sides: Sequence[TraceWork], answering_sides: set[str]) -> Conflict:
+    """Return the conflict over an item, with the places that each side marked in it.
+
+    ``answering_sides`` are the annotators whose answer on the item counts, marked or not.
+    """
     answers = tuple(
         SideAnswer(
             side.annotator,
@@ -406,7 +409,7 @@ def _place_conflict(item: Item, sides: Sequence[TraceWork], asked_sides: set[str
             _targets_of_labels(label for label in item.labels if label.annotator == side.annotator),
         )
         for side in sides
-        if side.annotator in asked_sides
+        if side.annotator in answering_sides
     )
     return Conflict(item.id, ConflictKind.PLACE, item.mode, answers, item.labels, item.target)
 

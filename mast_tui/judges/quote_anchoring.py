@@ -341,7 +341,7 @@ class Locator:
             yield index, text
 
     def _text_layers(self, index: int, text: str) -> tuple[str, ...]:
-        """Return the layers of a span's text, from the cache if they are there."""
+        """Return the ``layers`` of a span's text in which quotes are looked for, cached."""
         text_layers = self._layers_by_span.get(index)
         if text_layers is None:
             text_layers = layers(text)

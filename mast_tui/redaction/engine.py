@@ -377,7 +377,7 @@ class Redaction:
                 start = text.find(secret, start + len(secret))
         lowered = text.lower()
         for rule in self.rules:
-            if _is_needed(rule, lowered):
+            if _may_match(rule, lowered):
                 for start, end in rule.ranges(text):
                     yield start, end, rule.name
 
@@ -395,7 +395,7 @@ def _restore_redaction(
     return replace(redaction, rules=(*redaction.rules, *rules), keeps_length=keeps_length)
 
 
-def _is_needed(rule: SecretRule, lowered: str) -> bool:
+def _may_match(rule: SecretRule, lowered: str) -> bool:
     """Check quickly whether a rule may match a text; ``lowered`` is the text in lower case."""
     if rule.required_char and rule.required_char not in lowered:
         return False

@@ -604,12 +604,12 @@ class _TableMaker:
         """Yield a table for each level of categories, if the taxonomy has several levels."""
         agreement = self.agreement
         index = agreement.index
-        for number, (level, groups) in enumerate(agreement.levels.items(), start=1):
+        for number, (level, categories) in enumerate(agreement.levels.items(), start=1):
             macro = index.table("level_macro", group=level)
             pooled = index.table("level_pooled", group=level)
             figures_by_name: dict[str, FigureTable] = {}
             rows = []
-            for ident, name, slugs in groups:
+            for ident, name, slugs in categories:
                 figures = figures_by_name[name] = index.table("level", group=level, mode=ident)
                 sentence = f"Present if any of {joined_names(agreement.codes(slugs))} is present."
                 rows.append(self._table_row(ident, ("", name), figures, [sentence], unit="trace"))

@@ -627,7 +627,8 @@ def _needs_more_than_left(overall: FigureTable) -> bool:
 def width_words(figures: FigureTable) -> Iterator[str]:
     """Yield half the width of an interval, and how many more labels would make it ± 3 points.
 
-    ``figures`` are those of a mode on all traces. Without an interval, nothing is yielded.
+    ``figures`` are those of a mode on all traces. The interval is that of ``powered``, the
+    prevalence from people's labels and the judge's verdicts. Without it, nothing is yielded.
     """
     ends = figures["powered"].interval
     if ends is None:
@@ -880,6 +881,7 @@ def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
 
 def _chance_warning(report: JudgeReport) -> Iterator[Note]:
     """Yield a warning that names the modes in which the judge may be no better than chance."""
+    # With only one mode, the pooled figures are those of the mode.
     figures_by_name = (
         _figures_by_name(report) if len(report.modes) > 1 else report.figures_by_mode("judge_mode")
     )

@@ -1013,7 +1013,8 @@ class _Group:
             (True, _MANTEL_HAENSZEL),
             (reversed_codes, _OPPOSITE_SIGN),
         )
-        title = _TABLES["stratified"][0].format(len(self.signatures.inputs.stratum_names))
+        title_form, _column_list = _TABLES["stratified"]
+        title = title_form.format(len(self.signatures.inputs.stratum_names))
         return self.make_table(
             "stratified", rows, *notes, *withheld_notes(*figures_by_code.values()), title=title
         )

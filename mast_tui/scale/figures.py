@@ -459,10 +459,7 @@ class _Counts:
         }
 
     def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
-        """Return the figures of one group.
-
-        A group has a cell of counts for each outcome.
-        """
+        """Return the figures of one group, which has a cell of counts for each outcome."""
         cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
         failed = self._counts_of_cells(cells.start + FAILED)
@@ -522,7 +519,10 @@ class _Counts:
         }
 
     def _counts_of_cells(self, cells: int | slice) -> Counts:
-        """Return for each mode the numbers of present and of judged traces in one or more cells."""
+        """Return for each mode the numbers of present and of judged traces in one or more cells.
+
+        A cell is an index of the counts: a group with an outcome.
+        """
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )

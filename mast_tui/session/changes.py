@@ -278,14 +278,14 @@ class ChangeMessages:
         trace: Trace,
         find_suggestion: Callable[[str], Suggestion | None],
     ) -> None:
-        self._modes = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.all_modes}
+        self._mode_texts = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.all_modes}
         self._codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
         self._trace = trace
         self._find_suggestion = find_suggestion
 
     def mode(self, slug: str) -> str:
         """Return the code and name of a mode, such as ``1.3 Step repetition``."""
-        return self._modes.get(slug, slug)
+        return self._mode_texts.get(slug, slug)
 
     def span(self, key: str) -> str:
         """Return the number of a span, such as ``#13``; its key if it is not loaded."""

@@ -98,8 +98,8 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
         (new_slug, old_slug): likeness for (old_slug, new_slug), likeness in pairs.items()
     }
     common_modes = [(old_modes[slug], new_modes[slug]) for slug in common_slugs]
-    _, old_categories, old_mode_keys = old.identity
-    _, new_categories, new_mode_keys = new.identity
+    _old_ref, old_categories, old_mode_keys = old.identity
+    _new_ref, new_categories, new_mode_keys = new.identity
     wording = {mode.slug: _changed_text_fields(mode, new_mode) for mode, new_mode in common_modes}
     return TaxonomyChanges(
         same=(old_categories, old_mode_keys) == (new_categories, new_mode_keys),

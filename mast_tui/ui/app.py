@@ -720,7 +720,8 @@ class EndingSignals:
         self.number: int | None = None
         self._app = app
         self._close = close
-        self._restored = False
+        self._has_terminal = True
+        """True while the app uses the terminal, which must be restored at the end."""
 
     async def run(self) -> None:
         """Run the app in the loop of the main thread; if a signal has ended it, end the process."""
@@ -734,7 +735,7 @@ class EndingSignals:
         if sys.stdin is not None and (sys.stdin.isatty() or in_browser(os.environ)):
             self._check_terminal(loop, sys.stdin.fileno())
         await self._app.run_async()
-        self._restored = True
+        self._has_terminal = False
         if self.number is not None:
             self.leave(128 + self.number)
 
@@ -776,7 +777,7 @@ class EndingSignals:
         - SIGALRM, the end of the time limit, restores the terminal and ends the process.
         """
         if number == signal.SIGALRM:
-            if not self._restored:
+            if self._has_terminal:
                 restore_terminal(self._app)
             os._exit(1 if self.number is None else 128 + self.number)
         elif self.number is None:
@@ -784,9 +785,9 @@ class EndingSignals:
             # A closed terminal sends SIGCONT after SIGHUP, and Textual would start again.
             signal.signal(signal.SIGCONT, lambda *_: None)
             signal.setitimer(signal.ITIMER_REAL, END_PATIENCE)
-            if terminal_released(self._app) and not self._restored:
+            if terminal_released(self._app) and self._has_terminal:
                 # The app is suspended: the terminal belongs to another program.
-                self._restored = True
+                self._has_terminal = False
                 self.leave(128 + number)
         else:
             seconds_left, _interval = signal.getitimer(signal.ITIMER_REAL)

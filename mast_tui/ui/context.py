@@ -152,11 +152,13 @@ class JudgeProgress:
     trace_id: str | None = None
 
     def show_in(self, hints: HintBar, next_step: str = "") -> None:
-        """Show the last report with the next step; the bar shows earlier reports by itself.
+        """Show this report with the next step if it is the last one.
+
+        The bar shows earlier reports without this method.
 
         Args:
             hints: The bar.
-            next_step: The hint what to do next; empty for no hint.
+            next_step: A hint on what to do next; empty for no hint.
         """
         if self.done:
             parts = (self.text, next_step, self.added_hint)

@@ -185,6 +185,7 @@ class StoredJudgement:
 
     def _has_same_verdicts(self, judgement: Judged) -> bool:
         """Return whether the stored judgement has the same verdicts on modes without labels."""
+        # Another set of judged modes gives other verdicts.
         if not any(stored.looks_at == judgement.looks_at for stored in self._stored_judgements()):
             return False
         # A mode without a label is unsure or absent, so it is enough to compare the unsure modes.

@@ -69,25 +69,25 @@ class OfPass(OfWork, total=False):
     pass_number: PassChoice
 
 
-def _filter_conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
+def _filter_conditions(table: Table, filters: OfWork) -> list[ColumnElement[bool]]:
     """Return the conditions on a table, except the one on the pass."""
     names = ("trace_id", "annotator", "taxonomy")
-    filters = ((name, work.get(name)) for name in names)
-    return [table.c[name] == value for name, value in filters if value is not None]
+    named_values = ((name, filters.get(name)) for name in names)
+    return [table.c[name] == value for name, value in named_values if value is not None]
 
 
-def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any]:
+def _with_pass(statement: Select[Any], table: Table, filters: OfPass) -> Select[Any]:
     """Restrict a query by annotator, trace, taxonomy and pass; see ``OfPass``."""
-    statement = statement.where(*_filter_conditions(table, work))
-    pass_choice = work.get("pass_number", "last")
+    statement = statement.where(*_filter_conditions(table, filters))
+    pass_choice = filters.get("pass_number", "last")
     if isinstance(pass_choice, int):
         return statement.where(table.c.pass_number == pass_choice)
     return _in_last_pass(
         statement,
         table,
         pass_choice,
-        lambda filtered_table: _filter_conditions(filtered_table, work),
-        of_one_trace=work.get("trace_id") is not None,
+        lambda filtered_table: _filter_conditions(filtered_table, filters),
+        of_one_trace=filters.get("trace_id") is not None,
     )
 
 
@@ -142,13 +142,13 @@ def _in_last_pass(
     return statement.where(table.c.pass_number == last_number)
 
 
-def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
+def labels(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Label, ...]:
     """Return labels, sorted by trace, annotator, taxonomy, pass and id."""
-    statement, values = _ordered_query(schema.labels, work, "id")
+    statement, values = _ordered_query(schema.labels, filters, "id")
     return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
-def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, ...]:
+def verdicts(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Return verdicts, sorted by trace, annotator, taxonomy, pass and mode.
 
     A mode with a label is present, whatever verdict is stored.
@@ -157,10 +157,10 @@ def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, .
     verdicts_table = schema.verdicts
     key_columns = [labels_table.c[column.name] for column in verdicts_table.primary_key]
     present_keys = connection.execute(
-        _with_pass(select(*key_columns), labels_table, work).distinct()
+        _with_pass(select(*key_columns), labels_table, filters).distinct()
     )
     by_key = {tuple(key): verdict_of((*key, VerdictValue.PRESENT)) for key in present_keys}
-    for row in connection.execute(_with_pass(select(verdicts_table), verdicts_table, work)):
+    for row in connection.execute(_with_pass(select(verdicts_table), verdicts_table, filters)):
         *key, _value = row
         by_key.setdefault(tuple(key), verdict_of(row))
     return tuple(
@@ -171,27 +171,27 @@ def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, .
     )
 
 
-def reviews(connection: Connection, **work: Unpack[OfPass]) -> tuple[Review, ...]:
+def reviews(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Review, ...]:
     """Return reviews, sorted by trace, annotator, taxonomy, pass and suggestion."""
-    statement, values = _ordered_query(schema.reviews, work, "suggestion")
+    statement, values = _ordered_query(schema.reviews, filters, "suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
-def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote, ...]:
+def span_notes(connection: Connection, **filters: Unpack[OfPass]) -> tuple[SpanNote, ...]:
     """Return notes on spans, sorted by trace, annotator, taxonomy, pass and span."""
-    statement, values = _ordered_query(schema.span_notes, work, "span_key")
+    statement, values = _ordered_query(schema.span_notes, filters, "span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
 
 
 def _ordered_query(
-    table: Table, work: OfPass, last_column: str
+    table: Table, filters: OfPass, last_column: str
 ) -> tuple[Select[Any], dict[str, object]]:
     """Return a query and the values of its parameters.
 
     The rows are sorted by trace, annotator, taxonomy, pass and ``last_column``.
     """
-    pass_choice = work.get("pass_number", "last")
-    values = {name: value for name, value in work.items() if value is not None}
+    pass_choice = filters.get("pass_number", "last")
+    values = {name: value for name, value in filters.items() if value is not None}
     last_or_finished = None if isinstance(pass_choice, int) else pass_choice
     if not isinstance(pass_choice, int):  # "last" and "finished" are no values of a column
         values.pop("pass_number", None)
@@ -221,7 +221,7 @@ def _ordered_statement(
     return statement.order_by(*(table.c[name] for name in order))
 
 
-def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
+def passes(connection: Connection, **filters: Unpack[OfWork]) -> tuple[Pass, ...]:
     """Return all passes, including adjudications and retests, but no withdrawn ones.
 
     They are sorted by trace, annotator, taxonomy and number.
@@ -229,7 +229,7 @@ def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
-        .where(*_filter_conditions(table, work), table.c.withdrawn.is_(False))
+        .where(*_filter_conditions(table, filters), table.c.withdrawn.is_(False))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy, table.c.number)
     )
     return tuple(map(pass_of, connection.execute(statement)))
@@ -285,16 +285,16 @@ def reads(
     """
     table = schema.events
     passes = schema.passes
-    work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
+    filters: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     is_retest = passes.c.kind == PassKind.RETEST.value
-    retest_numbers = select(passes.c.number).where(*_filter_conditions(passes, work), is_retest)
+    retest_numbers = select(passes.c.number).where(*_filter_conditions(passes, filters), is_retest)
     retests = connection.execute(retest_numbers).scalars().all()
     if pass_number in retests:
         in_passes = table.c.pass_number == pass_number
     else:
         in_passes = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
-        *_filter_conditions(table, work), table.c.kind == KIND_OF[SpansRead], in_passes
+        *_filter_conditions(table, filters), table.c.kind == KIND_OF[SpansRead], in_passes
     )
     rows = connection.execute(statement).mappings()
     facts = [event.fact for event in readable_events(rows)]
@@ -319,10 +319,10 @@ def modes_to_look_at_again(
         trace_id: Only those of this trace; None for all.
     """
     table = schema.events
-    work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
+    filters: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
     statement = (
         select(table)
-        .where(*_filter_conditions(table, work), table.c.kind == KIND_OF[LookAgainSet])
+        .where(*_filter_conditions(table, filters), table.c.kind == KIND_OF[LookAgainSet])
         .order_by(table.c.seq, table.c.id)
     )
     modes_by_trace: dict[str, tuple[str, ...]] = {}
@@ -349,11 +349,11 @@ def decisions(
         trace_id: Only decisions on this trace; None for all.
         annotator: Only decisions of this adjudicator; None for those of all.
     """
-    work: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
+    filters: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
     statement = (
         select(table.c.trace_id, table.c.item, table.c.document)
-        .where(*_filter_conditions(table, work))
+        .where(*_filter_conditions(table, filters))
         .order_by(table.c.trace_id, table.c.decided_at, table.c.annotator, table.c.item)
     )
     by_trace = defaultdict[str, dict[str, Decision]](dict)
@@ -414,12 +414,12 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     return tuple(guideline for guideline in by_id.values() if guideline.text)
 
 
-def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
+def judgements(connection: Connection, **filters: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
     """Return the stored judgements, sorted by trace, judge and taxonomy."""
     table = schema.judgements
     statement = (
         select(table)
-        .where(*_filter_conditions(table, work))
+        .where(*_filter_conditions(table, filters))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
@@ -437,8 +437,8 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
         taxonomy: The taxonomy.
     """
     table = schema.labels
-    work: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
-    statement = _with_pass(select(table.c.trace_id, func.count()), table, work)
+    filters: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
+    statement = _with_pass(select(table.c.trace_id, func.count()), table, filters)
     rows = connection.execute(statement.group_by(table.c.trace_id))
     return dict(rows.all())
 
@@ -482,7 +482,7 @@ def event_count(connection: Connection) -> int:
 
 def events(
     connection: Connection,
-    work: OfWork,
+    filters: OfWork,
     pass_number: int | None,
     after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
@@ -492,14 +492,14 @@ def events(
 
     Args:
         connection: A connection that sees one state throughout.
-        work: The filters for annotator, trace and taxonomy.
+        filters: The filters for annotator, trace and taxonomy.
         pass_number: Only events of this pass; None for all.
         after: The annotator, sequence number and id of the last event before the batch; None for
             the first batch.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
-    statement = select(table).where(*_filter_conditions(table, work)).order_by(*order)
+    statement = select(table).where(*_filter_conditions(table, filters)).order_by(*order)
     if pass_number is not None:
         statement = statement.where(table.c.pass_number == pass_number)
     while True:
@@ -568,13 +568,14 @@ def read_columns(
     equal_to: Mapping[str, str] | None = None,
     not_null: str | None = None,
 ) -> Result:
-    """Read columns of a state table or register, and return what ``convert`` makes of the rows.
+    """Read columns of any table but ``events``, and return what ``convert`` makes of the rows.
 
     Args:
         connection: A connection that sees one state throughout.
         table: The name of the table.
         columns: The columns to read; booleans are 0 and 1.
-        convert: A function of the rows, which are in no order; it must not use the workspace.
+        convert: A function of the rows, which are in no order; it must not use the workspace,
+            since the rows are still being read.
         equal_to: The values that columns must have, by name.
         not_null: A column that must not be null.
     """

@@ -673,7 +673,7 @@ class Workspace:
             taxonomy: Only events under this taxonomy; None for all.
             pass_number: Only events of this pass; None for all.
         """
-        work: queries.OfWork = {
+        filters: queries.OfWork = {
             "trace_id": trace_id,
             "annotator": annotator,
             "taxonomy": taxonomy,
@@ -685,7 +685,7 @@ class Workspace:
         after: tuple[str, int, str] | None = None
         while True:
             with self._database.reading() as connection:
-                batch = queries.events(connection, work, pass_number, after)
+                batch = queries.events(connection, filters, pass_number, after)
             if not batch:
                 break
             for event in batch:

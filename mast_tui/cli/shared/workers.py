@@ -84,7 +84,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
 
         Args:
             count: The number of traces to add.
-            failed: These traces could not be read or judged.
+            failed: True if one of these traces could not be read or judged.
         """
         self._trace_count += count
         self._failed_count += failed

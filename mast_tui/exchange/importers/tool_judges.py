@@ -285,7 +285,7 @@ def _adamast_judge_name(header: Record, record: Record) -> str:
 def _diagnosis_work(
     name: str, file: Path, record: Record, taxonomy: Taxonomy, taxonomy_is_complete: bool
 ) -> ImportedWork:
-    """Return the labels and verdicts of a judge in a diagnosis.
+    """Return the labels and verdicts of a judge in a diagnosis, AdaMAST's record on one trace.
 
     Modes that the diagnosis does not name become absent only if the taxonomy is complete and the
     diagnosis lists all failures, not only the main one.

@@ -334,7 +334,8 @@ class TableSums:
         κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs: an
         interval of the mean would be wrong.
         """
-        fewest_shared = min((n for n in self.pair_trace_counts if n), default=0)
+        # A pair without a shared trace has no κ, so it is not part of the mean.
+        fewest_shared = min((count for count in self.pair_trace_counts if count), default=0)
         return len(self.rated) > 2 and fewest_shared < min(_SHARED_ENOUGH, self.traces / 2)
 
     def pair(self, pair_number: int) -> TableSums:

@@ -216,7 +216,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "spans": None if agreement.spans is None else spans_json(agreement.spans),
         "judge": None if agreement.judge is None else judge_json(agreement.judge),
         "bootstrap": agreement.bootstrap,
-        "categories": _groups_json(agreement, agreement.categories),
+        "categories": _categories_json(agreement, agreement.categories),
         "sets": {},
         "blocks": {},
         "identical_blocks": [
@@ -244,7 +244,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
     if agreement.levels:
         document["levels"] = {
             level: {
-                "categories": _groups_json(agreement, groups),
+                "categories": _categories_json(agreement, groups),
                 "macro": {},
                 "pooled": _empty_table(),
             }
@@ -280,11 +280,11 @@ def _empty_table() -> dict[str, Any]:
     }
 
 
-def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any]:
-    """Return by id the categories, each with its name, its modes' codes and an empty table."""
+def _categories_json(agreement: Agreement, categories: Iterable[Group]) -> dict[str, Any]:
+    """Return categories by id, each with its name, its modes' codes, and a table still empty."""
     return {
         category_id: {"name": name, "modes": agreement.codes(slugs), **_empty_table()}
-        for category_id, name, slugs in groups
+        for category_id, name, slugs in categories
     }
 
 

@@ -280,10 +280,10 @@ def _distances_by_sizes(distance: Distance, mode_count: int) -> Floats:
     The combinations are in the order of ``_lookup_indices``: the shared size varies fastest.
     """
     sizes = np.arange(mode_count + 1, dtype=np.float64)
-    other, size, shared_size = np.meshgrid(sizes, sizes, sizes, indexing="ij")
+    column_size, row_size, shared_size = np.meshgrid(sizes, sizes, sizes, indexing="ij")
     # A shared size above a set's size is impossible and never looked up: any valid value will do.
-    possible_shared_size = np.minimum(shared_size, np.minimum(size, other))
-    return distance(possible_shared_size, size, other).ravel()
+    possible_shared_size = np.minimum(shared_size, np.minimum(row_size, column_size))
+    return distance(possible_shared_size, row_size, column_size).ravel()
 
 
 def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:

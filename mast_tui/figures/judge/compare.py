@@ -183,14 +183,14 @@ def _comparison_figures(
     adjusted = benjamini_hochberg(p_values)
     for mode_index, (slug, code, _) in enumerate(first.modes):
         mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
-        pair_sums = [judge_sums.mode(mode_index) for judge_sums in sums]
-        yield from _table_figures(
-            mode_scope, pair_sums, cells[:, [mode_index]], p_values[mode_index]
+        mode_sums = [judge_sums.mode(mode_index) for judge_sums in sums]
+        yield from _figures_of_both(
+            mode_scope, mode_sums, cells[:, [mode_index]], p_values[mode_index]
         )
         yield mode_scope.number("p_adjusted", adjusted[mode_index])
     pooled_sums = [judge_sums.pooled() for judge_sums in sums]
     pooled_scope = _scope_of_both(first, second, "judges_pooled", slugs)
-    yield from _table_figures(pooled_scope, pooled_sums, cells, _p_value(cells))
+    yield from _figures_of_both(pooled_scope, pooled_sums, cells, _p_value(cells))
 
 
 class _Answers:
@@ -217,8 +217,8 @@ def _scope_of_both(
     return replace(first.scope(name, modes, mode=code), subject=(first.judge, second.judge))
 
 
-def _table_figures(
-    scope: FigureScope, pair: Sequence[TraceSums], cells: Tables, p_value: float | None
+def _figures_of_both(
+    scope: FigureScope, sums_of_both: Sequence[TraceSums], cells: Tables, p_value: float | None
 ) -> Iterator[Figure]:
     """Yield the figures of both judges and their differences, for one mode or all modes pooled.
 
@@ -236,13 +236,14 @@ def _table_figures(
     yield scope.number("neither_right", int((answers.judged & ~first_right & ~second_right).sum()))
     yield scope.number("p_value", p_value)
     figures_from_sums = figures_of_mode if is_mode else figures_of
-    first_figures, second_figures = map(figures_from_sums, pair)
+    first_figures, second_figures = map(figures_from_sums, sums_of_both)
     differences = {
-        name: _figure_difference(name, pair, (first_figures[name], second_figures[name]))
+        name: _figure_difference(name, sums_of_both, (first_figures[name], second_figures[name]))
         for name in FIGURES
     }
     if is_mode:
-        differences |= _differences_of_shares(differences, cells[:, 0])
+        only_mode = 0  # ``cells`` has one mode here
+        differences |= _differences_of_shares(differences, cells[:, only_mode])
     for name in FIGURES:
         yield scope.estimate(name, first_figures[name], condition="first")
         yield scope.estimate(name, second_figures[name], condition="second")
@@ -250,7 +251,7 @@ def _table_figures(
 
 
 def _figure_difference(
-    name: str, pair: Sequence[TraceSums], figures_of_both: tuple[Coefficient, Coefficient]
+    name: str, sums_of_both: Sequence[TraceSums], figures_of_both: tuple[Coefficient, Coefficient]
 ) -> Coefficient:
     """Return a figure of the first judge less that of the second, with an interval."""
     first, second = figures_of_both
@@ -260,7 +261,7 @@ def _figure_difference(
     withheld = _withheld_reason(figures_of_both)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    first_sums, second_sums = pair
+    first_sums, second_sums = sums_of_both
     if first_sums.without_each is None or second_sums.without_each is None:
         return Coefficient(value)
     formula = FIGURES[name]

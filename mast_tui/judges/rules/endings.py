@@ -357,9 +357,11 @@ def _wrong_value(check: Call, claim: str) -> Quote | None:
 
 
 def _unit_of_command(command: str) -> tuple[str, float] | None:
-    """Return the quantity that a command measures and the factor to its base unit, or None."""
+    """Return the quantity that a command shows and the factor to its base unit, or None."""
     if re.search(r"millis|_ms\b", command):
         return "time", 0.001
     if "seconds" in command:
         return "time", 1.0
-    return ("share", 1.0) if re.search(r"\)\s*/\s*\w*\(", command) else None
+    if re.search(r"\)\s*/\s*\w*\(", command):  # a ratio, such as ``sum(a) / sum(b)``
+        return "share", 1.0
+    return None

@@ -245,7 +245,7 @@ _SAME_WORDS: Final = 95.0
 """The similarity of two messages from which their words are compared one by one."""
 
 _LENGTH_PARTS: Final = 20
-"""Messages that are the same differ in length by at most one part in so many."""
+"""Messages that are the same differ in length by at most a twentieth of the longer one."""
 
 _SHORTEST_MESSAGE: Final = 80
 _FEWEST_MESSAGES: Final = 3
@@ -348,11 +348,13 @@ def _is_same_message(text: str, other: str) -> bool:
 
     Of long messages, both ends are compared.
     """
-    if _LENGTH_PARTS * abs(len(text) - len(other)) > max(len(text), len(other)):
+    longer_length = max(len(text), len(other))
+    length_difference = abs(len(text) - len(other))
+    if length_difference * _LENGTH_PARTS > longer_length:
         return False
     if not _is_same_part(text[:_COMPARED_MESSAGE_CHARS], other[:_COMPARED_MESSAGE_CHARS]):
         return False
-    if max(len(text), len(other)) <= _COMPARED_MESSAGE_CHARS:
+    if longer_length <= _COMPARED_MESSAGE_CHARS:
         return True
     return _is_same_part(text[-_COMPARED_MESSAGE_CHARS:], other[-_COMPARED_MESSAGE_CHARS:])
 

@@ -145,11 +145,11 @@ class Walk:
         )
 
     def calls_between(self, start: int, end: int) -> list[Call]:
-        """Return the working calls that begin between two indices, both excluded.
+        """Return the calls between two indices that do more than think, wait or hand over.
 
         Args:
-            start: The index before the first call.
-            end: The index after the last call.
+            start: The index of a step before the first call.
+            end: The index of a step after the last call.
         """
         first_call = bisect_right(self.calls, start, key=attrgetter("index"))
         end_call = bisect_left(self.calls, end, key=attrgetter("index"))

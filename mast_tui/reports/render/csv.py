@@ -324,9 +324,9 @@ def _figure_row(
     if interval_key not in part and key in _HAS_CI:
         interval_key = "ci"
     low, high = part.get(interval_key) or (None, None)
-    withheld = part.get("ci_withheld", "") if interval_key == "ci" else ""
+    no_interval_reason = part.get("ci_withheld", "") if interval_key == "ci" else ""
     if part[key] is not None and low is None:
-        withheld = withheld or _own_reason(part, interval_key)
+        no_interval_reason = no_interval_reason or _stated_reason(part, interval_key)
     cells = {
         "scope": context.scope,
         "group": context.group,
@@ -339,7 +339,7 @@ def _figure_row(
         "undefined": reason,
         "n": _number_text(context.n),
         "annotators": context.annotators,
-        "ci_withheld": withheld,
+        "ci_withheld": no_interval_reason,
     }
     return {name: cells[name] for name in layout.columns}
 
@@ -355,10 +355,10 @@ def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) 
         return undefined
     parent_key = context.path[-1] if context.path else ""
     reasons = layout.missing
-    return _own_reason(part, key) or reasons.get(key, "") or reasons.get(parent_key, "")
+    return _stated_reason(part, key) or reasons.get(key, "") or reasons.get(parent_key, "")
 
 
-def _own_reason(part: Values, key: str) -> str:
+def _stated_reason(part: Values, key: str) -> str:
     """Return the reason that a part states for the number under a key; empty without one."""
     undefined = part.get("undefined")
     return str(undefined.get(key, "")) if isinstance(undefined, Mapping) else ""

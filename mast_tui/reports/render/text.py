@@ -293,7 +293,10 @@ class _Shape:
         return GAP.join(parts).rstrip()
 
     def _cell_text(self, cell: Written, column: Column, number_width: int) -> str:
-        """Return the text of a cell: its bar, its number aligned to the right, and its interval."""
+        """Return the text of a cell: its bar, its number aligned to the right, and its interval.
+
+        ``number_width`` is the width of the column's bar and number together.
+        """
         if not is_numeric(column) or not cell.text:
             return cell.text
         bar = self._bar_text(cell, column)

@@ -277,13 +277,13 @@ class IndexedSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts of those spans whose text or tool's name may hold the searched text.
+        """Return those texts of a slice of spans that may hold the searched text.
 
-        Texts that cannot be read are left out.
+        A span whose tool's name may hold it is included. Texts that cannot be read are left out.
 
         Args:
             prefilter: The filter for the searched text; None for all texts.
-            begin: The index of the first span.
+            begin: The index of the first span of the slice.
             limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """

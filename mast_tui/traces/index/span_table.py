@@ -45,8 +45,8 @@ class KeyTable:
 
     Keys are in one of three places, so that a big file needs little memory:
 
-    - Of keys made of lines, while the lines grow from span to span, only the index of the span is
-      stored, in ``_line_key_spans``.
+    - Of keys made of line numbers, while these grow from span to span, only the index of the span
+      is stored, in ``_line_key_spans``.
     - Other keys of ``add`` are in the dictionary ``_indices``.
     - Other keys of ``append_block`` are found by sorted hashes, equal in all processes.
     """
@@ -55,7 +55,7 @@ class KeyTable:
         self._lines = lines
         """The first line of each span."""
         self._key_bytes = bytearray()
-        """The keys in UTF-8, without keys made of growing lines."""
+        """The keys in UTF-8, without those of ``_line_key_spans``."""
         self._key_ends = array("I", [0])
         """The offset in ``_key_bytes`` at which the key of each span ends, after a 0."""
         self._indices: dict[str, int] = {}
@@ -80,7 +80,7 @@ class KeyTable:
         """Return the key of the span at ``index``."""
         begin = self._key_ends[index]
         end = self._key_ends[index + 1]
-        if begin == end:  # a key made of a growing line, which is not stored
+        if begin == end:  # a key in ``_line_key_spans``, whose text is not stored
             return f"{_LINE}{self._lines[index]}"
         return self._key_bytes[begin:end].decode("utf-8", "surrogatepass")
 
@@ -153,7 +153,7 @@ class KeyTable:
             self._further_keys[f"{_LINE}{line}"] = index
 
     def _index_of_line_key(self, key: str) -> int | None:
-        """Return the index of a key's span in ``_line_key_spans``; None if there is none."""
+        """Return the span of a key that ``_line_key_spans`` has; None for any other key."""
         digits = key.removeprefix(_LINE)
         is_number = digits.isascii() and digits.isdecimal() and not digits.startswith("0")
         if not is_number or len(digits) >= _MOST_DIGITS:
@@ -466,7 +466,10 @@ class SpanTable:
         self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
-        """Return the whole table as a block, for ``append_block`` of an empty table."""
+        """Return the whole table as a block, and begin the next block.
+
+        The result is for ``append_block`` of an empty table.
+        """
         self._block_start = BlockStart()
         self._tokens.first_unsent = 0
         self._changed_spans.clear()

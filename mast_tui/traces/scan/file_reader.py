@@ -138,12 +138,12 @@ def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileR
 
 def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
     """Return the report on a file that is no trace, with readers' remarks added to the reason."""
-    reasons = "; ".join(f"{remark.place} {remark.message}" for remark in remarks)
-    if not reasons:
+    remarks_text = "; ".join(f"{remark.place} {remark.message}" for remark in remarks)
+    if not remarks_text:
         return report
     if report.skipped is not None:
-        return report._replace(skipped=f"{report.skipped}; {reasons}")
-    return report._replace(failed=f"{report.failed}; {reasons}")
+        return report._replace(skipped=f"{report.skipped}; {remarks_text}")
+    return report._replace(failed=f"{report.failed}; {remarks_text}")
 
 
 def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:

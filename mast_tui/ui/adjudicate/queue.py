@@ -46,6 +46,7 @@ class Queue:
         self.lists_agreed = lists_agreed
         self.names_hidden = False
         self._ordered_entries: list[QueueEntry] = []
+        """The entries of ``contents`` in the order of the list."""
 
     # What is under the cursor
 

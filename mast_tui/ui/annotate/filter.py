@@ -410,8 +410,8 @@ class Filter(ScreenPart):
         offers = filter_offers(
             self._timeline.facts.agents,
             labelled=session is not None,
-            # A blind annotator must not learn whether there are suggestions.
-            suggested=session is not None and session.outcome_visible and bool(session.suggestions),
+            # ``suggestions`` is empty while they are hidden, so the offer does not reveal them.
+            suggested=session is not None and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
         dialog = FilterChoice(offers, self.present_filter, self.apply)

@@ -66,8 +66,9 @@ class DrawnSpans(ScreenPart):
         """Begin with another trace; no span of it was drawn."""
         self._unwritten_keys: set[str] = set()
         self._unwritten_runs: tuple[range, ...] = ()
+        """The indices of the folded runs that count as read."""
         self._last_run: FoldedRun | None = None
-        """The run that was recorded last."""
+        """The folded run that was recorded last."""
         self._text_index = -1
         """The index of the span in the span view; -1 for none."""
 
@@ -128,7 +129,7 @@ class DrawnSpans(ScreenPart):
             await self._write_spans(read_spans)
 
     def _take_unwritten(self) -> _ReadSpans | None:
-        """Return the read spans that are not written yet, and forget them.
+        """Return the read spans and folded runs that are not written yet, and forget them.
 
         Return None if there are none, or if the screen cannot record them now.
         """

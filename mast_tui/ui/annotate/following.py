@@ -108,7 +108,8 @@ class Following(ScreenPart):
         Return False if no trace is open, or another thread reads it.
 
         Args:
-            requested: Whether the user waits for the result.
+            requested: True if a key has requested the check, so that the user waits for the
+                result.
         """
         trace = self._state.trace
         if trace is None or not self._timeline.pause_reading():

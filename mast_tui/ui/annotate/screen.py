@@ -468,9 +468,12 @@ class Arrival(ScreenPart):
 
     @property
     def _has_user_moved(self) -> bool:
-        """True if the user has left the saved span, types a mode, or has opened the search."""
+        """True if the user has left the saved span, is typing a mode, or has opened the search.
+
+        A location with a search text was chosen by the user, who waits for it: always False.
+        """
         if self._target is not None and self._target.find is not None:
-            return False  # the user has chosen the location and waits for it
+            return False
         return (
             self._state.index != self._saved_index
             or self._screen.typing

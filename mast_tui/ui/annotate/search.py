@@ -241,6 +241,7 @@ class Search(ScreenPart):
         line = self.line
         if not line.display:
             self._index_at_opening = self._state.index if self._state.has_spans else 0
+            # Near a short text, hits can be looked for at once, see ``_search_near``.
             self._starts_in_short_text = (
                 self._state.has_spans and len(self._state.text_at_cursor()) <= LONG_CHARS
             )

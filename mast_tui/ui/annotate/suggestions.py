@@ -457,7 +457,7 @@ class Suggestions(ScreenPart):
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
-        """The pending suggestions by their ids."""
+        """The suggestions of ``pending`` by their ids."""
         session = self._state.session
         if session is None:
             return {}

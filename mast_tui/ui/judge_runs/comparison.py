@@ -854,10 +854,10 @@ def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:
-    """Return the location of the first span that the first side marks.
+    """Return the location of the first span that the first side marks, with the mark's label.
 
-    If that side marks none, return the first span of the second side. Without any mark, return
-    the location of the trace.
+    If that side marks none, return that of the second side. Without any mark, return the location
+    of the trace.
 
     Args:
         case: The trace and its marks.

@@ -395,7 +395,7 @@ class CurrentQueue:
         )
 
     def _show_read_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show the queue, and remember its size."""
+        """Show a queue, which the user may just have chosen, and remember its size."""
         self.traces = traces
         if traces.trace_ids is not None:
             self._sizes[traces.request.name] = len(traces.trace_ids)

@@ -414,7 +414,7 @@ class JudgeRuns:
     def _start_twins(
         self, traces: Collection[Trace], opened: OpenWorkspace, runs: Collection[Trace]
     ) -> None:
-        """Start the twins judge.
+        """Start the twins judge, which compares runs of the same task; it judges all traces again.
 
         Args:
             traces: The traces to judge.

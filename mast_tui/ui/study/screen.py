@@ -194,11 +194,11 @@ def table_rows(view: StudyView) -> list[StudyProgress]:
 
 
 def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgress], ...]:
-    """Return the columns of the progress.
+    """Return the columns of the table of all annotators' progress.
 
     Args:
         view: The study.
-        reader: The annotator who looks at it.
+        reader: The annotator who looks at the table.
     """
 
     # An annotator sees a retest as an ordinary trace that is not finished.
@@ -216,10 +216,10 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             return "●"
         return "◐" if finished_count(row) or begun_count(row) else "○"
 
-    def _private_count(row: StudyProgress, number: int, has_any: bool) -> str:
-        # An annotator sees this count only in their own row, as in the command.
+    def private_count(row: StudyProgress, number: int, is_informative: bool) -> str:
+        # An annotator sees this count only in their own row, as in ``mast-tui study``.
         is_visible = not view.is_for_annotator or row.name == reader
-        return f"{number:,}" if has_any and is_visible else ""
+        return f"{number:,}" if is_informative and is_visible else ""
 
     def retest_text(row: StudyProgress) -> str:
         """Return the number of finished retests; empty if retests are hidden or not planned."""
@@ -232,7 +232,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
     def style(row: StudyProgress) -> str:
         return "total" if row.name == SEVERAL_ANNOTATORS else "figure"
 
-    def _count_column(
+    def count_column(
         title: str, cell: Callable[[StudyProgress], str], drop_rank: int
     ) -> TableColumn[StudyProgress]:
         return TableColumn(
@@ -253,21 +253,21 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             style,
             ColumnWidth(60),
         ),
-        _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
-        _count_column("finished", lambda row: f"{finished_count(row):,}", 95),
-        _count_column("begun", lambda row: f"{begun_count(row):,}", 80),
-        _count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
-        _count_column(
+        count_column("assigned", lambda row: f"{row.assigned:,}", 90),
+        count_column("finished", lambda row: f"{finished_count(row):,}", 95),
+        count_column("begun", lambda row: f"{begun_count(row):,}", 80),
+        count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
+        count_column(
             "with others",
-            lambda row: _private_count(row, row.shared, row.shared < row.assigned),
+            lambda row: private_count(row, row.shared, row.shared < row.assigned),
             40,
         ),
-        _count_column(
+        count_column(
             "without suggestions",
-            lambda row: _private_count(row, row.withheld, row.withheld > 0),
+            lambda row: private_count(row, row.withheld, row.withheld > 0),
             45,
         ),
-        _count_column("retest", retest_text, 50),
+        count_column("retest", retest_text, 50),
     )
 
 

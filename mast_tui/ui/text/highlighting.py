@@ -233,6 +233,7 @@ class Highlighter:
     def _find_line_parts(self, region: TextRegion, start: int, end: int) -> list[TextPart]:
         """Return the parts of a block in a region whose lines are highlighted one by one."""
         line_start = start
+        # All lines of the region but the first are indented, and highlighted without the indent.
         if start > region.start and self._text[start - 1] == "\n":
             line_start = min(end, start + region.indent)
         return [

@@ -36,7 +36,8 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.facts = self.background_index.facts
         settings = remembered_settings()
         self._shows_bar = settings.time_bar
-        self.styles.height = f"{100 - settings.share(screen.height)}fr"
+        text_share = settings.share(screen.height)  # the height of ``BelowFirstSpans``
+        self.styles.height = f"{100 - text_share}fr"
 
 
 class FirstStrip(Overview):

@@ -91,7 +91,9 @@ class TimelineRows:
         self._fold_rows = array("Q")
         """For each fold its own row; for a fold with a head the row that follows the head."""
         self._removed_row_count = 0
+        """The number of rows that the folds save."""
         self._filter: Sequence[int] | None = None
+        """The indices of the spans that have a row; None without a filter."""
         self._filter_count = 0
         """The number of indices of the filter that count, from the first one on."""
 

@@ -199,6 +199,8 @@ class TaxonomyPanel(VirtualLines):
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Put the cursor on a row, or on the next row in the same direction that can have it.
 
+        If there is none, the cursor stays, and the top of the list is shown.
+
         Args:
             row: The row to begin with.
             in_upper_third: True to put the row a third below the top, if it is not visible.

@@ -452,4 +452,5 @@ class ColumnTable(VirtualLines, Generic[Row]):
             style = base_style + self._part(column.style_of(record))
             segments.append(Segment(column.text(record, cells), style))
             segments.append(Segment(" " * column.width.gap, base_style))
+        # The last segment is the gap after the last column.
         return row_strip(segments[:-1], width, base_style)

@@ -340,8 +340,9 @@ def _record_events(
 
     Events whose id is stored already are left out. If all events are by one annotator, ``latest``
     can be the last event of that annotator, which saves a query. For the other arguments see
-    ``append``. The chain of an imported event is a hash over that event alone, since its sequence
-    number and time differ from workspace to workspace.
+    ``append``. An event's chain is a hash over the event and the chain before it; see ``chain``.
+    That of an imported event is a hash over that event alone, since its sequence number and time
+    differ from workspace to workspace.
     """
     recorded_at = now()
     is_linked = not chain.is_import(action)

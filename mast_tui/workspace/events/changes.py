@@ -282,7 +282,10 @@ def only_adds(events: Sequence[Event], *, has_no_gaps: bool) -> bool:
 
 
 def _only_adds(event: Event, started_passes: Collection[Key], *, has_no_gaps: bool) -> bool:
-    """Return whether an event removes nothing; see ``only_adds``."""
+    """Return whether an event removes nothing; for ``has_no_gaps`` see ``only_adds``.
+
+    ``started_passes`` are the passes that the same events begin.
+    """
     match event.fact:
         case VerdictSet(after=None) | ReviewSet(after=None) | SpanNoteSet(after=""):
             return False
@@ -295,7 +298,7 @@ def _only_adds(event: Event, started_passes: Collection[Key], *, has_no_gaps: bo
         case SightSet():
             return has_no_gaps  # with a gap it may replace a setting among the stored events
         case _:
-            return _pass_key(event) in started_passes  # such a pass has only new work
+            return _pass_key(event) in started_passes  # such a pass has no stored work
 
 
 def _pass_key(event: Event) -> Key:

@@ -86,7 +86,7 @@ def add_run(connection: Connection, run: Run) -> None:
 
     Of a stored run only missing values are added, such as its end. The usage of a run that began in
     this workspace is counted here; for any other run the greatest usage that a workspace has
-    reported is stored.
+    reported is stored. The stored results of a run that began here stay, too.
 
     Args:
         connection: An open transaction.
@@ -101,7 +101,7 @@ def add_run(connection: Connection, run: Run) -> None:
     }
     row = _run_to_row(run) | reported_usage
     stored = _stored_run(connection, run.id)
-    # For a run that began here no usage is reported.
+    # The stored row of a run that began here has no reported usage.
     began_here = stored is not None and stored["told_requests"] is None
     if stored is not None:
         completed_values = {

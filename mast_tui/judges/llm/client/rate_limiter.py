@@ -171,6 +171,7 @@ class RateLimiter:
         """Wait until ``ramp`` seconds after the previous request, at the beginning of a run."""
         now = self.timing.now()
         if self._ramp_ends is None:
+            # The ramp is over once ``most`` requests have started.
             self._ramp_ends = now + self._ramp * self.most
             self._next_start = now
         if now < self._ramp_ends:

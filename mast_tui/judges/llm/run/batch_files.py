@@ -224,6 +224,7 @@ class AnswerFiles:
         self._files: list[IO[bytes]] = []
         self._locations: dict[str, _AnswerLocation] = {}
         self._found_names: set[str] = set()
+        """The names of the answers to requests of this run."""
         self.broken_count = 0
         """The number of lines that are no answers."""
         for path in paths:

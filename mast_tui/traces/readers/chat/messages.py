@@ -83,7 +83,7 @@ class StreamUpdates:
     def _pieces_of_update(
         self, update: Fields, default_agent: str
     ) -> tuple[list[Piece], Tokens | None, str | None]:
-        """Return the pieces of the new messages of an update, with the tokens and the model."""
+        """Return the pieces of the new messages of an update, with its last tokens and model."""
         pieces: list[Piece] = []
         tokens: Tokens | None = None
         model: str | None = None

@@ -208,7 +208,7 @@ class CodexExecParser(CodexLines):
         """The first and the last number of the lines of text since the last event, if any."""
         self._call_index_by_item: dict[str, int] = {}
         self._waiting_items: dict[str, tuple[int, ExecItem]] = {}
-        """The line number and the item, by the id of the item."""
+        """The incomplete items without a span, with their line numbers, by the id of the item."""
         self._last_plan: str | None = None
         self._last_step_index: int | None = None
         self._stream_error: str | None = None

@@ -95,7 +95,7 @@ def _has_log_records(request: Fields) -> bool:
 
 
 def _events_of(request: SessionRecord, problems: list[Problem]) -> list[SessionRecord]:
-    """Return the log records in a request as events; a request without any list is a problem."""
+    """Return the log records in a request as events; add a problem if it has no list of records."""
     body_field = "data" if "data" in request.value else "body"
     body = fields_of(request.value.get(body_field))
     if _has_log_records(request.value):

@@ -510,6 +510,7 @@ class CodexParser(CodexLines):
         key = None if call_id is None else f"{call_id}:call"
         index = self._add_span(line_number, (_CALL, _AGENT, self._agent, name), key, time)
         is_repeated_key = self.table.repeats != repeats_before
+        # The table itself finds the first call with an id.
         if call_id is not None and is_repeated_key:
             self._last_call_by_id[call_id] = index
         return index

@@ -63,7 +63,8 @@ class RewordedLines(SpanTable):
         """
         # Rows of one line are neighbours. A neighbour may be just outside of the range.
         outer_first = max(first - 1, 0)
-        line_numbers = self.lines[0][outer_first : end + 1]
+        first_lines, _last_lines = self.lines
+        line_numbers = first_lines[outer_first : end + 1]
         has_line_of_next_row = map(eq, line_numbers, line_numbers[1:])
         rows = set(super().rows_to_check(prefilter, first, end))
         for row in compress(range(outer_first, end), has_line_of_next_row):

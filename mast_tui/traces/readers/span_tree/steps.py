@@ -183,7 +183,7 @@ class _Timeline:
         return open_row
 
     def _leave_innermost_row(self) -> None:
-        """Remove the innermost open row, and show its output and its error if they are new."""
+        """Remove the innermost open row, and show its output and error unless a span has them."""
         open_row = self._open_rows.pop()
         match open_row.row.kind:
             case RowKind.TOOL:
