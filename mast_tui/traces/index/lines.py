@@ -36,7 +36,7 @@ _OWN_MODULES: Final = "mast_tui.traces."
 
 
 def state_of(parser: LineParser) -> bytes:
-    """Return the pickled state of a parser, in which a name stands for its table."""
+    """Pickle a parser without its table, which is stored by itself; a name stands for it."""
     table = parser.table
     buffer = io.BytesIO()
 

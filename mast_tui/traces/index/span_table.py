@@ -643,6 +643,8 @@ class SpanTable:
     def columns(self, first: int, end: int) -> SpanColumns:
         """Return the shapes, statuses and times of a range of spans as columns.
 
+        A shape is the kind, role, agent and name of a span.
+
         Args:
             first: The index of the first span.
             end: The index after the last span.
