@@ -194,7 +194,7 @@ class ConflictList(ColumnTable[QueueRow]):
             if heading is not None:
                 position = heading - 1
         while 0 <= position < len(self.rows):
-            if self.rows[position].item is None:
+            if self.rows[position].item is None:  # the heading of a trace
                 return position
             position += step
         return None
