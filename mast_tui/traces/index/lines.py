@@ -651,6 +651,7 @@ class Lines(NamedTuple):
             data = self.line_index.read_range(first_byte, end_byte)
             return end, self._span_bytes(data, first_byte, range(begin, end))
         extra = extra_spans(begin, end)
+        # A single span may be longer than a slice: then search it in pieces before reading it.
         is_long = end_byte - first_byte > max_bytes
         if (
             is_long

@@ -472,7 +472,7 @@ def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
-    """Return the quote and the note of a target; empty texts if it has none."""
+    """Return the quote and the note of a place, which may be empty; no texts without a place."""
     if side_place is None:
         return []
     quote = f"“{side_place.quote}”" if side_place.quote else ""
