@@ -698,7 +698,7 @@ class _TokenColumn:
         self._input_counts = array("d")
         self._output_counts = array("d")
         self.first_unsent = 0
-        """The first position that is not in a block, or has changed since."""
+        """The first position that no block has yet, or that has changed since its block."""
 
     def __len__(self) -> int:
         return len(self._indices)
