@@ -438,10 +438,10 @@ class SidesPanel(VirtualLines):
 
 
 def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
-    """Return the rows of a side: its verdict, then its targets with quotes and notes.
+    """Return the rows of a side: its verdict, then its places with quotes and notes.
 
-    The first target is in the row of the verdict. With ``cut_texts`` each quote and note is in the
-    row of its target, cut to the width.
+    The first place is in the row of the verdict. With ``cut_texts`` each quote and note is in the
+    row of its place, cut to the width.
     """
     first_place = side.places[0] if side.places else None
     parts = [
