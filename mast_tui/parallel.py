@@ -351,7 +351,7 @@ def serve(descriptor: int, low_priority: int) -> None:
         descriptor: The descriptor of the open pipe.
         low_priority: 1 if all other processes of the machine take precedence, else 0.
     """
-    from multiprocessing.connection import Connection  # start-up, as above
+    from multiprocessing.connection import Connection  # start-up, as for ``Pipe``
 
     if low_priority:  # the app must answer to keys at once
         os.nice(19)
@@ -364,7 +364,7 @@ def serve(descriptor: int, low_priority: int) -> None:
     work: Work[Any, Any] | None = None
     while True:
         new_work, batch = received.get()
-        work = new_work or work
+        work = new_work or work  # ``submit`` sends None for the work of the batch before
         assert work is not None
         try:
             results = work(batch)

@@ -708,10 +708,10 @@ def _quote_range(text: str, quote: str) -> tuple[int, int]:
         raise SessionError(
             "the quote is not in this span, character for character; copy it from the span"
         )
-    offsets = _display_offsets(text)
+    offsets_in_display = _display_offsets(text)  # by code point, in rising order
     # The last code point that is shown at the quote's start, and the first one after its end.
-    quote_start = bisect_left(offsets, start + 1) - 1
-    quote_end = bisect_left(offsets, start + len(quote))
+    quote_start = bisect_left(offsets_in_display, start + 1) - 1
+    quote_end = bisect_left(offsets_in_display, start + len(quote))
     return quote_start, quote_end
 
 

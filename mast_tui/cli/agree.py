@@ -209,11 +209,13 @@ def judge_input(
         settled_only=comparison.gold == "settled",
     )
     if comparison.count_outside_workspace is not None:
+        # Shards hold the judge's verdicts on further traces; those in the workspace are known.
         judged_traces = {trace for trace, _ in judged.verdicts}
         records = [record for record in workspace.traces() if record.trace_id in judged_traces]
         judged = replace(
             judged, outside_workspace=comparison.count_outside_workspace(judged.judge, records)
         )
+    # On traces that the viewer has yet to label, the judge's verdicts may be hidden.
     visible_unlabelled = filter(comparison.may_see_judges, judged.unlabelled)
     return replace(judged, unlabelled=frozenset(visible_unlabelled))
 

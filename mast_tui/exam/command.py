@@ -289,9 +289,9 @@ def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
 def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
     """Read a labelled set from files; a ``judge`` judges each trace as soon as it is read."""
     name = request.set_name
-    assert name is not None
+    assert name is not None  # ``from_files`` is true only with a name
     with WorkerPool(request.workers) as pool:
-        if name in SETS:
+        if name in SETS:  # a published set; else the path of a table of labels
             return set_from_files(name, request.paths, judge, pool, request.crosswalk)
         taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
         return set_from_table(Path(name), taxonomy, request.paths, judge, pool)

@@ -362,7 +362,7 @@ def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Tas
     arms = [first.subset(first.defined), second.subset(second.defined)]
     first_mean, second_mean = (estimate(arm, kind) for arm in arms)
     task_counts = [len(arm.values) for arm in arms]
-    task_count = min(task_counts)
+    task_count = min(task_counts)  # the smaller arm limits what can be said
     if first_mean.value is None or second_mean.value is None:
         return TaskEstimate(None, reason="no_runs")
     value = first_mean.value - second_mean.value

@@ -270,7 +270,7 @@ class _Run:
         if self._judge_names is None:
             return False
         stored_record = self._workspace.find_trace(record)
-        return stored_record is not None and self._has_judged(stored_record, record)
+        return stored_record is not None and self._was_judged(stored_record, record)
 
     def _store_result(self, judged: JudgedTrace) -> Progress:
         """Store the judgement on a trace or its problem, and return the progress of the run."""
@@ -303,8 +303,8 @@ class _Run:
             self.summary.run_id = self._workspace.start_run(self._judge.name, self._taxonomy)
         return self.summary.run_id
 
-    def _has_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
-        """Check whether a trace was judged, and has the same number of spans as then."""
+    def _was_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
+        """Check whether a trace was judged on this run's modes, with as many spans as now."""
         judgements = [
             judgement
             for name in self._judge_names or ()

@@ -475,7 +475,7 @@ def _comparable_words(word: str, *, number: bool) -> tuple[str, ...]:
 
 
 def _decoded_escape(match: re.Match[str]) -> str:
-    """Return the character of an escape, padded with NUL to the length of the escape.
+    """Return the character of an escape, padded with NUL so that offsets in the text stay valid.
 
     An escape that stands for no single valid character is returned unchanged.
     """

@@ -82,7 +82,7 @@ def group_title(signatures: SignatureReport, name: str) -> str:
 
 
 def source_words(signatures: SignatureReport) -> str:
-    """Return sentences on the source of the labels, the taxonomy, and bounds if there are any."""
+    """Return sentences on the labels, the taxonomy, and the bounds if gold is unresolved."""
     inputs = signatures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):

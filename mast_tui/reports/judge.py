@@ -586,15 +586,15 @@ def _overall_table(report: JudgeReport) -> Table | None:
         "the population of the traces, with Wilson's interval. these traces: prevalence in these "
         "traces only, with the interval of a sample from a finite population.",
         (
-            _powered_note(figures_by_mode),
+            _validity_note(figures_by_mode),
             *_too_few_left_note(figures_by_mode),
             *withheld_notes(*figures_by_mode.values()),
         ),
     )
 
 
-def _powered_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
-    """Return a note on the condition under which the combined prevalence is valid."""
+def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
+    """Return a note on the condition under which the prevalence by people and judge is valid."""
     unresolved_text = " Traces on which people disagree are excluded until adjudicated."
     if any(figures.value("weighted") for figures in figures_by_mode.values()):
         return Note(

@@ -303,13 +303,13 @@ class _Counts:
         self._failed_below = failed_below
         self._modes = manifest.taxonomy.modes
         self._groups: dict[str | None, int] = {}
-        modes = len(self._modes)
+        mode_count = len(self._modes)
         self._traces = np.zeros(0, dtype=np.int64)
         self._verdicts = {
-            value: np.zeros((0, modes), dtype=np.int64) for value in (PRESENT, ABSENT, UNSURE)
+            value: np.zeros((0, mode_count), dtype=np.int64) for value in (PRESENT, ABSENT, UNSURE)
         }
-        self._onsets = np.zeros((0, modes, BINS), dtype=np.int64)
-        self._traces_by_mode_count = np.zeros((0, modes + 1), dtype=np.int64)
+        self._onsets = np.zeros((0, mode_count, BINS), dtype=np.int64)
+        self._traces_by_mode_count = np.zeros((0, mode_count + 1), dtype=np.int64)
         self._unread_count = 0
         self._repeated_count = 0
         names = ["key", "outcome", "score", "problem", *(() if group_by == ALL else (group_by,))]

@@ -148,7 +148,7 @@ class _ConcurrentJudging:
         return judged_units
 
     async def _judge_trace(self, trace: Trace) -> UnitResult:
-        """Return the result of one trace; problems and missing answers are part of it."""
+        """Judge one trace; the result may also be a problem, or no answer."""
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
             result = await trace_judge.judge(
@@ -163,7 +163,7 @@ class _ConcurrentJudging:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             return UnitResult((JudgedTrace(TraceRecord.from_trace(trace), problem=reason),))
         finally:
-            self._free_slots.release()
+            self._free_slots.release()  # ``judge`` has acquired it
 
     def _trace_judge(self, trace: Trace) -> TraceJudge:
         setup = self._setup

@@ -85,7 +85,7 @@ class SharedAllowance:
         _trace: TracebackType | None,
     ) -> None:
         self._closed = True
-        create_connection(self.address.address).close()  # wakes the thread that waits in accept
+        create_connection(self._listener.address).close()  # wakes the thread that waits in accept
         self._listener.close()
 
     def _accept_connections(self) -> None:

@@ -55,7 +55,9 @@ class PendingChange:
         withheld: bool,
         judge_on_screen: bool,
     ) -> None:
-        """Continue the current pass; if there is none or it is frozen, open the next one.
+        """Continue the current pass; if there is none, or it is frozen, open the next one.
+
+        A frozen pass can no longer change: it is finished, or an adjudication has begun since.
 
         Args:
             passes: The current passes.
@@ -69,6 +71,7 @@ class PendingChange:
         self._new_id = new_id
         self._at = now()
         self._copied_ids: dict[str, str] = {}
+        """The ids of the labels that a new pass copies from a frozen one, by their old ids."""
         current = passes.current
         if current is not None and not passes.frozen:
             self.state = current.copy()

@@ -178,10 +178,10 @@ class _AnnotatorWork:
         return (*unfinished[:first_not_begun], *retests, *unfinished[first_not_begun:])
 
     def traces_worth_labelling(self) -> tuple[QueueItem, ...]:
-        """Return the unfinished traces of batches that were drawn by the worth of labels.
+        """Return the unfinished traces of batches whose draws preferred traces worth labelling.
 
         They are not sorted by worth: an annotator may stop early, and the chances of the draw are
-        valid only for a random part of a batch.
+        valid only if the finished part of a batch is random.
         """
         if self.study is None:
             return ()

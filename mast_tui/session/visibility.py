@@ -221,7 +221,7 @@ def library_view(
 
 def _reading_state(own_passes: list[Pass], *, is_retest: bool) -> State:
     """Return the state of an annotator's last reading; in a retest that of the retest."""
-    if is_retest:
+    if is_retest:  # due or begun, as a finished retest is a reading like others
         return "open" if retest_open(own_passes) else "untouched"
     readings = [own_pass for own_pass in own_passes if own_pass.kind.is_reading]
     if not readings:

@@ -890,10 +890,10 @@ class Trace:
         return self._spans.has_grown()
 
     def follow(self) -> Growth:
-        """Return how the file has grown since it was read.
+        """Prepare to read what the file has gained since it was read, and return its growth.
 
-        After ``Growth.MORE``, ``advance`` reads the rest. The thread that advances calls this
-        method once ``loaded`` is complete.
+        After ``Growth.MORE``, ``advance`` reads the rest; after ``Growth.ANEW``, only a new reading
+        is possible. The thread that advances calls this method once ``loaded`` is complete.
 
         Raises:
             OSError: The file is not the file that was read, or cannot be read.

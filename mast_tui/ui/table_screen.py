@@ -33,10 +33,10 @@ class OpensTraces(BaseScreen):
         self.hints.say("Opening the trace …")
         opened = self.mast.opened
         if opened is not None:
-            open_traces = list(self.mast.catalog.traces.values())
+            listed_traces = list(self.mast.catalog.traces.values())
             self.work.run(
                 "open",
-                lambda: TraceLoader(opened.workspace, open_traces, opened.masks).read(
+                lambda: TraceLoader(opened.workspace, listed_traces, opened.masks).read(
                     location.trace_id
                 ),
                 partial(self._show_loaded, location),

@@ -189,7 +189,7 @@ class TextualApp(App[None]):
     # Unexpected errors
 
     def worker_failed(self, worker: Worker[Any], message: str) -> None:
-        """Report that background work has failed.
+        """Report that background work has failed; an app overrides this method.
 
         Args:
             worker: The worker.

@@ -106,6 +106,7 @@ class AppProcess:
         Returns:
             True if the app keeps up, False if more than ``UNREAD_BYTES`` wait for it.
         """
+        # Packets with input have the same kind as those with output.
         self._send_packet(DRAWING, text.encode("utf-8", "replace"))
         return self._input.transport.get_write_buffer_size() <= UNREAD_BYTES
 

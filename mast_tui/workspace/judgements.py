@@ -196,7 +196,7 @@ class StoredJudgement:
         return unsure == set(judgement.unsure)
 
     def _append_facts(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
-        """Append facts to the judge's pass 1, and begin it if the judge has no labels yet."""
+        """Append facts to pass 1, the only pass of a judge; begin it if it has no labels."""
         if facts and not stored_labels:
             facts = [PassStarted(PassKind.BLIND), *facts]
         self._workspace.append(

@@ -76,7 +76,7 @@ def _filter_conditions(table: Table, filters: OfWork) -> list[ColumnElement[bool
     return [table.c[name] == value for name, value in named_values if value is not None]
 
 
-def _with_pass(statement: Select[Any], table: Table, filters: OfPass) -> Select[Any]:
+def _filtered(statement: Select[Any], table: Table, filters: OfPass) -> Select[Any]:
     """Restrict a query by annotator, trace, taxonomy and pass; see ``OfPass``."""
     statement = statement.where(*_filter_conditions(table, filters))
     pass_choice = filters.get("pass_number", "last")
@@ -157,10 +157,10 @@ def verdicts(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Verdict
     verdicts_table = schema.verdicts
     key_columns = [labels_table.c[column.name] for column in verdicts_table.primary_key]
     present_keys = connection.execute(
-        _with_pass(select(*key_columns), labels_table, filters).distinct()
+        _filtered(select(*key_columns), labels_table, filters).distinct()
     )
     by_key = {tuple(key): verdict_of((*key, VerdictValue.PRESENT)) for key in present_keys}
-    for row in connection.execute(_with_pass(select(verdicts_table), verdicts_table, filters)):
+    for row in connection.execute(_filtered(select(verdicts_table), verdicts_table, filters)):
         *key, _value = row
         by_key.setdefault(tuple(key), verdict_of(row))
     return tuple(
@@ -429,7 +429,7 @@ def judgements(connection: Connection, **filters: Unpack[OfWork]) -> tuple[Judge
 
 
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """Count the labels in an annotator's last pass on each trace, by trace.
+    """Count the labels in an annotator's last pass on each trace, by trace id.
 
     Args:
         connection: An open connection.
@@ -438,7 +438,7 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
     """
     table = schema.labels
     filters: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
-    statement = _with_pass(select(table.c.trace_id, func.count()), table, filters)
+    statement = _filtered(select(table.c.trace_id, func.count()), table, filters)
     rows = connection.execute(statement.group_by(table.c.trace_id))
     return dict(rows.all())
 

@@ -296,7 +296,7 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
     gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    all_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
+    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # with the open mode
     return {
         "trace_id": record.trace_id,
         "content_hash": None if identity is None else identity.content_hash,
@@ -313,7 +313,7 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
         "unresolved": [
             _conflict_values(conflict, codes, entry.order) for conflict in gold.conflicts
         ],
-        "annotators": [_side_values(side, entry, codes, all_codes) for side in entry.sides],
+        "annotators": [_side_values(side, entry, codes, label_codes) for side in entry.sides],
     }
 
 
@@ -378,11 +378,11 @@ def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order)
 
 
 def _side_values(
-    side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], all_codes: Mapping[str, str]
+    side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], label_codes: Mapping[str, str]
 ) -> Values:
     """Return the JSON values of one annotator's work in the finished pass, open codes included.
 
-    ``codes`` holds the codes of the modes by slug, ``all_codes`` also the code of open codes.
+    ``codes`` holds the codes of the modes by slug; ``label_codes`` also that of the open mode.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}
@@ -398,9 +398,9 @@ def _side_values(
         "read": finished_pass and finished_pass.read,
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
-            _label_values(label, all_codes, entry.order)
+            _label_values(label, label_codes, entry.order)
             for label in side.labels.values()
-            if label.mode in all_codes
+            if label.mode in label_codes
         ],
         "span_notes": [
             {"key": key, "index": entry.order(key), "note": text}

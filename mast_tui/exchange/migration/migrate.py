@@ -204,17 +204,20 @@ class CarriedWork:
             case _:
                 yield fact
 
-    def _apply_note(self, old: _PassContent, event: Event, key: str, text: str) -> bool:
-        """Apply a note that becomes a label to the old content; return False if it stays a note."""
+    def _apply_note(self, old_content: _PassContent, event: Event, key: str, text: str) -> bool:
+        """Set or remove the label that a note on a span becomes, beside the old labels of the pass.
+
+        Return False if the note stays a note.
+        """
         annotator = event.annotator
         trace_id = event.trace_id or ""
         number = event.pass_number or 0
         mode = self._map.slug_for_note(annotator, trace_id, key)
         if mode is None:
             return False
-        old.noted.pop(key, None)
+        old_content.noted.pop(key, None)
         if text:  # an empty text removes the note
-            old.noted[key] = Label(
+            old_content.noted[key] = Label(
                 id=self._new_ids.id_for("noted", annotator, trace_id, number, key),
                 annotator=annotator,
                 trace_id=trace_id,

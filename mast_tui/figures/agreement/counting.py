@@ -155,6 +155,7 @@ class Sums:
 class TableSums:
     """The counts of one table of units: those of ``Sums`` without the modes.
 
+    ``units_by_pattern`` is rows × patterns of ratings; row 0 counts the units of all traces.
     ``traces`` counts those in which two annotators or more rated a unit, ``pair_trace_counts``
     those of each pair. ``rated_by_both`` is pairs × traces × modes: whether both of a pair rated
     the unit.
@@ -202,7 +203,7 @@ class TableSums:
 
     @property
     def present(self) -> float:
-        """The number of presents of an average annotator, who rates each unit once."""
+        """The number of units that are present to an average annotator, who rates each one."""
         if not self.n:
             return 0.0
         _, present_counts = rating_patterns(len(self.rated)).T

@@ -336,7 +336,8 @@ def _distances_from_all(
 ) -> list[Floats]:
     """Return for each lookup an array with the sum of each set's distances from all ratings.
 
-    ``counts`` has the number of ratings with each set; ``members`` is sets × modes.
+    A lookup has the distances of one distance function, by ``_lookup_indices``. A rating is a set
+    of modes; ``counts`` has the number of ratings with each set. ``members`` is sets × modes.
     """
     sums_by_lookup = [np.zeros(len(members)) for _ in lookups]
     for start in range(0, len(members), _ROWS_AT_ONCE):

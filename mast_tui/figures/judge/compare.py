@@ -78,7 +78,7 @@ class JudgeComparison:
         """Return the figures of a scope.
 
         Args:
-            scope: The name of the scope.
+            scope: The kind of what the figures are about, such as ``judges_pooled``.
             mode: The code of a mode; empty for figures over all modes.
         """
         return self.index.table(scope, mode=mode, subject=self.judges)

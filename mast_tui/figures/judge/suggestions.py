@@ -277,7 +277,8 @@ def _location_figures(scope: FigureScope, cases: Sequence[_LocatedCase]) -> Iter
 _LEAST_TRACES: Final = 50
 """Traces below which the percentiles of resamples are too narrow."""
 
-# The columns of one kind of passes: the table of judge and annotator, then these.
+# The columns of one kind of passes: the table of judge and annotator, then counts.
+_TABLE_COLUMNS: Final = slice(0, 4)
 _PASSES_COLUMN: Final = 4
 _LABELS_COLUMN: Final = 5
 _PRESENT_COLUMN: Final = 6
@@ -393,7 +394,7 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
             trace_cells[mode_index, _VERDICTS_COLUMN] += 1
             judge_verdict = judge_input.verdicts.get((study_pass.trace_id, slug))
             if judge_verdict in DEFINITE:
-                # The first four columns: TP, FP, FN, TN, with the annotator as the reference.
+                # ``_TABLE_COLUMNS``: TP, FP, FN, TN, with the annotator as the reference.
                 judge_says_absent = judge_verdict is VerdictValue.ABSENT
                 column = 2 * judge_says_absent + (value is VerdictValue.ABSENT)
                 trace_cells[mode_index, column] += 1
@@ -420,7 +421,7 @@ def _share_of(numerator: int, denominator: int) -> TableFormula:
 
 
 def _of_table(formula: TableFormula) -> TableFormula:
-    return lambda cells: formula(cells[..., :4])
+    return lambda cells: formula(cells[..., _TABLE_COLUMNS])
 
 
 def _effect_on_statistic(
@@ -430,7 +431,7 @@ def _effect_on_statistic(
     with_suggestions, without_suggestions = formula(sums.total)
     resampled = formula(sums.resampled)
     # With suggestions and without: True if there are units that the judge has judged too.
-    has_units = sums.total[..., :4].sum(axis=-1) > 0
+    has_units = sums.total[..., _TABLE_COLUMNS].sum(axis=-1) > 0
     for condition, value, resampled_values, can_compare in (
         ("shown", with_suggestions, resampled[:, 0], has_units[0]),
         ("withheld", without_suggestions, resampled[:, 1], has_units[1]),

@@ -339,13 +339,14 @@ def labelled_by_gold(
     traces: Container[str] | None = None,
     which: GoldKind = "all",
 ) -> LabelledTraces:
-    """Read the gold verdicts and places of all traces.
+    """Read the gold verdicts of all traces, and the gold labels with spans.
 
     Without decisions, the gold follows from the annotators' verdicts: equal verdicts hold,
     different ones are unresolved. So the slow function ``gold`` is called only
 
     - for traces with decisions,
-    - for traces in which several annotators marked places that ``order_of`` knows.
+    - for traces of several annotators in which a label has a span that ``order_of`` knows, because
+      the gold may join spans of several labels.
 
     Args:
         workspace: The workspace.
@@ -353,7 +354,8 @@ def labelled_by_gold(
         gold: The function that returns the gold of traces.
         order_of: The function that returns the order of a trace's spans.
         traces: The ids of the traces that may be shown, None for all.
-        which: The part of the gold that counts; ``settled`` leaves out verdicts of one annotator.
+        which: The part of the gold that counts; ``settled`` leaves out verdicts that only one
+            annotator gave.
     """
     equal_to = {"taxonomy": taxonomy.ref}
     passes = last_pass_numbers(workspace, equal_to, unfinished=False)
@@ -448,7 +450,7 @@ def _replace_by_gold(
     column_by_slug: Mapping[str, int],
     marks: Marks,
 ) -> None:
-    """Replace the annotators' verdicts and places in a trace by its gold.
+    """Replace the annotators' verdicts and labels in a trace by its gold.
 
     This changes ``marks``, and ``verdict_row`` and ``source_row``, which have a code for each mode.
     """

@@ -70,9 +70,10 @@ class _Chain:
 
 
 def find_same(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding for each block of repeated calls without other working calls in between.
+    """Yield a finding for each block of calls that repeat earlier ones.
 
-    Two calls that alternate form one block.
+    Only calls that think, wait or hand over may be between the calls of a block. Two calls that
+    alternate form one block.
     """
     repetitions = [
         (call, chain)

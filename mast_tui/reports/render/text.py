@@ -320,7 +320,7 @@ class _Shape:
             cells = [row[column.key] for row in self.cells]
             texts = (self._bar_text(cell, column) + cell.text for cell in cells)
             widest = max(map(cell_len, texts), default=0)
-            # In a column with intervals, the heading may extend over them.
+            # A heading may extend over intervals; where none are shown, the numbers need its width.
             if column.key in self.without_interval or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
             widths[column.key] = widest

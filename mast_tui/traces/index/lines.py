@@ -36,7 +36,7 @@ _OWN_MODULES: Final = "mast_tui.traces."
 
 
 def state_of(parser: LineParser) -> bytes:
-    """Return the pickled state of a parser, in which a name stands for its table."""
+    """Pickle a parser without its table, which is stored by itself; a name stands for it."""
     table = parser.table
     buffer = io.BytesIO()
 
@@ -654,6 +654,7 @@ class Lines(NamedTuple):
             data = self.line_index.read_range(first_byte, end_byte)
             return end, self._span_bytes(data, first_byte, range(begin, end))
         extra = extra_spans(begin, end)
+        # A single span may be longer than a slice: then search it in pieces before reading it.
         is_long = end_byte - first_byte > max_bytes
         if (
             is_long

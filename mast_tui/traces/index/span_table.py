@@ -646,6 +646,8 @@ class SpanTable:
     def columns(self, first: int, end: int) -> SpanColumns:
         """Return the shapes, statuses and times of a range of spans as columns.
 
+        A shape is the kind, role, agent and name of a span.
+
         Args:
             first: The index of the first span.
             end: The index after the last span.
@@ -699,7 +701,7 @@ class _TokenColumn:
         self._input_counts = array("d")
         self._output_counts = array("d")
         self.first_unsent = 0
-        """The first position that is not in a block, or has changed since."""
+        """The first position that no block has yet, or that has changed since its block."""
 
     def __len__(self) -> int:
         return len(self._indices)

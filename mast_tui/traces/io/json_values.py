@@ -62,6 +62,7 @@ def _load_slowly(data: bytes | str) -> object:
         InvalidJSON: The text is not JSON.
     """
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    # Damaged files contain NUL characters, and files of some editors begin with a byte order mark.
     try:
         return without_surrogates(json.loads(text.replace("\0", "").removeprefix("\ufeff")))
     except json.JSONDecodeError as error:

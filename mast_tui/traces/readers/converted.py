@@ -137,12 +137,12 @@ def _span_fields(span: Span, text: str) -> dict[str, object]:
         if span.tokens is None
         else {"input": span.tokens.input, "output": span.tokens.output},
         "place": span.place,
-        "preview": _unusual_preview(span, text),
+        "preview": _preview_unlike_text(span, text),
         "text": text,
     }
 
 
-def _unusual_preview(span: Span, text: str) -> str | None:
+def _preview_unlike_text(span: Span, text: str) -> str | None:
     """Return the preview of a span; None if the text alone gives the same preview."""
     usual_preview = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
     return None if usual_preview == (span.preview, span.preview_is_complete) else span.preview

@@ -71,15 +71,15 @@ class DocumentCache:
             OSError: There is no such document.
         """
         stat = path.stat()
-        return self._cache_path(path, f"{stat.st_size} {stat.st_mtime_ns} ")
+        return self._cache_path(path, f"{stat.st_size} {stat.st_mtime_ns}")
 
     def path_of_lines(self, path: Path) -> Path:
         """Return the path at which the index of a file of lines is kept; the file may grow."""
-        return self._cache_path(path, "lines ")
+        return self._cache_path(path, "lines")
 
     def _cache_path(self, path: Path, stamp: str) -> Path:
         """Return the path in the folder for a document's path, a stamp and the current version."""
-        stamp += f"{FORMAT} {cache_version()}"
+        stamp += f" {FORMAT} {cache_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
 

@@ -194,7 +194,7 @@ class ConflictList(ColumnTable[QueueRow]):
             if heading is not None:
                 position = heading - 1
         while 0 <= position < len(self.rows):
-            if self.rows[position].item is None:
+            if self.rows[position].item is None:  # the heading of a trace
                 return position
             position += step
         return None
@@ -441,10 +441,10 @@ class SidesPanel(VirtualLines):
 
 
 def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
-    """Return the rows of a side: its verdict, then its targets with quotes and notes.
+    """Return the rows of a side: its verdict, then its places with quotes and notes.
 
-    The first target is in the row of the verdict. With ``cut_texts`` each quote and note is in the
-    row of its target, cut to the width.
+    The first place is in the row of the verdict. With ``cut_texts`` each quote and note is in the
+    row of its place, cut to the width.
     """
     first_place = side.places[0] if side.places else None
     parts = [
@@ -475,7 +475,7 @@ def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
-    """Return the quote and the note of a target; empty texts if it has none."""
+    """Return the quote and the note of a place, which may be empty; no texts without a place."""
     if side_place is None:
         return []
     quote = f"“{side_place.quote}”" if side_place.quote else ""

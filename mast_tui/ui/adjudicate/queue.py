@@ -142,13 +142,14 @@ class Queue:
         """
         is_first = not self.was_read
         self.contents = contents
-        if is_first:
-            self.names_hidden = contents.study is not None and contents.study.names_hidden
+        study_hides_names = contents.study is not None and contents.study.names_hidden
+        if is_first:  # later the adjudicator may have shown or hidden them
+            self.names_hidden = study_hides_names
         self.items = {
             trace_id: replace(
                 items,
                 names_hidden=self.names_hidden,
-                keeps_letter_order=contents.study is not None and contents.study.names_hidden,
+                keeps_letter_order=study_hides_names,
                 only_mode=self.mode,
             )
             for trace_id, items in contents.items.items()

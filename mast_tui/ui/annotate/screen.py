@@ -454,13 +454,14 @@ class Arrival(ScreenPart):
         if target is None or trace is None or not self._state.has_spans:
             return
         index = None if target.key is None else trace.index_of(target.key)
+        # Locations of reports have a position and no key.
         if index is None and target.position is not None and target.position < len(trace):
             index = target.position
         if self._has_user_moved:
             self._target = None
         elif index is not None:
             self._target = None
-            self._saved_index = index
+            self._saved_index = index  # so ``save_position`` need not write it
             self._screen.timeline.go_to(index)
             self._screen.show_span()
             if target.find is not None:

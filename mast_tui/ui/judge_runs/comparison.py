@@ -333,20 +333,20 @@ def count_columns(
 def case_columns(
     taxonomy: Taxonomy, loader: TraceLoader, *, gold: bool, with_mode: bool
 ) -> tuple[TableColumn[Case], ...]:
-    """Return the columns of the source traces of a mode's counts.
+    """Return the columns of cases: traces in which at least one of two sides has a mode.
 
     Args:
         taxonomy: The taxonomy of the modes.
         loader: Returns the names of traces and the order of their spans.
         gold: Whether a run is compared with gold, not with another run.
-        with_mode: Whether to show the code of the mode, as the traces are of several modes.
+        with_mode: Whether to show the mode's code, because the cases are of several modes.
     """
 
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def _ranges_of_side(case: Case, marks: tuple[Mark, ...], only_other_side: PresentSide) -> str:
-        if case.outcome is only_other_side:
+    def ranges_of_side(case: Case, marks: tuple[Mark, ...], other_side: PresentSide) -> str:
+        if case.outcome is other_side:  # so this side does not have the mode
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
 
@@ -366,12 +366,12 @@ def case_columns(
         ),
         TableColumn(
             "judge" if gold else "A",
-            lambda row: _ranges_of_side(row, row.first, PresentSide.SECOND),
+            lambda row: ranges_of_side(row, row.first, PresentSide.SECOND),
             width=name_width(80),
         ),
         TableColumn(
             "gold" if gold else "B",
-            lambda row: _ranges_of_side(row, row.second, PresentSide.FIRST),
+            lambda row: ranges_of_side(row, row.second, PresentSide.FIRST),
             width=name_width(79),
         ),
     )

@@ -212,6 +212,7 @@ class LibraryScreen(MainScreen):
         """
         self._listing.narrow(traces.trace_ids, keeps_order=traces.keeps_order)
         if is_chosen and traces.request.name in REVEALING_QUEUES:
+            # In the background: the queue is shown at once, and the facts follow.
             self.mast.writes.do(self._read_view_and_arrange, HeldKeys.NOTHING)
         if is_chosen:
             self.sort = Sort.QUEUE
@@ -619,7 +620,7 @@ class LibraryScreen(MainScreen):
         )
 
     def action_judge(self) -> None:
-        """Run a judge on the listed traces, or ask to cancel a judge at work."""
+        """Run a judge on the listed traces; if one is at work, offer to cancel it."""
         catalog = self.mast.catalog
         traces = OneByOne([catalog.traces[row.trace_id] for row in self.table.rows])
         if not traces:

@@ -447,7 +447,7 @@ class ReportScreen(TablesScreen):
         if row_key is not None:
             self._row_key_by_section[self._section_id] = row_key
         self.show_detail()
-        if not self._open_page.intervals_pending:
+        if not self._open_page.intervals_pending:  # until then a hint says so
             self.hints.clear()
 
     # Keys
@@ -455,7 +455,7 @@ class ReportScreen(TablesScreen):
     def action_show_page(self, page: str) -> None:
         """Show a page, and compute its figures if needed."""
         self.page = page
-        if not self._open_page.intervals_pending:
+        if not self._open_page.intervals_pending:  # until then a hint says so
             self.hints.clear()
         self.mast.workspace.when_ready(self.start_page)
         self.show()

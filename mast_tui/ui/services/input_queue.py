@@ -253,8 +253,8 @@ class InputQueue:
         if not isinstance(target, VirtualLines) or isinstance(screen, ModalScreen):
             await self._send(event)
             return
-        # Lists and their containers handle no keys themselves, so the action is run here without
-        # the detour through their message queues.
+        # Outside dialogs, lists and their containers handle no keys themselves, so the action is
+        # run here without the detour through their message queues.
         is_done = active is not None and await self._app.run_action(
             active.binding.action, active.node
         )

@@ -540,7 +540,7 @@ class JudgeRuns:
         elif summary.failed:
             problem = one_line(summary.failed[0].problem or "")
             message = f"{name} failed on {counted(len(summary.failed), 'trace')}: {problem}"
-        elif opened.judges_hidden:
+        elif opened.judges_hidden:  # so the number of suggestions is hidden too
             message = f"{name} has looked at {traces_text}"
         elif len(traces) == 1:
             message = f"{name}: {result}"

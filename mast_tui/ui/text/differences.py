@@ -81,9 +81,10 @@ class _Page:
 
 
 def compare(earlier_text: str, later_text: str) -> TextComparison:
-    """Compare two texts, without their common beginning and end.
+    """Return the lines in which two texts differ, with some lines of context.
 
-    At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Short JSON is formatted first.
+    At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Longer texts first lose their
+    common beginning and end. Short JSON is formatted first.
 
     Args:
         earlier_text: The earlier text.

@@ -267,6 +267,7 @@ def cut_block(
     """
     starts.append(start)
     block = _without_break(text[start:end])
+    # By code point of the block its offset in ``shown``; None if these are the same.
     shown, columns = safe_line_map(block, drops_colours=rendered)
     if columns is None and len(block) <= width and block.isascii():
         return

@@ -457,6 +457,7 @@ class HintBar(RenderCache):
         base_style = self.rich_style
         message = "" if self._message_is_old else self._message
         hints = [] if self._style == "prompt" and message else self._key_hints()
+        # Outside dialogs the last hint is that for help.
         help_hint = hints.pop() if hints and self._dialog_keys is None else None
         help_cells = 0 if help_hint is None else help_hint.cells + 2
         segments: list[Segment] = [Segment(" ", base_style)]

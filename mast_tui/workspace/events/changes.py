@@ -259,7 +259,8 @@ def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key
 
 def _taxonomy_of_row(table: str, key: Key, old: State, new: State) -> str:
     """Return the taxonomy of a decision, guideline or study."""
-    # In some tables the taxonomy is in the key, in others it is in the other columns.
+    # Keys lack the annotator, the first column. In some tables the taxonomy is in the key, in
+    # others it is in the other columns.
     _annotator, *names = [column.name for column in schema.metadata.tables[table].columns]
     row = new[table].get(key) or old[table].get(key) or ()
     taxonomy: str = (*key, *row)[names.index("taxonomy")]

@@ -164,6 +164,8 @@ def _find_last_object(
 ) -> Mapping[str, object]:
     """Return the last complete JSON object in a text among those that fit.
 
+    ``content`` is the content of the expected object, for messages.
+
     Raises:
         Malformed: No object fits, or an object after the last fitting one breaks off.
     """
@@ -180,7 +182,7 @@ def _find_last_object(
             problem = problem or "too many begin in it"
             break
         offset = start.end()
-        end = len(text)
+        end = len(text)  # the most that was read, if no error names the place
         try:
             value, offset = decoder.raw_decode(text, start.start())
             end = offset

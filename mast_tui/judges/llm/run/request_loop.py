@@ -316,7 +316,8 @@ class RequestLoop:
         """Send a request; if its answer would exceed the context, send it again with less room.
 
         Raises:
-            ContextOverflow: The request is too long; an overflow note says so to later runs.
+            ContextOverflow: The request is too long. An overflow note, a reply without a text, is
+                stored, so that later runs do not send the request.
         """
         try:
             try:
@@ -341,7 +342,7 @@ class RequestLoop:
                 usage.tokens_out,
                 tokens_cached=usage.tokens_cached,
             )
-            if error.truncated_usage is not None:
+            if error.truncated_usage is not None:  # then earlier requests may be truncated too
                 await self._store.take_back(usage.tokens_in, request.tokens)
             await self._store.keep(self._key_of(request, room.tokens), note, usable=True)
             self._record_overflow(request, room.tokens)

@@ -276,7 +276,7 @@ def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:
 
 
 def record_notice(workspace: Workspace, setup: Setup) -> None:
-    """Record that the user has seen the notice for this host.
+    """Record that the user has seen the notice on what is sent to the judge's server.
 
     Args:
         workspace: The workspace with the record.

@@ -210,7 +210,7 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
 
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
-    """Return the trace of a run whose requests repeat one history; each adds what is new in it."""
+    """Return the trace of a run; each request repeats the history, and adds its new messages."""
     rows = run.rows()
     steps = observed_steps(rows, service=ASSISTANT)
     first_record, _conversation = run.entries[0]

@@ -445,7 +445,7 @@ def _opening_kinds(
     So a branch that begins with notes counts as a prompt if a prompt follows them.
     """
     opening_kinds = [entry.kind for entry in entries]
-    for index in reversed(connected_indices):
+    for index in reversed(connected_indices):  # children before their parents
         if opening_kinds[index] is RecordKind.NOTE:
             opening_kinds[index] = max(
                 (opening_kinds[child] for child in children_by_index[index]),

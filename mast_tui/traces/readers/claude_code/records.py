@@ -448,7 +448,10 @@ def entry_of(
 
 
 def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece]) -> None:
-    """Set the kind, the task, the prompt and the sub-agents of the entry of a user's record."""
+    """Set the kind, the task, the prompt's hash and the sub-agents of the entry of a user's record.
+
+    The record of a text that a program wrote in the user's name stays a note.
+    """
     results = [piece for piece in pieces if piece.kind is SpanKind.TOOL_RESULT]
     if not _is_marked_as_program(record):
         entry.kind = RecordKind.REPLY if results else _kind_of_user_text(pieces)

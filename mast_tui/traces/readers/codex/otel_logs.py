@@ -117,7 +117,7 @@ def _reason_without_records(request: Fields, body: Fields) -> str:
     error = as_text(body.get("error")) or as_text(request.get("decode_error"))
     if error is not None:
         return f"not decoded when it was recorded: {error}"
-    if any(name.startswith("body_") for name in request):
+    if any(name.startswith("body_") for name in request):  # an undecoded body, as ``body_hex``
         return "not decoded when it was recorded"
     path = as_text(request.get("path"))
     return f"no log records but what was sent to {path}" if path else "no log records"

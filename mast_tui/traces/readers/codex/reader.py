@@ -182,7 +182,7 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a ``token_count``: the tokens of a model call, and the sums so far."""
+    """Return what the parser needs of a ``token_count``: a call's tokens, and the sums so far."""
     info = fields_of(payload.get("info"))
     call_usage = info.get("last_token_usage")
     if not isinstance(call_usage, dict):

@@ -93,6 +93,7 @@ def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
     for number, result in enumerate(map(snake_fields, results)):
         location = f"/eval_metric_result_per_invocation/{number}/actual_invocation"
         yield location, snake_fields(result.get("actual_invocation"))
+    # Beside an ``actual_conversation``, the ``conversation`` is the expected one.
     name = "actual_conversation" if case.get("actual_conversation") else "conversation"
     for number, value in enumerate(items_of(case.get(name))):
         yield f"/{name}/{number}", snake_fields(value)

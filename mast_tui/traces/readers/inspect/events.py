@@ -120,7 +120,7 @@ class EventWalk:
                 self.spans.add_problem(event_pointer, "not an event but a bare value")
                 continue
             if (time := unix_seconds(event.get("timestamp"))) is not None:
-                self._add_results_until(time)
+                self._add_results_until(time)  # of the calls that ended before this event
             span_id = event.get("span_id")
             scope = self._scope_by_span_id.get(span_id) if isinstance(span_id, str) else None
             self._add_event(event, event_pointer, scope or open_scopes[-1], open_scopes, depth)

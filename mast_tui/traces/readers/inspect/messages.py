@@ -203,9 +203,9 @@ class History:
     """The messages in the model calls of one agent so far."""
 
     shown_counts: Counter[Hashable] = field(default_factory=Counter)
-    """The number of messages with spans by their identity."""
+    """The number of messages that have spans, by ``MessageSpans.identity``."""
     input_counts: Counter[Hashable] = field(default_factory=Counter)
-    """The number of messages in the current input by their identity."""
+    """The number of messages in the current input, by ``MessageSpans.identity``."""
     input_ranges: list[tuple[int, int]] = field(default_factory=list)
     """The ranges of the previous input in the message pool."""
 
@@ -232,7 +232,7 @@ class MessageSpans:
         self._message_ids: set[str] = set()
         """The ids of the messages that have spans."""
         self._shown_counts: Counter[Hashable] = Counter()
-        """The number of messages of all agents with spans by their identity."""
+        """The number of messages that have spans, of all agents, by ``identity``."""
 
     def add_problem(self, pointer: str, message: str) -> None:
         """Record a problem, unless the sample has ``_MAX_PROBLEMS`` problems already.

@@ -409,6 +409,7 @@ class _Timeline:
         for message_index, message in enumerate(messages):
             for part in self._parts.parts_of(message):
                 key = f"{row.id}/{key_part}/{message_index}{part.piece.key_suffix}"
+                # If every row has a span, several rows may show one call: its id is no key then.
                 if part.piece.call_id is not None and self._shows_every_row:
                     key = f"{row.id}/{key_part}/{message_index}/{part.piece.call_id}"
                 elif part.piece.call_id is not None:

@@ -172,7 +172,8 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
 def _without_args(vendor: Vendor, value: object) -> object:
     """Return an input without the object ``{"args": […]}`` in which DeepEval wraps it.
 
-    A single argument that is an object is returned without the list around it.
+    Only DeepEval has ``has_short_items``. A single argument that is an object is returned without
+    the list around it.
     """
     fields = fields_of(value)
     args = fields.get("args")

@@ -70,7 +70,8 @@ class Vendor:
         lacks_types: Whether most records lack a type.
         has_json_texts: Whether all inputs and outputs are JSON texts.
         may_succeed_with_error_text: Whether a successful call may have an error text.
-        has_short_items: Whether messages of models may be calls and results without a type.
+        has_short_items: Whether messages of models may be calls and results without a type, and
+            inputs may be wrapped in ``{"args": […]}``, as those of DeepEval.
     """
 
     name: str
