@@ -89,8 +89,8 @@ class Hunk(NamedTuple):
         new_lines = self.new.splitlines()
         if self.first is not None:
             is_insertion = self.last == 0
-            place = f"after {self.first}" if is_insertion else f"lines {self.first} to {self.last}"
-            yield f"@@ {place} @@"
+            lines = f"after {self.first}" if is_insertion else f"lines {self.first} to {self.last}"
+            yield f"@@ {lines} @@"
         if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:
             yield from (f"-{line}" for line in old_lines)
             yield from (f"+{line}" for line in new_lines)

@@ -33,7 +33,7 @@ _NEEDS_EXTRA: Final = (
 _ROWS_AT_ONCE: Final = 16
 _COMPARED_ROWS: Final = 20
 _MAX_DEPTH: Final = 64
-_KEPT_NULL_FIELDS: Final = frozenset({"content"})
+_FIELDS_WITH_NULL: Final = frozenset({"content"})
 
 Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
@@ -154,7 +154,7 @@ def _json_value(value: object, depth: int) -> object:
             return {
                 str(name): _json_value(field_value, depth + 1)
                 for name, field_value in value.items()
-                if field_value is not None or name in _KEPT_NULL_FIELDS
+                if field_value is not None or name in _FIELDS_WITH_NULL
             }
         case list() | tuple():
             return [_json_value(item, depth + 1) for item in value]

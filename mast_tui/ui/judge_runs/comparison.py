@@ -345,7 +345,7 @@ def case_columns(
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def ranges_of_side(case: Case, marks: tuple[Mark, ...], other_side: PresentSide) -> str:
+    def _ranges_of_side(case: Case, marks: tuple[Mark, ...], other_side: PresentSide) -> str:
         if case.outcome is other_side:  # so this side does not have the mode
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
@@ -366,12 +366,12 @@ def case_columns(
         ),
         TableColumn(
             "judge" if gold else "A",
-            lambda row: ranges_of_side(row, row.first, PresentSide.SECOND),
+            lambda row: _ranges_of_side(row, row.first, PresentSide.SECOND),
             width=name_width(80),
         ),
         TableColumn(
             "gold" if gold else "B",
-            lambda row: ranges_of_side(row, row.second, PresentSide.FIRST),
+            lambda row: _ranges_of_side(row, row.second, PresentSide.FIRST),
             width=name_width(79),
         ),
     )

@@ -216,7 +216,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             return "●"
         return "◐" if finished_count(row) or begun_count(row) else "○"
 
-    def private_count(row: StudyProgress, number: int, is_informative: bool) -> str:
+    def _private_count(row: StudyProgress, number: int, is_informative: bool) -> str:
         # An annotator sees this count only in their own row, as in ``mast-tui study``.
         is_visible = not view.is_for_annotator or row.name == reader
         return f"{number:,}" if is_informative and is_visible else ""
@@ -232,7 +232,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
     def style(row: StudyProgress) -> str:
         return "total" if row.name == SEVERAL_ANNOTATORS else "figure"
 
-    def count_column(
+    def _count_column(
         title: str, cell: Callable[[StudyProgress], str], drop_rank: int
     ) -> TableColumn[StudyProgress]:
         return TableColumn(
@@ -253,21 +253,21 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             style,
             ColumnWidth(60),
         ),
-        count_column("assigned", lambda row: f"{row.assigned:,}", 90),
-        count_column("finished", lambda row: f"{finished_count(row):,}", 95),
-        count_column("begun", lambda row: f"{begun_count(row):,}", 80),
-        count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
-        count_column(
+        _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
+        _count_column("finished", lambda row: f"{finished_count(row):,}", 95),
+        _count_column("begun", lambda row: f"{begun_count(row):,}", 80),
+        _count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
+        _count_column(
             "with others",
-            lambda row: private_count(row, row.shared, row.shared < row.assigned),
+            lambda row: _private_count(row, row.shared, row.shared < row.assigned),
             40,
         ),
-        count_column(
+        _count_column(
             "without suggestions",
-            lambda row: private_count(row, row.withheld, row.withheld > 0),
+            lambda row: _private_count(row, row.withheld, row.withheld > 0),
             45,
         ),
-        count_column("retest", retest_text, 50),
+        _count_column("retest", retest_text, 50),
     )
 
 
