@@ -100,9 +100,9 @@ SCENES: dict[str, tuple[Iterable[str], ...]] = {
     "finish-wide": ("D",),
     "my_labels-wide": (
         *("j13cf", "m", "seen before", ["enter"]),
-        *("jjvjj", "23", "jw", "v", "w11-32", "M"),
+        *(*"jjvjj", "23", *"jw", "v", "w11-32", "M"),
     ),
-    "edit-wide": ("jjvjj", "23", "e", "j"),
+    "edit-wide": (*"jjvjj", "23", "e", "j"),
 }
 
 
