@@ -102,7 +102,7 @@ def _repair_object(text: str) -> Mapping[str, object] | None:
     object_text = text[start : last + 1]
     value = _python_literal(object_text)
     if value is None:
-        if _has_open_brackets(object_text, has_double_quotes='"' in text):
+        if _has_open_brackets(object_text, has_double_quotes='"' in object_text):
             return None
         try:
             value = json_repair.loads(object_text)
@@ -199,6 +199,9 @@ def _find_last_object(
                 last_match = value
                 problem = None
         chars_read += end - start.start()
+    else:
+        if _OBJECT_START.search(text, offset):
+            problem = problem or "too many begin in it"
     if problem is not None:
         raise Malformed(f"the answer is no whole JSON object: {problem}")
     if last_match is None:
