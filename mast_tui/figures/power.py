@@ -311,7 +311,7 @@ def correlation_within_arm(means: TaskMeans) -> float | None:
 
 
 def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
-    """Return the correlation of two runs of one task in two arms.
+    """Return the correlation of two runs of one task, one run in each of two arms.
 
     Args:
         first: The rates of one arm by task.

@@ -309,7 +309,8 @@ class _Labelled:
 
         Args:
             mode_index: The index of the mode.
-            unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
+            unlabelled: An array of two numbers: the unlabelled traces that the judge calls present
+                and absent.
         """
         weighted = self.weighted[mode_index] if self.weighted else None
         return prediction_powered(self.tables[mode_index], unlabelled, weighted)

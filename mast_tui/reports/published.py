@@ -93,14 +93,14 @@ def published_claims(report: SignatureReport) -> Iterator[Claim]:
                     "mode", group=report.key(group), mode=code_by_slug[claim["mode"]]
                 )
                 is_rate = claim["figure"] != "difference"
-                figure = figures.get("rate", "all") if is_rate else figures.get("difference")
+                computed = figures.get("rate", "all") if is_rate else figures.get("difference")
             else:
                 # The posts call the mean score recall.
                 name = "mean_score" if claim["figure"] == "recall" else claim["figure"]
-                figure = report.group(group).get(name)
-            verdict, reason = _verdict_on_claim(figure, claim["value"], claim["digits"])
+                computed = report.group(group).get(name)
+            verdict, reason = _verdict_on_claim(computed, claim["value"], claim["digits"])
             is_share = claim["figure"] != "modes_per_failed_trace"
-            yield Claim(group, claim["text"], claim["value"], figure, verdict, reason, is_share)
+            yield Claim(group, claim["text"], claim["value"], computed, verdict, reason, is_share)
 
 
 def _letters_only(name: str) -> str:

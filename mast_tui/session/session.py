@@ -168,7 +168,7 @@ class Session:
         self._messages = ChangeMessages(taxonomy, trace, self._find_visible_suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
         self._visible_version = -1
-        """The ``version`` that ``_read_model`` shows; -1 before the first one."""
+        """The ``version`` that ``_read_model`` shows; -1 before the first version."""
         self._judge_on_screen = False
         """True if suggestions were shown in this session."""
         self._elsewhere_message = ""
@@ -1064,7 +1064,7 @@ class Session:
             raise SessionError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _checked_target(self, target: Target) -> Target:
-        """Return the target with its ends in reading order; a quote gets whole masks.
+        """Return the target with its ends in reading order, and its quote extended to whole masks.
 
         Raises:
             SessionError: A span is not in the trace, or the quote is invalid.

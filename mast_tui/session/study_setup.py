@@ -182,6 +182,7 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
     weights = {trace_id: value for trace_id, value in worth.items() if trace_id not in study_traces}
     _check_enough(n, len(weights))
     batch_number = len(study.batches)
+    # By the id of each drawn trace, its chance of being drawn.
     chances = weighted_sample(weights, n, study.seed, batch_number=batch_number)
     draw = Draw(
         lot=batch_number,

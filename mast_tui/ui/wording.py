@@ -74,12 +74,12 @@ def distinct_name(trace: Trace, listed: Iterable[Trace]) -> str:
         trace: The trace.
         listed: All listed traces, which may include this one.
     """
-    path = trace.file
+    file = trace.file
     parts = trace.path.parts
     parts_of_same_name = [
         other.path.parts
         for other in listed
-        if other.file != path and other.file.endswith(f"{os.sep}{parts[-1]}")
+        if other.file != file and other.file.endswith(f"{os.sep}{parts[-1]}")
     ]
     part_count = 1
     while part_count < len(parts) and any(

@@ -417,14 +417,14 @@ class RunningTraces:
     def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:
         """Yield the findings in a trace that were not reported before, and remember them."""
         seen_trace = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
-        # In a rewritten file the keys can belong to other texts, so the texts are compared.
-        is_rewritten = seen_trace.opened is None or seen_trace.opened.change_reason() is not None
+        # In a new or rewritten file a known key can belong to another text, so texts are compared.
+        compares_texts = seen_trace.opened is None or seen_trace.opened.change_reason() is not None
         findings = find_by_rules(self._judge, self._gate, trace)
         seen_trace.opened = trace.opened
         for finding in findings:
             span_index = finding.first - 1  # findings number spans from 1
             key = finding.rule, finding.mode.slug, trace.span(span_index).key
-            if key in seen_trace.digests and not is_rewritten:
+            if key in seen_trace.digests and not compares_texts:
                 continue
             text = trace.text(span_index).encode("utf-8", "surrogatepass")
             digest = blake2b(text, digest_size=8).digest()

@@ -311,7 +311,7 @@ def _verdict_lines(document: Values) -> list[str]:
     """Return lines on the sources of verdicts, and a table of verdicts by mode."""
     verdicts = [verdict for trace in document["traces"] for verdict in trace["verdicts"].values()]
     if document["gold"]["settled_only"]:
-        # In settled gold, verdicts of one person have no value.
+        # In settled gold, verdicts of one person have no value; the table shows them as such.
         verdicts = [verdict for verdict in verdicts if verdict["source"] != "single"]
     deciders = _count_list(verdict["decided_by"] for verdict in verdicts if verdict["decided_by"])
     sources = _number_list(document["gold"]["sources"])

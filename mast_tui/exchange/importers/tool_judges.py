@@ -171,7 +171,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
     - the taxonomy that the file names, if it is among the imported files or beside this file
     - the only taxonomy among the imported files, if the file names none
     - AdaMAST's own list of MAST's modes, if it has all used codes
-    - a taxonomy of the used codes, so that no other code counts as absent
+    - a taxonomy of the used codes alone: other codes are unknown, so they do not count as absent
 
     Args:
         files: The files and folders.

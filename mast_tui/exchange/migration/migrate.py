@@ -358,6 +358,7 @@ class CarriedWork:
 
         The result covers the new modes on which the judge has a label or a verdict.
         """
+        # ``_carried_verdicts`` reads the old verdicts from the pass.
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         labels = carried_pass.new.labels

@@ -791,7 +791,7 @@ def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     - ``unfinished``: traces that the annotator has begun and not finished.
     - ``examples``: traces that were examples in a judge's prompt.
     - ``alone``: finished traces that no other annotator has finished.
-    - ``unsure`` and ``open``: verdicts on modes in finished traces.
+    - ``unsure``: verdicts on modes; ``open``: modes without a verdict in finished traces.
     - ``not_in_study``: finished traces of people outside the study.
     - ``open_codes``: labels in finished traces that have no mode.
     """

@@ -453,9 +453,9 @@ def _modes_per_trace(
 ) -> Iterator[Figure]:
     """Yield the mean number of modes per failed trace, then the number of traces by their modes.
 
-    The mean has bounds instead of an interval if more than 2 % of the verdicts are unresolved. The
-    numbers of traces are over those that were judged on all modes. ``verdicts`` are failed traces ×
-    modes.
+    The mean has bounds instead of an interval if too many verdicts are unresolved (``to_resolve``:
+    more than 2 %). The numbers of traces are over those that were judged on all modes. ``verdicts``
+    are failed traces × modes.
     """
     mean = modes_per_trace(verdicts, weights)
     mean_interval = interval(verdicts, resampled, weights) if rounds else None
@@ -471,7 +471,7 @@ def _modes_per_trace(
     elif needed_decisions:
         reason = "unresolved"
         mean_interval = None
-        # All disagreements are decided as absent, then all as present.
+        # The bounds: all unresolved verdicts are taken as absent, then all as present.
         bounds = [
             modes_per_trace(np.where(is_unresolved, answer, verdicts), weights) or 0.0
             for answer in (ABSENT, PRESENT)

@@ -80,7 +80,7 @@ class _Layout:
     def has_rows(self, path: Keys, value: object) -> bool:
         """Return whether the value at a path of the document has rows of its own.
 
-        If the layout has ``counts``, an integer has a row only if one of these patterns matches.
+        If the layout has ``counts``, which are patterns, an integer has a row only if one matches.
         """
         name = path[-1]
         if name in _DESCRIBING_KEYS or name.endswith(("_ci", "_ci_pp")):
@@ -265,7 +265,7 @@ def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) 
     )
     n = context.n_by.get(key, context.n)
     if n_keys is not None:
-        # The layout names the keys of the n of this value; no keys mean that it has no n.
+        # The layout names the keys of this value's n. An empty list of keys means that it has none.
         n = next((part[name] for name in n_keys if name in part), n if n_keys else None)
     key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
     if rule.scope is not None:

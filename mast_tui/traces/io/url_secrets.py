@@ -168,9 +168,9 @@ class AddressBook:
             text: The message, such as the error of a library.
         """
         text = _URL_IN_TEXT.sub(_url_without_secrets, text)
-        for user in self._users.values():
-            password = user.partition(":")[2]
-            for secret in (user, password, unquote(password)):
+        for credentials in self._users.values():
+            password = credentials.partition(":")[2]  # ``user:password``
+            for secret in (credentials, password, unquote(password)):
                 if len(secret) >= _SHORTEST_SECRET:
                     text = text.replace(secret, "…")
         for query in self._queries.values():

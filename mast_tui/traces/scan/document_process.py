@@ -78,14 +78,15 @@ class DocumentProcess:
         Args:
             path: The document.
             documents: The cache.
-            lines: True for a file of lines, of which only an index is kept.
+            lines: True for a file of lines: the cache keeps only its index. Of any other document
+                it keeps the whole.
 
         Raises:
             OSError: The document is missing, or no process can start.
         """
         self.path = path
         self.blocks: deque[Block] = deque()
-        """The blocks of an index that have come and were not taken."""
+        """The blocks of an index that have arrived and were not taken yet."""
         self.written = False
         """True once all blocks of an index have come."""
         self.failed: str | None = None

@@ -150,6 +150,7 @@ class LibraryCache:
         if self._database is None:
             return
         walk_key = _walk_key(paths)
+        # The first part has ``FIRST_PART`` traces, each further one ``NEXT_PARTS``.
         ends = [0, *range(FIRST_PART, len(traces), NEXT_PARTS), len(traces)]
         parts = [traces[begin:end] for begin, end in pairwise(ends) if begin < end]
         try:

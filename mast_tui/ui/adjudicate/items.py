@@ -289,9 +289,9 @@ class TraceItems:
         """Return the question that an open row asks."""
         if group.kind is ConflictKind.VERDICT:
             return "does it occur?"
-        differing_ends = self._differing_ends(group)
-        if differing_ends is not None:
-            verb, _indices = differing_ends
+        verb_and_indices = self._differing_ends(group)
+        if verb_and_indices is not None:
+            verb, _indices = verb_and_indices  # such as ``begin``, and the ends of the sides
             return f"where does it {verb}?"
         if len(group.conflicts) > 1 or group.where is None:
             return "where is it?"

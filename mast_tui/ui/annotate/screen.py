@@ -1018,7 +1018,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         return mode.code[: MARK_CELLS - 1] + "…"
 
     def _place_missing_marks(self, trace: Trace) -> None:
-        """Place the marks whose spans have been read since the last attempt."""
+        """Place the marks and the "look here" hints whose spans have been read by now."""
         session = self.session
         if session is not None and len(self.timeline.look_here) < len(session.look_here):
             self._show_look_here(session, trace)

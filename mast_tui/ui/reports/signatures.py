@@ -741,12 +741,12 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
     """
     if signatures.problem is not None:
         return f"{one_line(signatures.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
-    labels = signatures.choice.labels
+    label_source = signatures.choice.labels
     lines = []
     if signatures.hidden_ids and signatures.choice.of_judge:
         hidden_count = counted(len(signatures.hidden_ids), "trace")
         lines.append(
-            f"Labels of {one_line(labels)} are hidden from you on "
+            f"Labels of {one_line(label_source)} are hidden from you on "
             f"{hidden_count} while you work blind or the study hides "
             "them."
         )
@@ -756,7 +756,7 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
             "",
             f"{hidden_traces_text(len(signatures.hidden_ids), key_of('signatures.look'))}.",
         ]
-    elif labels == GOLD:
+    elif label_source == GOLD:
         lines += [
             "No one has finished a trace yet, so there is no gold.",
             "",
@@ -764,7 +764,7 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
             "files.",
         ]
     else:
-        lines.append(f"{one_line(labels)} has finished no trace under this taxonomy.")
+        lines.append(f"{one_line(label_source)} has finished no trace under this taxonomy.")
     if len(signatures.sources) > 1:
         lines += ["", f"{key_of('signatures.labels')} chooses whose labels are counted."]
     return "\n".join(lines)

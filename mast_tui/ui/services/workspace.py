@@ -110,12 +110,12 @@ class WorkspaceWatcher:
                 self._reported_send_error = str(error)
                 self._app.call_later(self._app.show_error, str(error))
             return
-        sent_count = len(waiting_changes) - len(outbox.waiting)
-        sent_changes = waiting_changes[:sent_count]
-        if sent_changes:
+        answered_count = len(waiting_changes) - len(outbox.waiting)
+        answered_changes = waiting_changes[:answered_count]
+        if answered_changes:
             self._read_ahead_at = 0.0
             self._app.call_later(self._app.workspace_changed)
-            decisions = self._workspace.decided_meanwhile(sent_changes)
+            decisions = self._workspace.decided_meanwhile(answered_changes)
             if decisions:
                 self._app.call_later(self._app.workspace.report_decided, decisions)
         if refused_changes:

@@ -439,7 +439,7 @@ def _excerpt_and_quote(
     """Return an excerpt of the spans of a candidate, and the quote in it.
 
     Long texts are shortened around the quote. Of a long range, the excerpt has the first spans and
-    the last one. Return None if the spans are missing or have no text.
+    the last one. Return None if the spans are missing or have no text, or the quote is not in it.
     """
     target = candidate.target
     if target.first is None or target.last is None:

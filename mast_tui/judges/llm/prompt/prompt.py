@@ -197,7 +197,8 @@ class Prompt:
     def _settings_hash(self, extra: str) -> str:
         """Return a hash of all texts and settings that change answers, except the model.
 
-        A setting with its default value is left out, so that earlier hashes stay the same.
+        A setting that was added later is left out at its default value, so that earlier hashes stay
+        the same.
         """
         parameters = self._parameters
         parts = [
@@ -212,7 +213,8 @@ class Prompt:
             *([f"hints {parameters.hints}"] if parameters.hints else []),
             *([ARTEFACTS, ARTEFACTS_LABEL] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
-            # Always: findings of a single window are verified even without the setting ``verify``.
+            # Findings of a single window are verified even without the setting ``verify``, so these
+            # texts always count.
             *verification.all_texts(),
             *(["verify"] if parameters.verify else []),
             *story.all_texts(),

@@ -200,7 +200,7 @@ def _request_and_response(record: Fields, pointer: str, document: Fields) -> Con
 
 
 def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a record without a request's messages: a response, else ``output``.
+    """Return the messages of a record that has no request: its response, else its ``output``.
 
     The prompt of a response comes before it. Return None if there is neither.
     """
