@@ -259,13 +259,14 @@ def level_figures(
     rounds: int,
     seed: int,
 ) -> LevelJson:
-    """Score answers by the categories of a level instead of by mode.
+    """Score answers by categories at one level of the taxonomy instead of by mode.
 
     Args:
         questions: The questions of the set.
         answers: The answers of one judge.
         groups: The categories of the level, as from ``Taxonomy.at_level``.
-        scored_by: ``decisive``, ``places`` or both.
+        scored_by: The scores of the set: ``decisive`` (the decisive step), ``places`` (the
+            locations of failures) or both.
         rounds: The number of resamples; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """

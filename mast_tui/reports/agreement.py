@@ -436,9 +436,10 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
-    """Return the number of shared traces by pair; empty unless some pair shares few.
+    """Return the number of shared traces of every pair; empty if no pair shares too few.
 
-    With few shared traces, κ of a pair is too low. Reports then put Krippendorff's α first.
+    The κ of a pair that shares few traces is biased downwards, so that reports put Krippendorff's
+    α first.
     """
     return agreement.index.table("pooled").values("few_shared_by_pair")
 

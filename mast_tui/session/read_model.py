@@ -172,7 +172,7 @@ class OwnLabels:
         return self._in_order
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
-        """Return by position the labels on a span, and those on a range of spans around it.
+        """Return the labels on a span and those on a range around it, in the order of positions.
 
         Args:
             key: The key of the span.
