@@ -339,7 +339,7 @@ class ReadModel:
         self.verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
 
     def update(self, current: PassState | None, answered: Iterable[str]) -> None:
-        """Show the labels, answers and verdicts of the current pass.
+        """Update the labels, answers and verdicts to those of the current pass.
 
         Args:
             current: The pass; None before there is any.

@@ -389,11 +389,11 @@ class Filter(ScreenPart):
         self.present_filter: SpanFilter = NO_FILTER
         """The present filter."""
         self._scan: FilterScan | None = None
-        """The application of the filter; None while all spans are shown."""
+        """The check of all spans against the filter; None without a filter."""
         self._is_scanning = False
         """True while spans are checked in the background."""
         self._is_applied = False
-        """True once the timeline shows only spans that pass."""
+        """True once the check has ended, and the timeline shows only spans that pass."""
         self._last_message = ""
         """The last message about the filter that was shown."""
         self._visible_indices: array[int] | None = None

@@ -405,9 +405,10 @@ class CodexParser(CodexLines):
         return event_lines
 
     def _record_if_new(self, text_hashes: TextHashes) -> bool:
-        """Record the text of an item for later events, unless the span of an event shows it.
+        """Record an item's text; return False instead if an earlier event with it has a span.
 
-        Return whether the text was recorded.
+        A rollout has most texts in an event and in an item. A later event with the text gets no
+        span. An earlier event counts for one item only.
         """
         if self._event_hashes.remove(text_hashes):
             return False
