@@ -196,6 +196,7 @@ def decisive_figures(
         if question.trace_id in answers.by_trace:
             pairs.append((truth, answers.by_trace[question.trace_id].decisive))
 
+    # A share is of all questions that the judge was asked: a missing answer is wrong.
     answered = [(truth, named) for truth, named in pairs if named is not None]
     same_agent = [
         truth.agent is not None and truth.agent == named.agent for truth, named in answered

@@ -1031,9 +1031,9 @@ class _TableMaker:
         )
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Yield a note for each coefficient whose n differs from the n of a row.
+        """Yield a note for each coefficient that is omitted, or whose n differs from that of a row.
 
-        Of two annotators all coefficients have the same n.
+        With two annotators there is none: all coefficients have the same n.
         """
         if not self.has_several_pairs:
             return

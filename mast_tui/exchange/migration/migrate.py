@@ -402,6 +402,7 @@ class CarriedWork:
             and mode not in carried_pass.new.verdicts
             and (
                 mode in self.look_again
+                # Without a label here, the label of the old mode was not carried: it was split.
                 or self._value_from_old_modes(old_modes, carried_pass) is VerdictValue.PRESENT
             )
         )

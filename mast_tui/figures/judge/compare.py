@@ -278,9 +278,9 @@ def _figure_difference(
 
 
 def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval of one of the figures; None if neither has a reason.
+    """Return why a figure has no interval, and the number of cases that it needs.
 
-    Of two reasons, return the one that needs the greater number of cases.
+    If neither figure has a reason, return None; if both have, the one that needs more cases.
     """
     reasons = [figure.withheld for figure in figures if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None

@@ -173,6 +173,7 @@ class FilterScan:
         self._agents = values_of("agent", span_filter)
         self._needs_times = not self._names.isdisjoint(("slow", "idle"))
         self._needs_columns = not self._names <= {field.name for field in fields(marked_spans)}
+        """True if the filter has conditions other than marks."""
         self._latest_time = -inf
         """The latest time of the spans that have been checked."""
         self.checked_count = 0

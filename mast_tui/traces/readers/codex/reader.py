@@ -372,7 +372,7 @@ class CodexParser(CodexLines):
         self._agent = _agent_of(meta, thread)
 
     def _take_event(self, line_number: int, event: WaitingEvent) -> None:
-        """Let an event wait for an item with its text; drop it if such an item has a span."""
+        """Let an event wait for a later item with its text, unless an earlier one has a span."""
         if self._item_hashes.remove(event.text_hashes):
             return
         position = (line_number, self._number_on_line)
