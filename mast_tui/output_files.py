@@ -208,7 +208,8 @@ class Outputs:
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:
         """Return why an existing file is replaced only with ``force``; None if it may be replaced.
 
-        A file that cannot be examined has a reason too.
+        ``ours``, if given, decides by the first bytes; otherwise the rules decide. A file that
+        cannot be examined has a reason too.
         """
         try:
             if ours is not None and target.exists():

@@ -400,7 +400,7 @@ class LineReader:
         self._say(f"Quoted: {one_line(quote, 80)}; two digits label it")
 
     def _add_note(self, text: str) -> None:
-        """Add a note to the open code that was just made, or else to the current span."""
+        """Add a note to the open code (label without a mode) just made, or else to the span."""
         label_id = self._open_code
         self._open_code = None
         if label_id is not None and label_id in self._session.labels_by_id:

@@ -196,6 +196,7 @@ def decisive_figures(
         if question.trace_id in answers.by_trace:
             pairs.append((truth, answers.by_trace[question.trace_id].decisive))
 
+    # A share is of all questions that the judge was asked: a missing answer is wrong.
     answered = [(truth, named) for truth, named in pairs if named is not None]
     same_agent = [
         truth.agent is not None and truth.agent == named.agent for truth, named in answered
@@ -259,13 +260,14 @@ def level_figures(
     rounds: int,
     seed: int,
 ) -> LevelJson:
-    """Score answers by the categories of a level instead of by mode.
+    """Score answers by categories at one level of the taxonomy instead of by mode.
 
     Args:
         questions: The questions of the set.
         answers: The answers of one judge.
         groups: The categories of the level, as from ``Taxonomy.at_level``.
-        scored_by: ``decisive``, ``places`` or both.
+        scored_by: The scores of the set: ``decisive`` (the decisive step), ``places`` (the
+            locations of failures) or both.
         rounds: The number of resamples; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """

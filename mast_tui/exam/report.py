@@ -442,7 +442,10 @@ def _places_section(document: Values, judges: Values) -> ReportSection | None:
 
 
 def _levels_section(judges: Values) -> ReportSection | None:
-    """Return the section on right categories at each level; None if there are no levels."""
+    """Return the section with the score of categories at each level of the taxonomy.
+
+    Return None if there are no levels.
+    """
     rows = [
         _level_row(name, level, judge)
         for name, judge in judges.items()

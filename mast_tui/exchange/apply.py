@@ -373,10 +373,12 @@ class _Applier:
         facts: Mapping[str, Fact],
         known_facts: Mapping[str, Fact],
     ) -> _PlannedWork:
-        """Return the events of a work that the workspace lacks, or a problem if they contradict it.
+        """Return the events of a work that the workspace lacks.
 
-        Adds to the counts of known events and differing labels. ``facts`` holds the work's facts by
-        event id, ``known_facts`` those in the workspace.
+        Return a problem instead if these events contradict the current pass of the workspace. Add
+        the other events to the count of known ones, and labels with other details to the count of
+        differing ones. ``facts`` holds the work's facts by event id, ``known_facts`` those in the
+        workspace.
         """
         new_facts = dict(facts)
         for event_id in facts.keys() & known_facts.keys():

@@ -50,11 +50,12 @@ that no secret is in it.
 def masks_of_files(
     workspace: Workspace, study: Study | None, *, redact: bool, patterns: Path | None
 ) -> Masks | None:
-    """Return the masks of files that are written from a workspace; None if nothing is masked.
+    """Return the masks for files that are written from a workspace; None if nothing is masked.
 
     Args:
         workspace: The workspace.
-        study: The study of the workspace, None for none. It may require masks.
+        study: The study of the workspace; None for none. If it requires masks, they use its key
+            and include its patterns.
         redact: True if the user asks for masks.
         patterns: A file of the user's own patterns, whose matches are masked as well.
 

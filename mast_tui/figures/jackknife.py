@@ -282,6 +282,7 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
     high = 1.0
     while student_mass(high, degrees) < level:
         high *= 2
+    # The upper end, so that the interval is never too narrow.
     return bisected(0.0, high, lambda t: student_mass(t, degrees) < level, _HALVINGS)[1]
 
 

@@ -75,8 +75,8 @@ def _meet(a: range, b: range) -> bool:
 def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
     """Return the smallest target that covers some targets, which must be connected by overlaps.
 
-    For quotes in one span it is the quote from the first start to the last end. For other targets
-    it is a range of spans.
+    For quotes in one span it is the quote from the first start to the last end, or the whole span
+    if their texts cannot be joined. For other targets it is a range of spans.
 
     Args:
         targets: The targets.

@@ -436,9 +436,10 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
-    """Return the number of shared traces by pair; empty unless some pair shares few.
+    """Return the number of shared traces of every pair; empty if no pair shares too few.
 
-    With few shared traces, κ of a pair is too low. Reports then put Krippendorff's α first.
+    The κ of a pair that shares few traces is biased downwards, so that reports put Krippendorff's
+    α first.
     """
     return agreement.index.table("pooled").values("few_shared_by_pair")
 
@@ -1030,9 +1031,9 @@ class _TableMaker:
         )
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Yield a note for each coefficient whose n differs from the n of a row.
+        """Yield a note for each coefficient that is omitted, or whose n differs from that of a row.
 
-        Of two annotators all coefficients have the same n.
+        With two annotators there is none: all coefficients have the same n.
         """
         if not self.has_several_pairs:
             return

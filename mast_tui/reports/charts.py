@@ -407,7 +407,7 @@ def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]])
     ``y`` is the baseline of the labels.
     """
     x: float = _PLOT_LEFT
-    text_room = (drawing.width - x) / len(entries) - 32
+    text_room = (drawing.width - x) / len(entries) - 32  # less the box and a gap
     for label, css_class in entries:
         label = clipped_text(label, text_room)
         drawing.rect(x, y - 9, 14, 10, css_class)

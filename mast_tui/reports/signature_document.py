@@ -498,6 +498,7 @@ def _trend_json(report: SignatureReport) -> Document | None:
 
 def _slope_json(figures: FigureTable) -> Document:
     """Return the slope of a trend in points, and the test of the trend."""
+    # The condition of a p-value is the method of its test.
     p_value = next(figure for figure in figures.figures if figure.statistic == "p_value")
     values = {
         "slope_pp": points(figures.value("slope")),

@@ -202,6 +202,8 @@ def judged_outside_workspace(
 ) -> JudgedOutsideWorkspace:
     """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
+    A trace that occurs several times in the shards is counted once.
+
     Args:
         address: The path or URL of the shards.
         judge: The name of the judge.

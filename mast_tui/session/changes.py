@@ -99,7 +99,10 @@ class PendingChange:
         self.state.apply(fact, self._at)
 
     def _open_pass(self, base: PassState | None, *, blind: bool, withheld: bool) -> None:
-        """Add the facts that open the next pass, with copies of the work in ``base``, if any."""
+        """Add the facts that open the next pass, with copies of the work in ``base``, if any.
+
+        ``withheld`` is True if a study hides suggestions from the pass.
+        """
         kind = self._first_pass_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
         number = self._passes.next_number
         self.state = PassState(
@@ -296,7 +299,7 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Describe a place: ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
+        """Describe a target: ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:

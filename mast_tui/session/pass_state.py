@@ -405,7 +405,8 @@ class Passes:
     def last_done(self) -> Action | None:
         """The action that undo reverts: the last one, if it belongs to the current pass.
 
-        In a frozen pass only the finish can be undone, and only before an adjudication.
+        In a pass that can no longer change (a frozen one) only the finish can be undone, and only
+        before an adjudication.
         """
         current = self.current
         if current is None or not self._done:
@@ -413,7 +414,7 @@ class Passes:
         action = self._done[-1]
         if action.pass_number != current.number:
             return None
-        # A later adjudication has taken the number after this pass.
+        # An adjudication is a pass too, so a later one has the next number.
         was_adjudicated = current.number + 1 < self.next_number
         if self.frozen and (
             current.finished_at is None

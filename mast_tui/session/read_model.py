@@ -172,7 +172,7 @@ class OwnLabels:
         return self._in_order
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
-        """Return by position the labels on a span, and those on a range of spans around it.
+        """Return the labels on a span and those on a range around it, in the order of positions.
 
         Args:
             key: The key of the span.
@@ -339,7 +339,7 @@ class ReadModel:
         self.verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
 
     def update(self, current: PassState | None, answered: Iterable[str]) -> None:
-        """Show the labels, answers and verdicts of the current pass.
+        """Update the labels, answers and verdicts to those of the current pass.
 
         Args:
             current: The pass; None before there is any.

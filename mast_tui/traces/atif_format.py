@@ -161,6 +161,7 @@ class _StepBuilder:
 
         - If the call comes later in the trace, the result waits for ``_add_call``.
         - A result without a call is a step of its own.
+        - The agent's next text or call begins a new turn, unless the result waits.
         """
         call_id, turn = self._call_ids_and_turns.get(span.parent or "", (None, None))
         extra: Record = {"span": span.key}

@@ -207,7 +207,7 @@ def _is_literal(letter: str) -> bool:
 
 
 def _cases_of(letter: str) -> list[str]:
-    """Return all letters whose folded form is ``letter``."""
+    """Return all letters whose folded form is ``letter``, a letter beyond ASCII."""
     if ord(letter) > _LAST_CASED:  # beyond it no letter has two cases
         return [letter]
     candidates = map(chr, range(0x80, min(_LAST_CASED, sys.maxunicode) + 1))

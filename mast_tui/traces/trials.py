@@ -342,9 +342,9 @@ def _find_openhands(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def _find_opencode(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the sessions in OpenCode's storage, which has a folder for each kind of record.
+    """Return OpenCode's storage of sessions as one trial; None for any other folder.
 
-    Return None if the folder is no such storage.
+    The storage has a folder for each kind of record.
     """
     if not {"session", "message", "part"} <= member_names:
         return None

@@ -214,7 +214,7 @@ class MastApp(TextualApp):
         self.call_after_refresh(self._end_opening)
 
     def _end_opening(self) -> None:
-        """Remove the first spans, which are below a screen now, and open the workspace."""
+        """Open the workspace; remove the spans drawn at the start, which a screen covers now."""
         self.opening = False
         for first_widget in self.query("FirstSpans, BelowFirstSpans, FirstStrip, TitleBar"):
             first_widget.remove()

@@ -391,14 +391,14 @@ class PageApps:
             return app
 
     def keep(self, key: PageKey) -> None:
-        """Let an app wait for its page's next connection."""
+        """Keep an app without a connection alive for a while, until its page connects again."""
         if key not in self._apps:
             return
         if key in self._wait_timers:
             self._wait_timers.pop(key).cancel()
         loop = asyncio.get_running_loop()
         self._wait_timers[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
-        # The first app in each case has waited the longest.
+        # Timers are in the order in which they were started: the first app has waited the longest.
         visitor_keys = [other for other in self._wait_timers if other.visitor == key.visitor]
         if len(visitor_keys) > MAX_WAITING_APPS_PER_VISITOR:
             self._schedule_end(visitor_keys[0])

@@ -233,7 +233,7 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
         version: The version of its tables.
 
     Raises:
-        WorkspaceError: The file is no workspace, or one of a newer version.
+        WorkspaceError: The file is no workspace, is damaged, or is of a newer version.
     """
     if application_id != APPLICATION_ID:
         raise WorkspaceError(

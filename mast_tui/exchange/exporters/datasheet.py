@@ -492,6 +492,7 @@ def _hidden_lines(sight: Values | None) -> Iterator[str]:
 
 
 def _guideline_lines(document: Values) -> list[str]:
+    """Return the section with the guidelines of each mode, with author and date."""
     lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:

@@ -403,6 +403,7 @@ class CarriedWork:
             and mode not in carried_pass.new.verdicts
             and (
                 mode in self.look_again
+                # Without a label here, the label of the old mode was not carried: it was split.
                 or self._value_from_old_modes(old_modes, carried_pass) is VerdictValue.PRESENT
             )
         )
@@ -724,15 +725,15 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Check that the user may migrate a codebook: if it has a study, only the study's lead may.
+    """Check that the user may migrate a taxonomy: if it has a study, only the study's lead may.
 
     Args:
         workspace: The workspace.
-        old: The old codebook.
+        old: The old taxonomy.
         author: The name of the user, None if it is not known.
 
     Raises:
-        ExchangeError: The codebook has a study that another person has set up.
+        ExchangeError: The taxonomy has a study that another person has set up.
     """
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:

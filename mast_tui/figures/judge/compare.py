@@ -278,9 +278,9 @@ def _figure_difference(
 
 
 def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval of one of the figures; None if neither has a reason.
+    """Return why a figure has no interval, and the number of cases that it needs.
 
-    Of two reasons, return the one that needs the greater number of cases.
+    If neither figure has a reason, return None; if both have, the one that needs more cases.
     """
     reasons = [figure.withheld for figure in figures if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None
@@ -289,13 +289,13 @@ def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld
 def _differences_of_shares(
     differences: Mapping[str, Coefficient], cells: NDArray[np.float64]
 ) -> dict[str, Coefficient]:
-    """Return the differences of one mode's rates by name, with Newcombe's paired intervals.
+    """Return the differences of those figures of one mode that are shares of the same cases.
 
-    Only rates whose traces depend on the reference alone are compared here: for them, both judges
-    have the same traces.
+    The reference alone decides which traces count in such a share, so that both judges have the
+    same ones, and Newcombe's paired intervals apply.
 
     Args:
-        differences: The difference of each figure by its name.
+        differences: The difference of each figure between two judges, by the figure's name.
         cells: Traces × judges × (TP, FP, FN, TN).
     """
     with_intervals: dict[str, Coefficient] = {}
@@ -304,9 +304,9 @@ def _differences_of_shares(
         value = differences[name].value
         if value is None:
             continue
-        # The traces that count in the rate; those of the first judge are those of the second.
-        in_rate = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
-        is_right = cells[in_rate][..., _RIGHT].sum(axis=-1) > 0
+        # The first judge is enough, since the same traces count for the second.
+        in_share = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
+        is_right = cells[in_share][..., _RIGHT].sum(axis=-1) > 0
         first_right = is_right[:, 0]
         second_right = is_right[:, 1]
         masks = (

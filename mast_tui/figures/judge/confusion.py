@@ -50,7 +50,10 @@ class Compared:
         return sorted({trace for trace, _ in self.judge})
 
     def resolved_as(self, present: bool) -> Compared:
-        """Return a copy with the unresolved units, all with this verdict of the reference."""
+        """Return a copy that also compares the unresolved units (``doubtful``).
+
+        The reference's verdict on all of them is present or, if ``present`` is False, absent.
+        """
         return replace(
             self,
             judge={**self.judge, **self.doubtful},

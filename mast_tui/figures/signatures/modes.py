@@ -198,7 +198,8 @@ def differences(
     figures: list[tuple[Figure, ...]] = []
     for mode, scope in enumerate(scopes):
         no_ratio_reason = _why_no_ratio(first, second, mode, sides)
-        # Without a p-value there is no ratio, for the same reason.
+        # Without a p-value there is no ratio, for the same reason. The code ``none_in_…`` is the
+        # reason why a ratio of 0 has no interval.
         test_reason = (no_ratio_reason or "") if p_values[mode] is None else ""
         figures.append(
             (

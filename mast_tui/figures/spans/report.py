@@ -223,6 +223,7 @@ class SpanAgreement:
 
         ``names`` has the new names by the old ones.
         """
+        # ``never_placed`` has an entry for every annotator.
         codes_by_name = {names.get(name, name): codes for name, codes in self.never_placed.items()}
         return replace(
             self,

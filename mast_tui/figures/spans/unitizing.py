@@ -172,20 +172,20 @@ class UnitSums:
         return int(self.features[:, _LENGTH].sum())
 
     def disagreement(self, sums: Floats) -> Disagreement:
-        """Return the observed and the expected disagreement of each resample.
+        """Return the disagreement of each resample, and whether its marks vary at all.
 
         ``sums`` has the sums of ``features`` over the continua, resamples × columns.
         """
         length_sum = sums[:, _LENGTH]
         units_by_length = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
         positions_by_length = sums[:, _COLUMNS + len(self.lengths) :]
-        # The differences of units from other units, then from gaps, at random positions.
+        # At random positions, units differ from other units (first term) and gaps (second term).
         expected_sum = (sums[:, _UNITS] - 1) / 3 * sums[:, _OVERLAPS] + (
             units_by_length * positions_by_length
         ) @ self.lengths**2
         rated_positions = sums[:, _POSITIONS]
         position_pairs = rated_positions * (rated_positions - 1) - sums[:, _WITHIN]
-        # No gaps, and one unit for each rater and continuum.
+        # Then there are no gaps, and one unit for each rater and continuum.
         units_fill_everything = (sums[:, _GAPS] == 0) & (sums[:, _UNITS] == sums[:, _RATERS])
         return Disagreement(
             ratio(sums[:, _OBSERVED], length_sum * sums[:, _COMPARED], 0.0),

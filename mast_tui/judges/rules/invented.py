@@ -111,7 +111,7 @@ find_assumed: Final = Saying(
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each message with figures "looked up" that no earlier step contains."""
+    """Yield a finding on each message that gives numbers as looked up which no step before has."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_statement:

@@ -530,7 +530,11 @@ class SpanTable:
         return Block(facts, columns)
 
     def append_block(self, block: Block) -> None:
-        """Append a block of another table, which begins at the end of this table."""
+        """Append the spans of a block from ``block`` of another table.
+
+        The block must begin at the end of this table. Its ``late`` columns are the status and end
+        of earlier spans that have changed since.
+        """
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
             self._shapes[SpanKind(kind), Role(role), agent, name]  # a look-up adds a new shape

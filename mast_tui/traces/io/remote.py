@@ -77,9 +77,9 @@ def is_url(text: str) -> bool:
 
 
 def trace_path(text: str) -> Path:
-    """Return the path of a file or folder of traces, for a URL without its user and query.
+    """Return the path of a file or folder of traces.
 
-    ``ADDRESSES`` remembers the user and query for reading.
+    The path of a URL lacks its user and query, which ``ADDRESSES`` remembers for reading.
 
     Args:
         text: A path of this machine, or a URL as fsspec writes it.
@@ -90,7 +90,8 @@ def trace_path(text: str) -> Path:
     # In a chain such as zip://a.json::file.zip the last part is the outermost container.
     member, chained, containers = text.partition("::")
     inner_containers, separator, outermost = containers.rpartition("::")
-    if chained and not is_url(outermost):  # local; absolute, as readers may be in other folders
+    # A local container gets an absolute path, since another process may read it elsewhere.
+    if chained and not is_url(outermost):
         containers = f"{inner_containers}{separator}{Path(outermost).absolute()}"
     scheme, _, inside = member.partition("://")
     return RemotePath(f"{scheme.lower()}:{quote(containers, safe='')}", inside.strip("/"))

@@ -351,8 +351,9 @@ def _traces_of_entries(entries: Sequence[Sequence[Any]]) -> Iterator[Trace]:
             file = FileToRead(path, read_file)
         summary = _summary_of_values(values)
         trace = unread_trace(file, record, summary)
-        if is_amended:  # the id or some facts are not from the trace's own file
-            other_facts = summary.meta._replace(task=None)  # the summary may have cut the task
+        if is_amended:  # the id or some facts are from other files, which are not read again
+            # The summary may have cut the task, so the task is read from the trace's own file.
+            other_facts = summary.meta._replace(task=None)
             trace = trace.with_id(summary.trace_id).with_facts(other_facts)
         yield trace
 

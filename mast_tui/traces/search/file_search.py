@@ -350,7 +350,7 @@ class SearchFiles:
     masks: TraceMasks | None = None
 
     def __call__(self, files: Sequence[FileToSearch]) -> Iterator[Findings]:
-        """Yield the findings of each file in groups, and an empty group after each file."""
+        """Yield the findings of each file in groups; an empty group marks the end of a file."""
         matcher = self.query.matcher()
         for file in files:
             yield from search_file(file.unit, self.query, matcher, self.masks)

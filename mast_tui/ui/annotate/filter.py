@@ -173,6 +173,7 @@ class FilterScan:
         self._agents = values_of("agent", span_filter)
         self._needs_times = not self._names.isdisjoint(("slow", "idle"))
         self._needs_columns = not self._names <= {field.name for field in fields(marked_spans)}
+        """True if the filter has conditions other than marks."""
         self._latest_time = -inf
         """The latest time of the spans that have been checked."""
         self.checked_count = 0
@@ -389,11 +390,11 @@ class Filter(ScreenPart):
         self.present_filter: SpanFilter = NO_FILTER
         """The present filter."""
         self._scan: FilterScan | None = None
-        """The application of the filter; None while all spans are shown."""
+        """The check of all spans against the filter; None without a filter."""
         self._is_scanning = False
         """True while spans are checked in the background."""
         self._is_applied = False
-        """True once the timeline shows only spans that pass."""
+        """True once the check has ended, and the timeline shows only spans that pass."""
         self._last_message = ""
         """The last message about the filter that was shown."""
         self._visible_indices: array[int] | None = None

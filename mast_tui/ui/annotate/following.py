@@ -174,7 +174,7 @@ class Following(ScreenPart):
             self._screen.hints.say(message)
 
     def _report_growth(self, trace: Trace) -> None:
-        """Show the number of new spans, as the answer to a key."""
+        """Show the number of new spans to the user, whose key requested the check."""
         self._user_waits = False
         new_span_count = len(trace) - self._known_span_count
         if new_span_count:
@@ -209,10 +209,10 @@ def _file_news(trace: Trace, requested: bool, stopped: Stopped) -> Iterator[File
 
 
 def _read_again(trace: Trace, stopped: Stopped) -> Trace | None:
-    """Return the trace read to the end of its file as it is now.
+    """Read the whole file of a trace again, and return the new trace.
 
-    Return None if the file does not contain the trace any more. If the check is stopped, the
-    result is incomplete.
+    Return None if the file does not contain the trace any more. If ``stopped`` returns True
+    meanwhile, the new trace is incomplete.
     """
     new_trace = read_anew(trace)
     if new_trace is not None:

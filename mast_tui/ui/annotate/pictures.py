@@ -100,7 +100,8 @@ class Pictures:
     def _store_pictures(self, pictures: tuple[Picture, ...]) -> None:
         """Keep the pictures that were found, and name them in the title of the span.
 
-        If the user waits for the pictures, show them.
+        If the user asked for them during the search, open them. ``_show_without_pictures`` is what
+        to do then if there are none; it is None if the user does not wait.
         """
         self._current_pictures = pictures
         self._is_searching = False
@@ -260,7 +261,7 @@ class PictureScreen(Dialog[None]):
         if not self._drawing.is_attached:
             return  # the screen was closed while the picture was decoded
         await self._drawing.mount(widget)
-        self.say_below("")
+        self.say_below("")  # the message was on the picture before
 
     async def _picture_or_reason(self, picture: Picture) -> Widget:
         """Return a widget with the picture, or with the reason why it cannot be drawn."""

@@ -54,8 +54,8 @@ class Hits:
     def extend(self, later_hits: Hits) -> None:
         """Add hits that the same search has found later.
 
-        There are two groups, each in reading order: the hits before ``start``, and those after it.
-        The later hits go to the end of their group.
+        The lists have the hits in spans before ``start`` first, then those in spans from ``start``
+        on, each in reading order. The later hits go to the end of these two parts.
         """
         position = self._before_start
         added = later_hits._before_start

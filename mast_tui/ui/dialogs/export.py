@@ -435,6 +435,7 @@ class ExportForm(Form):
             return str(error)
         verb = "Replaces" if output.exists() and not is_stream(output) else "Writes"
         text = f"{verb} {output}"
+        # Only formats of labels have companions.
         if self._report_on_screen is None and not is_stream(output):
             ending = EXPORT_FORMATS[self._format_name].companion
             if ending:

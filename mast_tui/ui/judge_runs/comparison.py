@@ -603,7 +603,10 @@ class ComparisonScreen(OpensTraces):
         return sorted(all_cases, key=lambda case: not case.differs)
 
     def _show_cases(self) -> None:
-        """Show the traces of the mode under the cursor, and read those without numbers of spans."""
+        """Show the traces of the mode under the cursor.
+
+        Then read the traces in which the numbers of the marked spans are not known yet.
+        """
         cases = self._visible_cases()
         self._list_cases(cases)
         if self._comparison is not None:

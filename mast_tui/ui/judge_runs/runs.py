@@ -376,7 +376,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         self.title_bar.show(title, self.right_title_parts())
 
     def show_detail(self) -> None:
-        """Show the result for the trace under the cursor, or the model's answers about it."""
+        """Show the result for the trace under the cursor, or the full answers if they are open."""
         trace = self.main_list.row
         if trace is None:
             self.detail.show_text("")

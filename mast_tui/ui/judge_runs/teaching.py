@@ -129,9 +129,9 @@ def judge_errors(comparison: RunComparison, opened: OpenWorkspace) -> list[Judge
 
 
 def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
-    """Return the first reason of a decision, or note on a label, on the mode in the trace.
+    """Return people's reason why the judge was wrong about the mode in the trace.
 
-    If there is none, return a general sentence.
+    It is the first reason of a decision or note on a label, or else a general sentence.
     """
     labels = [label for side in trace_work.sides for label in side.labels.values()]
     reasons = [
@@ -139,6 +139,7 @@ def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
         *(label.note for label in labels if label.mode == case.mode),
     ]
     general_reason = "it looks like it, and people say that it is not"
+    # The first side is the judge, the second side people.
     if case.outcome is PresentSide.SECOND:
         general_reason = "people say that it is"
     return next((reason for reason in reasons if reason), general_reason)

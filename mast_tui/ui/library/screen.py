@@ -269,10 +269,12 @@ class LibraryScreen(MainScreen):
         )
 
     def _show_matching_rows(self, *, keeps_position: bool = False) -> None:
-        """Filter, sort and show the rows, and update the queue of the annotate screen.
+        """Filter, sort and show the rows, and pass their order to the queue of the annotate screen.
+
+        A filter also hides the unreadable files.
 
         Args:
-            keeps_position: Whether the rows on screen keep their position.
+            keeps_position: True if the rows on screen keep their position.
         """
         needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)

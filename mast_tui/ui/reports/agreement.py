@@ -194,7 +194,7 @@ class AgreementScreen(ReportScreen):
         )
         if self.page == JUDGE:
             self.start_page(opened)
-        if self.people is None:
+        if self.people is None:  # else the earlier figures stay until there are new ones
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:

@@ -453,7 +453,7 @@ class ReportLines(VirtualLines):
             super().move_to(stop, in_upper_third=in_upper_third)
 
     def show_row(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Scroll to a row; for the first one, scroll to the top of the page.
+        """Scroll to a line; if the cursor can be on none above it, to the top of the page.
 
         Args:
             row: The number of the line.

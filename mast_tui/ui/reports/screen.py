@@ -231,6 +231,8 @@ class ReportScreen(TablesScreen):
     def location_of(self, row: str) -> TraceLocation | None:
         """Return the location of the trace in a row of the open page; None for any other row.
 
+        A screen whose rows are traces overrides this method.
+
         Args:
             row: The id of the row.
         """

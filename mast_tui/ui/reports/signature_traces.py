@@ -238,10 +238,10 @@ def _meets_conditions(
 
 
 def listing_of(failing: FailingTraces, names: Mapping[str, str]) -> Listing:
-    """Return the listing of the source traces of a figure.
+    """Return the listing of the failing traces that a figure counts.
 
     Args:
-        failing: The traces.
+        failing: The failing traces.
         names: The names of the traces, by id.
     """
     location_by_id = {trace.trace_id: trace.location for trace in failing.traces}

@@ -405,7 +405,8 @@ def _adjudication_rules(study: Study) -> str:
 def _with_only_traces(study: Study, ids: Iterable[str]) -> Study:
     """Return the study with only these traces, as a single batch.
 
-    The record of how traces were drawn stays only if there are as many traces as before.
+    The study has them already, under the ids from before their registration. The record of the
+    draw is dropped if their number has changed since, as it would no longer fit.
     """
     batch = tuple(sorted(set(ids)))
     draws = study.draws if len(batch) == len(study.traces) else ()

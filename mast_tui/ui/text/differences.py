@@ -180,7 +180,8 @@ def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
 def _start_of_context(text: str, offset: int) -> int:
     """Return the beginning of the line ``CONTEXT_LINES`` lines above an offset.
 
-    Stop below a line that is too long; cut the line at the offset if it is too long itself.
+    Stop below a line that is too long. If the offset is far from the beginning of its own line,
+    return the position ``NEAR_CHARS`` before the offset.
     """
     start = text.rfind("\n", 0, offset) + 1
     if offset - start > NEAR_CHARS:

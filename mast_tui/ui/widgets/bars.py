@@ -87,7 +87,7 @@ class TitleBar(RenderCache):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw the bar."""
+        """Draw the bar. Without room for all left parts, the last ones are left out."""
         width = self.size.width
         right_text = self._right_text(width)
         left_cells = max(0, width - cell_len(right_text) - FRAME_CELLS)

@@ -235,7 +235,10 @@ def _shorten_study_values(study: Values) -> None:
 
 
 def _with_batches_as_lists(study: object) -> object:
-    """Undo the objects that ``_shorten_study_values`` made of batches; return others unchanged."""
+    """Turn the batches of a stored study back from objects into lists of traces.
+
+    This reverses ``_shorten_study_values``. A value without a list of batches stays as it is.
+    """
     if not isinstance(study, dict) or not isinstance(study.get("batches"), list):
         return study
     batches = [

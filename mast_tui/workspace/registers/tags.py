@@ -90,7 +90,7 @@ def add_tags(
 
 
 def tag_values(tags: Tags) -> list[list[Any]]:
-    """Convert tags to JSON values, without places that have no tags."""
+    """Convert tags to JSON values: the parts of each location, then its tags if there are any."""
     return [
         [annotator, trace_id, to_values(target), is_label, list(tag_names)]
         for (annotator, trace_id, target, is_label), tag_names in tags.items()

@@ -254,7 +254,10 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
 
 
 def _majority_verdict(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | None:
-    """Return absent if more verdicts are absent than unsure, else unsure; None without verdicts."""
+    """Return absent if more verdicts are absent than unsure, else unsure; None without verdicts.
+
+    No verdict is present: the caller has replaced these.
+    """
     counts = Counter(verdict for verdict in verdicts if verdict is not None)
     if not counts:
         return None

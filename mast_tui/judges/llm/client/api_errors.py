@@ -395,9 +395,9 @@ def _is_page(text: str, headers: Mapping[str, str]) -> bool:
 def requested_wait(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a response asks the client to wait, at most ``LONGEST_WAIT``.
 
-    - A date is compared with the date of the response, or with this machine's clock.
-    - Without a requested wait, return the time until a used-up rate limit is reset, if any.
-    - Otherwise return None.
+    The wait is a number of seconds or a date, which is compared with the date of the response or
+    else with this machine's clock. Without either, return the time until a used-up rate limit is
+    reset, or None.
     """
     milliseconds = _nonnegative_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -405,6 +405,7 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     retry_after = headers.get("retry-after", "").strip()
     seconds = _nonnegative_number(retry_after)
     if seconds is None:
+        # A header is cut, since a server can send one of any length.
         until = unix_seconds(retry_after[:MOST_NAME])
         if until is None:
             return _limit_reset(headers)

@@ -382,10 +382,11 @@ class Client(ModelClient):
             self._last_problem = problem
 
     async def _await_permission(self) -> None:
-        """Count a new request, or stop the run if the first requests all got no usable answer.
+        """Count a new request, once it is allowed; stop the run if the server seems not to work.
 
-        Requests in flight may still get the first usable answer, which opens the limiter. The
-        method waits for them before it stops the run.
+        Until the first usable answer, which opens the limiter, only ``MAX_UNPROVEN`` requests are
+        allowed. Further ones wait for the requests in flight; if none of these gets a usable
+        answer, the run stops.
         """
         while (
             not self.limiter.opened

@@ -395,9 +395,10 @@ def _candidate_hash(*groups: Sequence[ExampleSource]) -> bytes:
 
 
 def _balanced_order(candidates: Sequence[ExampleSource], seed: bytes) -> Iterator[ExampleSource]:
-    """Yield all candidates: each time one of the least used mode, and of its least used trace.
+    """Yield all candidates so that modes, and then traces, take turns.
 
-    The order of equal candidates is random and depends on the seed.
+    The next candidate has the mode, and among equals the trace, of the fewest earlier ones. Further
+    ties are in a random order from the seed.
     """
     remaining = sorted(candidates, key=lambda candidate: _random_key(seed, candidate.choice))
     count_by_mode: Counter[str] = Counter()

@@ -101,7 +101,9 @@ def data_section(
     facts: Sequence[tuple[str, Fact]] = (),
     sections: Sequence[Section] = (),
 ) -> DataSection:
-    """Return the data of a window, or texts on the parts of a run, with the question at the end.
+    """Return the message with the data of a trace, and the question at the end.
+
+    The data is the spans of a window, further texts, or both.
 
     Args:
         view: The trace as it is sent.

@@ -142,6 +142,7 @@ class _RequestRoom:
     def __init__(self, room: AnswerLimits) -> None:
         self._room = room
         self._fewest_tokens = 0
+        """The limit that this request was widened to; the run may allow more meanwhile."""
         self.tokens = room.current
         """The tokens with which the request was sent last."""
 

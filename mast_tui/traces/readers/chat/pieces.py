@@ -556,7 +556,10 @@ def _gemini_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequenc
 
 
 def _gemini_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    """Return the result of a call in a part of Gemini; it has failed if it is only an error."""
+    """Return the result of a call in a part of Gemini.
+
+    The call has failed if its response has ``error`` as the only field.
+    """
     response = fields_of(first_in(part, "function_response", "functionResponse"))
     content = response.get("response")
     failed = isinstance(content, Mapping) and set(content) == {"error"}

@@ -269,7 +269,7 @@ def _cohere_part(event: Fields, delta: Fields) -> Fields | None:
 
 
 def _responses_part(event: Fields, event_type: str) -> Fields | None:
-    """Return the part of a response in an event of OpenAI's Responses."""
+    """Return what an event of OpenAI's Responses adds to the response; empty if it adds nothing."""
     response = fields_of(event.get("response"))
     if response:
         # Some servers change the id at the end, so only the first one counts.

@@ -372,7 +372,7 @@ class CodexParser(CodexLines):
         self._agent = _agent_of(meta, thread)
 
     def _take_event(self, line_number: int, event: WaitingEvent) -> None:
-        """Let an event wait for an item with its text; drop it if such an item has a span."""
+        """Let an event wait for a later item with its text, unless an earlier one has a span."""
         if self._item_hashes.remove(event.text_hashes):
             return
         position = (line_number, self._number_on_line)
@@ -405,9 +405,10 @@ class CodexParser(CodexLines):
         return event_lines
 
     def _record_if_new(self, text_hashes: TextHashes) -> bool:
-        """Record the text of an item for later events, unless the span of an event shows it.
+        """Record an item's text; return False instead if an earlier event with it has a span.
 
-        Return whether the text was recorded.
+        A rollout has most texts in an event and in an item. A later event with the text gets no
+        span. An earlier event counts for one item only.
         """
         if self._event_hashes.remove(text_hashes):
             return False

@@ -627,7 +627,7 @@ def item_step(payload: Fields) -> RolloutStep | None:
             arguments = other_fields or None
         text = dump_text(arguments)
         return RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
-    if kind.endswith("_output"):
+    if kind.endswith("_output"):  # its call and status are read by ``_result_digest``
         return RolloutStep(SpanKind.TOOL_RESULT, Role.TOOL, text_of_output(output_of(payload)))
     return log_step(dump_text(payload), kind)
 

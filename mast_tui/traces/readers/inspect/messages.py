@@ -83,7 +83,8 @@ class Attachments:
         if not isinstance(content, list):
             return "" if content is None else self.part(content)
         if len(content) == 1:
-            return self.part(content[0])  # It is the whole text, so no limit of copies applies.
+            # An attachment that is the whole text does not count as a copy, so it has no limit.
+            return self.part(content[0])
         return "\n".join(self.part(part, is_within_text=True) for part in content)
 
     def part(self, part: object, *, is_within_text: bool = False) -> str:

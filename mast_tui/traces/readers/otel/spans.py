@@ -545,6 +545,7 @@ def seconds_of_duration(value: object) -> float | None:
     """Return the seconds of a number or of an ISO 8601 duration such as ``PT1M2.5S``, else None."""
     if not isinstance(value, str):
         return as_number(value)
+    # A trace may have texts of any length here.
     match = _DURATION.fullmatch(value.strip()[:_MAX_ID_CHARS])
     if match is None or not any(match.groups()):  # A "P" or "PT" alone is no duration.
         return None

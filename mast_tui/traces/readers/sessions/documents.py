@@ -545,7 +545,10 @@ class _ClineTranslator:
         self._calls[-1:] = [None]
 
     def _command_output_pieces(self, record: Fields) -> list[Piece]:
-        """Return the whole output of a command at its first record; none at further records."""
+        """Return the whole output of a command at its first record; none at further records.
+
+        The call of the command then has its result.
+        """
         output = self._output_by_record.get(id(record))
         if output is None:
             return []
