@@ -1667,7 +1667,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.labelling.act_on_label("edit")
 
     def action_judge(self) -> None:
-        """Run a judge on this trace; if a judge is at work, ask whether to cancel it."""
+        """Run a judge on this trace; if a judge is at work, the app asks whether to cancel it."""
         trace = self.trace
         if trace is None or not len(trace):
             return

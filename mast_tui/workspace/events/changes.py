@@ -235,13 +235,13 @@ def read_state(connection: Connection, annotator: str) -> State:
 
 
 def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key]]) -> set[str]:
-    """Return the taxonomies under which a merge changes, removes or overrules earlier work.
+    """Return the taxonomies under which a merge changes, removes or replaces earlier work.
 
     Args:
         old: The rows of an annotator before the merge.
         new: The annotator's rows after it.
-        entries: The table and key of each decision, guideline or study that the annotator's rows
-            replace.
+        entries: The table and key of each decision, guideline or study, of any author, that the
+            annotator's new rows replace.
     """
     passes = set(_changed_finished_passes(old, new))
     rows = set(entries)

@@ -381,6 +381,7 @@ def _evidence_rank(finding: Finding) -> int:
         return 2
     if not finding.evidence.placed:
         return 0
+    # A quote without a stated match is an exact one.
     return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.evidence.match or Match.EXACT, 4)
 
 
