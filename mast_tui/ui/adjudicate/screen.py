@@ -1254,7 +1254,8 @@ class AdjudicateScreen(BaseScreen):
     async def _undo_or_redo(self, source: list[str], target: list[str], *, undo: bool) -> None:
         """Undo or repeat a decision, and move its trace id between the two stacks.
 
-        With an empty ``source``, undo or repeat the last decision on the trace under the cursor.
+        With an empty ``source``, undo or repeat the last decision on the trace under the cursor. A
+        boundary that is being moved is dropped.
 
         Args:
             source: The trace ids of the decisions that can be undone or repeated, the latest last.

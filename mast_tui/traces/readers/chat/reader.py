@@ -420,7 +420,10 @@ def _response_ids(record: Fields) -> tuple[str | None, str | None]:
 
 
 def _history_hashes(conversation: Conversation) -> list[bytes]:
-    """Return a hash of each beginning of a conversation: the first message, the first two, …"""
+    """Return a hash of each beginning of a conversation: the first message, the first two, …
+
+    Contents that later requests do not repeat, such as thoughts, are left out.
+    """
     hasher = blake2b(digest_size=16)
     hashes: list[bytes] = []
     for _key, message in conversation.messages:
