@@ -1507,9 +1507,9 @@ class _Group:
             )
 
     def strategies_table(self) -> Table | None:
-        """Make the table of how many failed traces each mode decided; None without a taxonomy.
+        """Make the table of the modes by how many failed traces each decided.
 
-        The detail of a row has the strategies against the mode.
+        The detail of a row has the strategies against the mode. Return None without a taxonomy.
         """
         if self.extras is None or self.extras.taxonomy is None:
             return None

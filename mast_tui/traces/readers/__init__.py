@@ -82,8 +82,8 @@ def read_recognised(source: Source) -> FileReport | None:
     """Return the report of the first reader that recognises and understands a file.
 
     A reader understands a file if a trace of it begins with more than log entries. If no reader
-    does, return the first report. If no reader recognises the file, or only plug-ins that cannot read it, return
-    None.
+    does, return the first report. If no reader recognises the file, or only plug-ins that cannot
+    read it, return None.
     """
     first_report: FileReport | None = None
     tried_readers: list[Reader] = []

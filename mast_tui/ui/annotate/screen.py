@@ -755,6 +755,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Discard the work that waits for a session: there will be none."""
         self.commands.discard_waiting_work()
         self.hints.clear()
+        # This was put off until the session opened.
         self.timeline.look_for_repeats()
         self.show_title()
         self._show_suggestion_and_hints()

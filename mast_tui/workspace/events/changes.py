@@ -130,7 +130,7 @@ def count_by_author(
 
 
 def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
-    """Return the entry in a row, of which the columns of the key were cut off."""
+    """Return the decision, guideline or study in a row that lacks the columns of the key."""
     row_table = schema.metadata.tables[table]
     columns = [column.name for column in row_table.columns][len(row_table.primary_key) :]
     values = dict(zip(columns, row, strict=True))

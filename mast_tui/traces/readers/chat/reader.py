@@ -113,6 +113,7 @@ class MessageListReader:
 
         whole_records = joined_events(records, problems)
         if whole_conversation is None:
+            # Events of streamed responses were joined if there are fewer records now.
             are_streams = len(whole_records) < len(records)
             traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
         else:
