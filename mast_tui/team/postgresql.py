@@ -353,7 +353,8 @@ class PostgresServer(Database):
                 self._held_calls.calls = []
                 return
             statements = ["BEGIN"]
-            if not sees_own_only(self._writer):  # such a user may not lock rows of ``turns``
+            # An annotator of a team writes no registers, so needs no turn for them.
+            if not sees_own_only(self._writer):
                 statements.append(_turns_statement(annotators))
             with _reported_wait():
                 self._run_statement("; ".join(statements))

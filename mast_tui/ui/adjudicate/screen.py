@@ -1317,7 +1317,7 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move the end of a failure's spans; if it is moved already, take the other end.
+        """Begin to move one end of a failure's spans; if one is being moved, take the other.
 
         Show an error if the place at the cursor is undisputed, or the trace's file is missing.
         """
