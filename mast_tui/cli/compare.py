@@ -136,7 +136,11 @@ def _step_cell(trace: Trace, index: int | None) -> str:
 def _alignment_json(
     trace_a: Trace, trace_b: Trace, alignment: RunAlignment, hide_outcomes: bool
 ) -> dict[str, object]:
-    """Return the JSON document of the comparison of two runs."""
+    """Return the JSON document of the comparison of two runs.
+
+    A place is a row of the alignment: a pair of matching steps, or a step of one run. ``alike``
+    counts the actions before the fork, and from it on, and those that are the same in both runs.
+    """
 
     def step_json(step: int | None) -> object:
         if step is None:

@@ -220,6 +220,7 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, is_truth: boo
     - the decisive step of a judge is that of its highest confidence, the earliest on a tie;
     - a truth has no decisive step.
     """
+    # A span that belongs to no step has no number; its key is its location.
     locations: set[Location] = set()
     numbered_findings: list[tuple[int, Finding]] = []
     for finding in findings:

@@ -145,9 +145,10 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
 
 
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval of a mean over modes, and how many traces it needs.
+    """Return why a mean over modes has no interval, and how many traces an interval needs.
 
-    In few traces, rare modes make such a mean too low, unless the statistic is steady.
+    In few traces, rare modes make such a mean too low, unless the statistic is steady, which means
+    that a rare answer leaves it near its true value.
 
     Args:
         name: The name of the figure in the report.

@@ -358,7 +358,7 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
     }
     in_baseline = experiment.rows(experiment.baseline)
     planned_codes = [code for code in measure_by_mode if code in experiment.tested]
-    # Without modes named beforehand, ``tested`` has all modes or none.
+    # If no modes were named beforehand, ``tested`` has all modes or none.
     if len(planned_codes) in (0, len(measure_by_mode)):
         rates = {
             code: float(np.nanmean(measure.values[in_baseline]))
@@ -366,7 +366,8 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
             if not np.isnan(measure.values[in_baseline]).all()
         }
         planned_codes = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
-    # The modes with any verdict are tested, each in every arm but the baseline.
+    # Each tested mode is compared in every arm but the baseline. If ``tested`` is empty, all modes
+    # with any verdict are tested.
     judged_count = sum(not np.isnan(measure.values).all() for measure in measure_by_mode.values())
     test_count = max(1, len(experiment.tested) or judged_count) * max(1, len(experiment.compared))
     # For each arm, the task of each run.

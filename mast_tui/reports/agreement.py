@@ -1277,7 +1277,7 @@ def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
 
 
 def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> tuple[str, ...]:
-    """Return a sentence if two annotators gave the same verdicts in several traces."""
+    """Return a sentence if several traces share a block: the same verdicts of two annotators."""
     blocks = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
     traces_text = counted(sum(len(block.traces) for block in blocks), "trace")
     sentence = f"{traces_text} of this pair share {counted(len(blocks), 'block')} of verdicts."

@@ -212,10 +212,10 @@ def _is_fatal(label: Label | GoldLabel) -> bool:
 def _fatal_units(
     workspace: Workspace, taxonomy: Taxonomy, signature_input: SignatureInput
 ) -> set[tuple[int, int]]:
-    """Return the row of the trace and column of the mode for each mode that decided a failed trace.
+    """Return, as (row of the trace, column of the mode), which modes were fatal in failed traces.
 
-    Labels of the mode must be fatal: one label of the annotator; for gold, one label of each person
-    whose labels of the mode have a severity.
+    A mode is fatal in a trace if the annotator has set a fatal label of it. For gold, each person
+    whose labels of the mode have a severity must have set one.
     """
     filters = {"taxonomy": taxonomy.ref}
     if signature_input.label_source != GOLD:

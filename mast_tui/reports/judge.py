@@ -901,7 +901,10 @@ def _chance_warning(report: JudgeReport) -> Iterator[Note]:
 
 
 def _may_be_at_chance(kappa: Figure) -> bool:
-    """Return whether κ is at most 0, has no interval, or has an interval that reaches 0."""
+    """Return whether κ is at most 0, has no interval, or has an interval that reaches 0.
+
+    An undefined κ says nothing, so the result is False.
+    """
     if kappa.value is None:
         return False
     interval_reaches_0 = kappa.low is not None and kappa.low <= 0

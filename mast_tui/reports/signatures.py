@@ -869,7 +869,10 @@ class _Group:
         return self.make_table("mode_shares", rows, *notes, *withheld_notes(*rates), traces=source)
 
     def modes(self) -> Table | None:
-        """Make the table of the share of each mode in failed and in successful traces."""
+        """Make the table of how often each mode occurs in failed and in successful traces.
+
+        Return None if too few outcomes are known to compare the two.
+        """
         if not self.compares:
             return None
         rows = [self._mode_row(code, figures) for code, figures in self.figures_by_code.items()]
@@ -1337,7 +1340,7 @@ class _Group:
         return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
-        """Make the matrix of the traces that show two modes; the diagonal counts a single mode."""
+        """Make a matrix of modes: the number of traces that show both; on the diagonal, the one."""
         rates = self._rates_of_shown_modes()
         figures_by_pair = {
             frozenset(pair.split(PAIR)): figures
@@ -1353,7 +1356,7 @@ class _Group:
                 pair_figures = figures_by_pair.get(frozenset((code, other_code)))
                 figure: Figure | None = rate if other_code == code else None
                 if pair_figures is not None:
-                    figure = pair_figures["jaccard"]
+                    figure = pair_figures["jaccard"]  # it counts the traces with both modes
                     details[column_key] = tuple(_pair_sentences(self.traces_text, pair_figures))
                 cells[column_key] = figure.count if figure else 0
                 if figure and figure.count:
@@ -1504,9 +1507,9 @@ class _Group:
             )
 
     def strategies_table(self) -> Table | None:
-        """Make the table of how many failed traces each mode decided; None without a taxonomy.
+        """Make the table of the modes by how many failed traces each decided.
 
-        The detail of a row has the strategies against the mode.
+        The detail of a row has the strategies against the mode. Return None without a taxonomy.
         """
         if self.extras is None or self.extras.taxonomy is None:
             return None

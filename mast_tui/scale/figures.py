@@ -566,7 +566,7 @@ def _count_files(
     failed_below: float | None,
     items: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Yield for each item, a list of files, the keys of its traces and the sums of their rows."""
+    """Yield for each item (a list of files) the keys of its traces and the sums of their rows."""
     for files in items:
         counts = _Counts(manifest, group_by, failed_below)
         keys = []

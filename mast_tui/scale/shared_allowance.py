@@ -103,7 +103,7 @@ class SharedAllowance:
             ).start()
 
     def _serve_connection(self, connection: Connection) -> None:
-        """Answer the requests of one process until it disconnects."""
+        """Grant one process the shares of the allowance that it requests, until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
                 surplus, unanswered_share, requested_share = connection.recv()

@@ -174,7 +174,10 @@ def open_coding(
     reader: str | None,
     visible_traces: Collection[str] | None,
 ) -> OpenCoding:
-    """Return the grouped open codes that an annotator may see, with their saturation.
+    """Return the open codes that an annotator may see, grouped, with the saturation of the groups.
+
+    An open code is a text on a failure that no mode describes: the text of a label of the open
+    mode, or a note on a span.
 
     Args:
         workspace: The workspace.

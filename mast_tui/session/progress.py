@@ -255,7 +255,9 @@ class StatusReport:
 
 
 def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
-    """Return how many traces each annotator has finished and begun under a taxonomy.
+    """Return how many traces each annotator has finished, and how many are open in the last pass.
+
+    A trace that was finished and is read again counts in both.
 
     Args:
         workspace: The workspace.

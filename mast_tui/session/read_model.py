@@ -313,14 +313,14 @@ class ReadModel:
     def __init__(
         self, workspace: Workspace, trace: Trace, trace_id: str, taxonomy: str, annotator: str
     ) -> None:
-        """Begin without a pass and without others' labels.
+        """Begin without labels, of the annotator or of others.
 
         Args:
             workspace: The workspace.
-            trace: The trace, whose spans give the order; new spans change it.
+            trace: The trace, whose spans determine the order of labels; it may grow.
             trace_id: The id of the trace in the workspace.
             taxonomy: The taxonomy, as ``id@version``.
-            annotator: The annotator of the pass.
+            annotator: The annotator who labels the trace.
         """
         self._workspace = workspace
         self._trace = trace
@@ -328,7 +328,7 @@ class ReadModel:
         self._trace_id = trace_id
         self._taxonomy = taxonomy
         self.others_work = OthersWork((), ())
-        """The work of others as it was read last, which may have to stay hidden."""
+        """All labels on the trace as they were read last, also those that must stay hidden."""
         self._must_read_judges = True
         self._must_read_people = True
         self._own = OwnLabels(self._label_position)

@@ -797,7 +797,8 @@ class Session:
         """Undo the last change on this trace; return None if this pass has none.
 
         Raises:
-            SessionError: Hidden contents were shown after the finish, so that it cannot be undone.
+            SessionError: The pass was finished, and hidden contents were shown after that, so the
+                finish cannot be undone.
         """
         action = self._passes.last_done
         return None if action is None else self._undo_action(action)

@@ -230,12 +230,12 @@ def _reading_state(own_passes: list[Pass], *, is_retest: bool) -> State:
 
 
 def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
-    """Return whether a study withholds suggestions from an annotator's last reading of a trace.
+    """Return whether a study withholds suggestions in an annotator's last reading of a trace.
 
     Args:
         own_passes: The annotator's passes over the trace.
-        planned: True if the study withholds suggestions from the first reading. This counts until
-            that reading begins.
+        planned: The result before the first reading: whether the study will withhold suggestions
+            in it.
     """
     readings = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
     return readings[-1].withheld if readings else planned

@@ -169,7 +169,7 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
 
 
 def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
-    """Return the open mode that the file describes; None if it describes none.
+    """Return the file's open mode, for failures that no other mode describes; None if it has none.
 
     Raises:
         TaxonomyError: The description is not valid.

@@ -317,9 +317,9 @@ class PostgresServer(Database):
         return connection
 
     def _begin_transaction(self, annotators: Collection[str]) -> None:
-        """Begin a transaction.
+        """Begin a transaction in which no other program adds events of the annotators.
 
-        Wait for a server that is away, unless the wait would block key presses.
+        If no annotators are named, wait for a server that is away, unless that would block keys.
         """
         if annotators:  # callers that add events retry themselves
             self._begin_without_retry(annotators)
@@ -331,7 +331,8 @@ class PostgresServer(Database):
                 return
             except (DBAPIError, ServerAway) as error:
                 is_lost = isinstance(error, ServerAway) or _is_lost(error.orig)
-                # With an outbox another thread waits for the server, so that keys are not blocked.
+                # The limit is set together with the outbox. With an outbox another thread waits for
+                # the server, so that keys are not blocked.
                 has_outbox = self._answer_seconds is not None
                 if not is_lost or has_outbox or time.monotonic() > give_up_at:
                     raise
@@ -352,7 +353,8 @@ class PostgresServer(Database):
                 self._held_calls.calls = []
                 return
             statements = ["BEGIN"]
-            if not sees_own_only(self._writer):  # a team's annotators never lock the registers
+            # An annotator of a team writes no registers, so needs no turn for them.
+            if not sees_own_only(self._writer):
                 statements.append(_turns_statement(annotators))
             with _reported_wait():
                 self._run_statement("; ".join(statements))

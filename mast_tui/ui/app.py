@@ -511,7 +511,7 @@ class MastApp(TextualApp):
     def show_new_traces(self) -> None:
         """Show new traces in the library, and deliver the keys that have waited for them.
 
-        If an annotate screen has no trace, it shows the only trace; if there are several traces,
+        If an annotate screen has no trace, it shows the only trace; unless there is exactly one,
         the library opens.
         """
         screens: list[Screen[Any]] = self.screen_stack

@@ -186,7 +186,7 @@ class SideBySideScreen(DetailScreen):
     def _show_heading(self) -> None:
         """Fit the heading to the new size of the list, and scroll the list to its cursor.
 
-        The cursor is moved to the fork before the list has a size, so that nothing scrolls then.
+        The cursor was set before the list had a size, when it could not scroll yet.
         """
         pair_list = self.main_list
         heading = pair_list.heading(self._names, pair_list.lines_area.width)

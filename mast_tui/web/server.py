@@ -205,8 +205,8 @@ class TeamSignIn:
 
         Raises:
             WrongSecret: The database refuses the member, or the password is missing.
-            MastError: The name cannot be one, the database does not answer, the user is no
-                member, or the database accepts the member without a password.
+            MastError: The name is not valid, the database does not answer, the user is no member,
+                or the database accepts the member without a password and is not trusted.
         """
         name = checked_person(name)
         if "\0" in password or len(password) > _LONGEST_PASSWORD:
@@ -222,6 +222,7 @@ class TeamSignIn:
                 raise WrongSecret(f"The password of {name} is missing.") from None
             reason = str(error).removeprefix(f"{self.member_url(name)}: ")
             raise WrongSecret(f"The database refuses {name}: {reason}.") from None
+        # With an empty password the random one was accepted, so the database asks for none.
         if not self._trusts_database and not (password and self._asks_for_password(name)):
             raise MastError(
                 f"the database accepts {name} without a password, so anyone could sign in under "

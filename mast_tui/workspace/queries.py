@@ -207,7 +207,8 @@ def _ordered_statement(
 ) -> Select[Any]:
     """Return a sorted query on a table, with a parameter for each of the filters.
 
-    It is cached, as building a query takes longer than running it.
+    ``pass_choice`` restricts it to the last pass, or the last finished one; None allows all passes.
+    The query is cached, as building it takes longer than running it.
     """
 
     def conditions(filtered_table: Table) -> list[ColumnElement[bool]]:

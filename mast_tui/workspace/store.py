@@ -334,8 +334,8 @@ class Workspace:
 
         Args:
             taxonomy: The taxonomy.
-            in_use: Whether its texts replace other texts that are stored; otherwise it is stored
-                only if it is new.
+            in_use: True to replace the stored texts of this taxonomy; otherwise it is stored only
+                if the workspace does not have it.
 
         Raises:
             WorkspaceError: The stored taxonomy of this id and version has other modes.

@@ -499,8 +499,8 @@ def _judge_reports(
 ) -> dict[str, JudgeReport]:
     """Return a report on each judge, by name, that compares it with the gold.
 
-    Judges from whose work the gold was made have none. ``entries`` includes traces that are hidden
-    from the viewer: it is no secret that an annotator has labelled a hidden trace.
+    Judges from whose work the gold was made (its sides) have none. ``entries`` includes traces that
+    are hidden from the viewer: it is no secret that an annotator has labelled a hidden trace.
     """
     gold_annotators = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
@@ -509,7 +509,10 @@ def _judge_reports(
     may_see = request.viewer.may_see_judges()
 
     def input_of(name: str) -> JudgeInput:
-        """Return the input of a judge's figures, without the traces hidden from the viewer."""
+        """Return the input of a judge's figures, without traces that are hidden from the viewer.
+
+        Unlabelled traces are left out too if the viewer may not see judges' verdicts on them.
+        """
         judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,

@@ -171,7 +171,10 @@ def _label_and_trace_records(
 
 
 def _other_records_in_folders(named_files: Sequence[Path]) -> Iterator[_Record]:
-    """Yield the records of the JSON files that are beside the named files."""
+    """Yield the label records and trace records in the JSON files beside the named files.
+
+    Files that cannot be read are no problems, as the user has not named them.
+    """
     folders = sorted({file.parent for file in named_files})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
     other_files = [file for file in files if file not in named_files]

@@ -145,6 +145,7 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f"{new.ref} has no mode {names}; map each under [modes] of --map FILE: "
             f'{unmapped[0]} = "its new slug", a list to split it, [] to drop it'
         )
+    # The open mode need not be among the modes of a taxonomy, so it may be missing in ``targets``.
     if OPEN_SLUG in targets_in_file:
         targets[OPEN_SLUG] = targets_in_file[OPEN_SLUG]
     return CodebookMap(old, new, {slug: new_slugs or () for slug, new_slugs in targets.items()})

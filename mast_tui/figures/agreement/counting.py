@@ -743,7 +743,8 @@ def macro_coefficients(
     means: dict[str, Coefficient] = {}
     mode_counts: dict[str, int] = {}
     for name in COEFFICIENTS:
-        # The coefficients only give the reason and the count; the values include the resamples.
+        # The coefficients only give the count and the reason for an undefined mean. The mean itself
+        # is taken from the values, which include those of the resamples.
         coefficient, mode_counts[name] = mean_of_defined([figures[name] for figures in per_mode])
         reason: Undefined = coefficient.undefined or "no_variance"
         means[name] = with_interval(

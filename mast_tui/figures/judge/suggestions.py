@@ -263,7 +263,10 @@ def _is_unordered(target: Target, order: Order) -> bool:
 
 
 def _location_figures(scope: FigureScope, cases: Sequence[_LocatedCase]) -> Iterator[Figure]:
-    """Yield the share of labels in a right place, and the share of places that were found."""
+    """Yield the share of a judge's labels in a right place, and the share of places it found.
+
+    Two more figures count the labels whose spans have an unknown order, and the merged places.
+    """
     label_hits = [is_right for case in cases for is_right in case.labels]
     place_hits = [is_found for case in cases for is_found in case.places]
     yield scope.number("n", len(label_hits))

@@ -226,8 +226,9 @@ def _difference_and_ratio(
     There is no interval if a side has few traces, the mode is rare, or too many disagreements are
     unresolved. In the last case the difference has bounds.
 
-    ``no_ratio_reason`` is the reason why there is no ratio, None if there is one.
-    ``no_hits_reason`` is why the ratio has no interval if its first share is 0.
+    ``no_ratio_reason`` is the reason why there is no ratio, None if there is one. The difference
+    has the same reason if a side has no traces. ``no_hits_reason`` is why the ratio has no interval
+    if its first share is 0.
     """
     first_hits, first_cases = first.effective(mode)
     second_hits, second_cases = second.effective(mode)

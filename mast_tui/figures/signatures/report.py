@@ -179,7 +179,7 @@ def are_claims_about(taxonomy_ref: str) -> bool:
 
 
 def stated_for(taxonomy_ref: str) -> Stated | None:
-    """Return the classes of a taxonomy's modes in a published study; None if it has none.
+    """Return the published classes of a taxonomy's modes; None if no study has published any.
 
     ``taxonomy_ref`` is ``id@version``.
     """

@@ -75,8 +75,8 @@ _HYPOTHESIS: Final = any_of(
 def find(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on each argument of a call whose value no earlier step contains.
 
-    Only placeholders, and values that an agent cannot know by itself, are looked for. The agent's
-    own messages and calls do not count as earlier steps.
+    Two sorts of values are checked: placeholders, and values that an agent cannot know by itself.
+    The agent's own messages and calls do not count as earlier steps.
     """
     first_uses: dict[str, tuple[Call, str, str]] = {}
     for call in walk.calls:

@@ -131,7 +131,7 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
 
 
 def _empty_column(typecode: str, length: int) -> Column:
-    """Return a column of this many bytes, all 0."""
+    """Return a column of ``length`` bytes, all 0."""
     if typecode == _BYTES:
         return bytearray(length)
     item = array(typecode, [0])

@@ -113,9 +113,9 @@ class ColumnsOfParts:
         )
 
     def _numbers_in_run(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
-        """Return, for each shape (kind, role, agent, name) of a file, its number in the run.
+        """Return, for each shape (kind, role, agent, name) of a file, its number among all files.
 
-        The numbers are kept, and the next call adds only those of the shapes that are new.
+        The numbers are kept, and the next call adds only those of new shapes.
         """
         earlier_list, numbers = self._numbers_by_file.get(file_number, (None, array("I")))
         if earlier_list is not shape_list:  # the file was read again

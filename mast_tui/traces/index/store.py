@@ -422,7 +422,7 @@ class CachedSpans(IndexedSpans):
         self._index.append_lines(columns["text_ends"], 0)
         self._places = columns["places"]
         self._place_ends = columns["place_ends"]
-        self._thread_changes = columns["turns"]
+        self._thread_changes = columns["turns"]  # the column's name in the files
         self._later_parents = dict(facts["odd_parents"])
         self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
         # This comes last, because it makes the spans known:

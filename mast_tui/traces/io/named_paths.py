@@ -111,6 +111,9 @@ class _ArgumentParser:
     def paths_of(self, argument: str, lists: tuple[str, ...]) -> Iterator[Path]:
         """Yield the paths that one argument, or one line of a list, names.
 
+        An argument ``@LIST`` names a list of further arguments. A table of traces (Parquet) counts
+        as a folder of files.
+
         Args:
             argument: The argument, or the line.
             lists: The lists that contain the line, outermost first.

@@ -81,13 +81,13 @@ def recognise(source: Source) -> Reader | None:
 def read_recognised(source: Source) -> FileReport | None:
     """Return the report of the first reader that recognises and understands a file.
 
-    A reader understands a file if it makes more than logs of it. If no reader does, return the
-    first report. If no reader recognises the file, or only plug-ins that cannot read it, return
-    None.
+    A reader understands a file if a trace of it begins with more than log entries. If no reader
+    does, return the first report. If no reader recognises the file, or only plug-ins that cannot
+    read it, return None.
     """
     first_report: FileReport | None = None
     tried_readers: list[Reader] = []
-    # Readers without marks may understand a file that a reader with marks does not.
+    # The readers that know no marks of a format may understand a file that the others do not.
     for reader in chain(recognising_readers(source), _readers_without_marks(source)):
         if reader in tried_readers:
             continue

@@ -621,7 +621,8 @@ class _TrajectorySpans:
     def _add_span(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
         """Add the span of a piece, and return its step, which the caller may change.
 
-        A result without an agent or a name gets those of its call.
+        ``call`` is the call that the piece answers. A result without an agent or a name gets those
+        of its call.
         """
         position = self._trajectory.position + piece.key_suffix
         if piece.problem:

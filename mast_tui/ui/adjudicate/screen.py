@@ -178,7 +178,8 @@ class AdjudicateScreen(BaseScreen):
     def show_changes_of_others(self) -> None:
         """Read the queue again after others have written.
 
-        This is put off while a reading runs, the screen is covered or a boundary is moved.
+        This is put off while the queue is being read, the screen is covered, or the user moves the
+        boundary of a failure.
         """
         opened = self.mast.opened
         if opened is None or not self.queue.was_read or not self.query(TitleBar):
@@ -1253,7 +1254,8 @@ class AdjudicateScreen(BaseScreen):
     async def _undo_or_redo(self, source: list[str], target: list[str], *, undo: bool) -> None:
         """Undo or repeat a decision, and move its trace id between the two stacks.
 
-        With an empty ``source``, undo or repeat the last decision on the trace under the cursor.
+        With an empty ``source``, undo or repeat the last decision on the trace under the cursor. A
+        boundary that is being moved is dropped.
 
         Args:
             source: The trace ids of the decisions that can be undone or repeated, the latest last.
@@ -1315,9 +1317,9 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move a boundary; if one is being moved, switch to its other end.
+        """Begin to move one end of a failure's spans; if one is being moved, take the other.
 
-        Show an error if the place is undisputed or the file of the trace is missing.
+        Show an error if the place at the cursor is undisputed, or the trace's file is missing.
         """
         if not self.asks:  # no boundary is being moved
             current_work = await self._current_work()

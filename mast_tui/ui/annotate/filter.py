@@ -549,9 +549,9 @@ class Filter(ScreenPart):
         return f"{description} · {len(self._visible_indices):,} of {span_count:,}"
 
     def _report_choice(self) -> None:
-        """Show a message about the filter once it is applied; remove a filter that no span passes.
+        """Show a message about the filter once it is applied, but remove one that no span passes.
 
-        While the search line is open, show no message.
+        The message on the shown spans is left out while the search line is open.
         """
         if not self.present_filter:
             self._hints.say("All spans are shown")

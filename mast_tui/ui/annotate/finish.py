@@ -56,7 +56,7 @@ class DrawnSpans(ScreenPart):
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        """Begin without a span whose text was drawn."""
+        """Begin with no drawn spans."""
         super().__init__(screen)
         self._delay_count = 0
         """The number of times that the next write was delayed."""

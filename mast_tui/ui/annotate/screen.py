@@ -755,6 +755,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Discard the work that waits for a session: there will be none."""
         self.commands.discard_waiting_work()
         self.hints.clear()
+        # This was put off until the session opened.
         self.timeline.look_for_repeats()
         self.show_title()
         self._show_suggestion_and_hints()
@@ -1667,7 +1668,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.labelling.act_on_label("edit")
 
     def action_judge(self) -> None:
-        """Run a judge on this trace; if a judge is at work, ask whether to cancel it."""
+        """Run a judge on this trace; if a judge is at work, the app asks whether to cancel it."""
         trace = self.trace
         if trace is None or not len(trace):
             return

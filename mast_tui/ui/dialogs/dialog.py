@@ -295,7 +295,7 @@ class NoteScreen(TypingDialog):
             self.say_below(str(error), error=True)
 
     def action_editor(self) -> None:
-        """Open the text in the user's editor, and close the dialog with the result."""
+        """Open the text in the user's editor if the dialog allows it, and close with the result."""
         if not self._in_editor:
             return
         previous_text = self.query_one(TextLine).value

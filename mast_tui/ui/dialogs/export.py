@@ -314,7 +314,7 @@ def report_job(
 
         def raise_if_stopped() -> bool:
             """Raise an error if the user has stopped the export, else return False."""
-            report_stage("Counting the figures")
+            report_stage("Counting the figures")  # raises the error
             return False
 
         raise_if_stopped()
@@ -416,7 +416,7 @@ class ExportForm(Form):
         super().__init__(title, fields, texts)
 
     def _job_of_fields(self, texts: Texts) -> ExportJob:
-        """Return the job that the fields describe."""
+        """Return the job with the texts of the fields: to export a run, labels or a report."""
         if isinstance(self._report_on_screen, RunToWrite):
             return page_job(self._opened, self._report_on_screen.trace, self._format_name, texts)
         if self._report_on_screen is None:

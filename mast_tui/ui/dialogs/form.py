@@ -305,7 +305,7 @@ class Form(Dialog[None]):
         self.set_focus(next_widget)
 
     def action_keep(self) -> None:
-        """Use the texts of the fields, or do what Enter does on the text that replaces them."""
+        """Submit the fields; if a text is shown instead of them, call its function for Enter."""
         if not self._shows_text:
             self.mast.writes.do(self._take_texts)
         elif self._enter_callback is not None:

@@ -97,7 +97,7 @@ class WelcomeScreen(ModalScreen[bool | None]):
         self._saved_text = saved_text
 
     def compose(self) -> ComposeResult:
-        """Yield the first keys."""
+        """Yield a dialog with the most important keys."""
         with Vertical(classes="dialog") as box:
             box.border_title = "Welcome to mast_tui"
             box.border_subtitle = "any key begins"

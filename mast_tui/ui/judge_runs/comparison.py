@@ -206,7 +206,7 @@ def _side_of_gold(
 ) -> tuple[Side, frozenset[tuple[str, str]]]:
     """Return the verdicts and labels of the gold as a side of the comparison.
 
-    Also return the trace and mode of each verdict that was settled with a judge on screen.
+    Also return the trace and mode of each verdict for which someone saw a judge's answer.
     """
     verdicts: dict[tuple[str, str], VerdictValue] = {}
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}

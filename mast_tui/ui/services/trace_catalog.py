@@ -132,7 +132,7 @@ class Catalog:
         return opened_trace
 
     def learn(self) -> None:
-        """Update the summaries of traces of which more spans have been read."""
+        """Update the listed traces whose summaries have changed since a screen opened them."""
         for trace_id, opened_trace in list(self._open.items()):
             without_spans = opened_trace.anew()
             listed_trace = self.traces.get(trace_id)

@@ -120,6 +120,7 @@ class TraceLoader:
         Return None if there is no file.
         """
         record = self._record_by_id.get(trace_id)
+        # The workspace may know a trace by another id than its file.
         possible_ids = {trace_id}
         if record is not None and record.identity is not None:
             possible_ids.add(record.identity.trace_id)

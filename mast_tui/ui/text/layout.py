@@ -340,7 +340,7 @@ def _next_row_start(block: str, columns: list[int] | None, row_start: int, cut: 
     """Return the code point at which the next row begins: at a cut, or a little before it.
 
     Args:
-        block: The block.
+        block: The block of text that is broken into rows.
         columns: For each code point its offset in the shown text, or None if these are the same.
         row_start: The start of the present row, which keeps at least one shown code point.
         cut: The offset of the cut in the shown text.
@@ -625,7 +625,7 @@ class TextLayout:
         return starts
 
     def _first_chunk_to_compute(self) -> int:
-        """Return the first chunk whose number of rows is an estimate."""
+        """Return the first chunk whose number of rows is still an estimate, or the chunk count."""
         while (
             self._first_estimated_chunk < len(self._is_exact)
             and self._is_exact[self._first_estimated_chunk]

@@ -129,9 +129,10 @@ class _Scan:
                 self._stretch_start = different_step + 1
 
     def _last_different_step(self, is_similar: Callable[[int, int], bool]) -> int | None:
-        """Return the last of the next ``period`` steps that is not like its predecessor, or None.
+        """Return the last of the next ``period`` steps that differs from the step before a period.
 
-        ``is_similar`` compares a step with its predecessor, given the period.
+        Return None if none differs. ``is_similar`` compares the step at an index with the step that
+        is a period earlier.
         """
         next_steps = range(self._stretch_start, self._stretch_start + self.period)
         for index in reversed(next_steps):

@@ -526,7 +526,8 @@ class TimelineLines(VirtualLines):
     def _tag_text(self, row: int) -> str:
         """Return the tag at the end of a row; empty if it has none.
 
-        The tag names the steps that are folded into the row, or the run that could be folded.
+        The tag counts the steps that are folded into the row, or the repetitions that begin at the
+        row and could be folded.
         """
         index, fold = self.rows.span_and_fold(row)
         if fold is not None or self.rows.is_filtered:
@@ -538,7 +539,7 @@ class TimelineLines(VirtualLines):
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
         if self.rows.folded_at(index):
-            # The row of the fold shows the run already.
+            # The row of the fold has the tag already.
             return ""
         assert self.trace is not None
         are_calls_at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL

@@ -113,7 +113,10 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         """
 
     def row_style(self, row: int) -> Style:
-        """Return the style of a row, which depends on the cursor."""
+        """Return the style of a row; the cursor's row is highlighted.
+
+        With ``tells_focus`` it is highlighted only while the list has the focus.
+        """
         shows_cursor = self.has_focus or not self.tells_focus
         if shows_cursor and row == self.cursor:
             return self.rich_style + self._part("cursor")

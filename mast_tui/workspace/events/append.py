@@ -813,7 +813,11 @@ class _StateChanges:
         self._cleared_passes.clear()
 
     def _write_passes(self) -> None:
-        """Write new and changed passes, with one statement for those that set the same columns."""
+        """Write new and changed passes, with one statement for those that set the same columns.
+
+        If a new pass is stored already, and was not withdrawn, only the columns that were changed
+        after its start are updated.
+        """
         new_rows = defaultdict[tuple[str, ...], list[Values]](list)
         changed_rows = defaultdict[tuple[str, ...], list[Values]](list)
         for key, values in self._new_passes.items():

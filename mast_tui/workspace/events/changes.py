@@ -130,7 +130,7 @@ def count_by_author(
 
 
 def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
-    """Return the entry in a row, of which the columns of the key were cut off."""
+    """Return the decision, guideline or study in a row that lacks the columns of the key."""
     row_table = schema.metadata.tables[table]
     columns = [column.name for column in row_table.columns][len(row_table.primary_key) :]
     values = dict(zip(columns, row, strict=True))
@@ -235,13 +235,13 @@ def read_state(connection: Connection, annotator: str) -> State:
 
 
 def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key]]) -> set[str]:
-    """Return the taxonomies under which a merge changes, removes or overrules earlier work.
+    """Return the taxonomies under which a merge changes, removes or replaces earlier work.
 
     Args:
         old: The rows of an annotator before the merge.
         new: The annotator's rows after it.
-        entries: The table and key of each decision, guideline or study that the annotator's rows
-            replace.
+        entries: The table and key of each decision, guideline or study, of any author, that the
+            annotator's new rows replace.
     """
     passes = set(_changed_finished_passes(old, new))
     rows = set(entries)

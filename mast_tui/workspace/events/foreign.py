@@ -296,8 +296,8 @@ class _AnnotatorMerge:
         return HistoryRelation.FORKED
 
     def _replace_edited_events(self) -> None:
-        """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
-        # An event that is stored as another annotator's stays unchanged.
+        """Overwrite stored events with their edited foreign versions; rebuild the hash chain."""
+        # An event that is stored as the event of another annotator stays unchanged.
         chain.replace_events(
             self._connection, [event for event in self.edited_events if event.id in self._own_ids]
         )

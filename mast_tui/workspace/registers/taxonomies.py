@@ -205,10 +205,10 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 
 
 def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with the positions that its modes have had since earlier versions.
+    """Return the taxonomy with ``places``: the position that each mode had in earlier versions.
 
-    People type the position of a mode as two digits. It stays the same if another mode is removed
-    from the taxonomy.
+    People type the position of a mode as two digits, so it stays the same if another mode is
+    removed from the taxonomy.
 
     Args:
         connection: An open connection.

@@ -126,14 +126,15 @@ def partial_judgement(sightings: Sequence[Sighting]) -> Judgement:
 
 
 def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighting]:
-    """Merge the equal findings of all windows and samples.
+    """Merge the equal findings of all windows (parts of the trace) and samples (repeated answers).
 
     Args:
         samples: The answers on the trace.
         modes: The slugs of the modes that count.
 
     Returns:
-        One sighting for each distinct finding, in reading order.
+        A sighting (a finding with the indices of its spans) for each distinct finding, in reading
+        order.
     """
     sightings = [sighting for sample in samples for sighting in merged_windows(sample)]
     merged = merged_samples(sightings, len(samples))
@@ -384,6 +385,7 @@ def _evidence_rank(finding: Finding) -> int:
         return 2
     if not finding.evidence.placed:
         return 0
+    # A quote without a stated match is an exact one.
     return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.evidence.match or Match.EXACT, 4)
 
 

@@ -229,7 +229,8 @@ class Client(ModelClient):
                 return outcome
             if isinstance(outcome, AskError):
                 self._last_problem = str(outcome)
-                # That a request is too long does not show that the server cannot answer.
+                # A request that is too long does not show that the server cannot answer, so it does
+                # not count as a request without a usable answer.
                 if isinstance(outcome, ContextOverflow):
                     self._unproven_count -= 1
                 raise outcome

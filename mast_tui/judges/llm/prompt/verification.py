@@ -157,7 +157,10 @@ class VerificationPrompt:
         return self.system.request(data, SCHEMA, view.trace_id)
 
     def _finding_text(self, view: RedactedView, sighting: Sighting) -> str:
-        """Return the finding, with its quote as the judge wrote it and as it is in the record."""
+        """Return the text on a finding: mode, spans, reason, and quote.
+
+        If the judge's wording differs from the trace, the quote in the trace follows.
+        """
         finding = sighting.finding
         lines = [f"{_full_name(self._taxonomy.mode(finding.mode))}, {_range_name(view, sighting)}"]
         if finding.rationale:

@@ -205,6 +205,8 @@ def _split_windows(
 def _request_tokens(setup: Setup, view: RedactedView, window: Window, *, is_whole: bool) -> int:
     """Estimate the tokens of the request on a window.
 
+    If the trace has several windows, the request also tells the story of the whole run.
+
     Args:
         setup: The judge and its server.
         view: The trace.
@@ -215,7 +217,8 @@ def _request_tokens(setup: Setup, view: RedactedView, window: Window, *, is_whol
     task_tokens = min(estimate(view.task), task_room(budget))
     tokens = view.tokens[window.first : window.last + 1]
     span_tokens = sum(tokens)
-    if not is_whole or window.tokens is not None:  # otherwise no text is shortened
+    # The texts of the only window are shortened only if the window has its own limit.
+    if not is_whole or window.tokens is not None:
         span_tokens = sum(map(min, tokens, _most_shown_tokens(view, budget)[window.first :]))
     data_tokens = FRAME_TOKENS + task_tokens + span_tokens + HEADER_TOKENS * len(tokens)
     story_tokens = 0 if is_whole else story_room(budget)

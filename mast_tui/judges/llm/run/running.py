@@ -547,7 +547,7 @@ class _Run:
             reason: The reason, as it is shown.
             cause: The reason without the spans and the texts of the trace.
         """
-        # With deferred answers, failures must not change the requests on other traces.
+        # If answers come in batches, a failure must not change the requests on other traces.
         if self._answers_deferred:
             return
         failure = _NUMBERS.sub("0", cause)

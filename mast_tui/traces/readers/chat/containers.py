@@ -298,6 +298,7 @@ def _are_equal(left: object, right: object) -> bool:
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
     """Return the name of the field with a record's messages, and the messages.
 
+    For a request to Cohere's first API the name is ``message``, the field of its newest message.
     The name is None if the record has no messages.
     """
     is_page = record.get("object") == "list"  # a page of a list in OpenAI's API

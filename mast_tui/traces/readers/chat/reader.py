@@ -113,6 +113,7 @@ class MessageListReader:
 
         whole_records = joined_events(records, problems)
         if whole_conversation is None:
+            # Events of streamed responses were joined if there are fewer records now.
             are_streams = len(whole_records) < len(records)
             traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
         else:
@@ -420,7 +421,10 @@ def _response_ids(record: Fields) -> tuple[str | None, str | None]:
 
 
 def _history_hashes(conversation: Conversation) -> list[bytes]:
-    """Return a hash of each beginning of a conversation: the first message, the first two, …"""
+    """Return a hash of each beginning of a conversation: the first message, the first two, …
+
+    Contents that later requests do not repeat, such as thoughts, are left out.
+    """
     hasher = blake2b(digest_size=16)
     hashes: list[bytes] = []
     for _key, message in conversation.messages:

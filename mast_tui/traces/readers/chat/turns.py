@@ -174,7 +174,7 @@ def _without_wrapper(value: Fields) -> Fields:
 
 
 def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
-    """Return the response item in an item of OpenAI's Agents SDK, with the agent of the latter.
+    """Return the raw item within an item of OpenAI's Agents SDK, with the outer item's agent.
 
     A request for approval repeats a call, so only the name and the id of the call are kept.
     """

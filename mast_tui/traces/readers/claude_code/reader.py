@@ -410,6 +410,7 @@ def abandoned_branches(
         children_by_index[parent].append(index)
     # Records that follow one another in a circle are not among the root's descendants.
     _root, *connected_indices = _indices_of_branch(children_by_index, _ROOT)
+    # The kind of a note is that of the records after it: a branch may begin with notes.
     opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
     conversation_indices = (
         index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
@@ -423,9 +424,9 @@ def abandoned_branches(
     while index != _ROOT:
         if opening_kinds[index] is RecordKind.PROMPT:
             for sibling in children_by_index[parent_indices[index]]:
-                # Two prompts have the same parent: the user went back to it.
+                # If two prompts have the same parent, the user went back to it.
                 if sibling != index and opening_kinds[sibling] is RecordKind.PROMPT:
-                    # A branch may begin with notes, so its prompts are further on.
+                    # The prompts come after the notes with which the branch may begin.
                     branch = _indices_of_branch(children_by_index, sibling, is_end=is_prompt)
                     abandoned_prompts += filter(is_prompt, branch)
         index = parent_indices[index]

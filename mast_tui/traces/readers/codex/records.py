@@ -308,13 +308,13 @@ def _mcp_report(call: Fields, result: object) -> RolloutStep:
     return _report_step(name, call.get("arguments"), output, status)
 
 
-def _with_error(report: RolloutStep, error: object) -> RolloutStep:
-    """Return the report with an error added to its output; unchanged if the error is None."""
+def _with_error(step: RolloutStep, error: object) -> RolloutStep:
+    """Return the step with an error added to its output; unchanged if the error is None."""
     if error is None:
-        return report
+        return step
     message = content_text(error.get("message") if isinstance(error, Mapping) else error)
-    output = "\n".join(text for text in (report.output, message) if text)
-    return replace(report, output=output, status=SpanStatus.ERROR)
+    output = "\n".join(text for text in (step.output, message) if text)
+    return replace(step, output=output, status=SpanStatus.ERROR)
 
 
 def _receiver_threads(values: Fields) -> tuple[str, ...]:

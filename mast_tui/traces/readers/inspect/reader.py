@@ -489,7 +489,7 @@ class _ArchiveLog:
         return {}
 
     def samples(self) -> Iterator[NumberedSample]:
-        """Yield the number of each readable sample, the sample, and the prefix of locations in it.
+        """Yield the number, the value and the location prefix of each readable sample.
 
         Samples that cannot be read are counted too, so that numbers do not depend on them.
         """

@@ -546,9 +546,9 @@ def _arguments_in_parameters(span: OtelSpan) -> object:
 
 
 def _first_part_field(messages: Iterable[Message], field: str) -> object:
-    """Return the arguments or the response in the first message that has any, else None.
+    """Return the value of a field in a part of the first message that has any, else None.
 
-    They are in ``field`` of a part of the message, else in the message's content.
+    A message without such a part has the value as its content.
     """
     for message in messages:
         for part in map(fields_of, items_of(message.get("parts"))):

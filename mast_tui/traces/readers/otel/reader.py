@@ -157,7 +157,7 @@ def _has_big_ids(source: Source) -> bool:
 
 
 def _whole_document(source: Source) -> object | None:
-    """Return the one JSON value of a file, with big trace ids as texts."""
+    """Return the one JSON value of a file; big trace ids become texts to keep all their digits."""
     if not _has_big_ids(source):
         return source.json
     try:

@@ -487,6 +487,7 @@ def _is_same_part(reply: MessagePart, part: MessagePart) -> bool:
     """Return whether a part of a history repeats a part of an earlier reply.
 
     Calls are compared by their ids, else by their tools. Of two texts, one must contain the other.
+    A message of the user is never a reply.
     """
     if reply.piece.kind is not part.piece.kind:
         return False

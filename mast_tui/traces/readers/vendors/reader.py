@@ -494,7 +494,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
 
 
 def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows, with tools' rows that have the names and arguments of models' calls.
+    """Return the rows; tools' rows get the names and arguments by which models call the tools.
 
     A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
     name of a called tool, no tool's row has that name, and no row is under it.
