@@ -294,6 +294,7 @@ class PostgresServer(Database):
                     raise
                 has_retried = True  # the pooled connection was lost meanwhile
             except ServerAway:
+                # If the local copy can be read by now, the loop ends.
                 if not self.away:
                     raise
         assert self._outbox is not None

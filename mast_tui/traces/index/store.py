@@ -369,7 +369,11 @@ class CachedSpans(IndexedSpans):
         return Loaded(0, self._total, False, self._span_count, True)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; its preview is read when it is first used."""
+        """Return the span at ``index``; its preview is read when it is first used.
+
+        The file stores a location only if it differs from the span's key, and separately the
+        parents that come after their child.
+        """
         span = super().span(index)
         parent = self._later_parents.get(index, span.parent)
         begin = self._place_ends[index - 1] if index else 0
