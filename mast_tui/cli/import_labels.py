@@ -185,7 +185,7 @@ def import_command(request: ImportCommandRequest) -> int:
         workspace = open_workspace(request.common)
         return undo_imported(workspace, request.undo, request.common.annotator, request.as_json)
     if request.file_format is None and len(request.files) == 1:
-        shards: Any = import_module(_SHARDS)
+        shards: Any = import_module(_SHARDS)  # a side product, not loaded before it is needed
         if shards.are_shards(request.files[0]):
             return _import_shards(shards, request)
     if request.where or request.sample is not None:

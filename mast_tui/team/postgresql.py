@@ -274,6 +274,7 @@ class PostgresServer(Database):
         outbox = self._outbox
         if outbox is None or not outbox.local_copy.ready or not (self._away or outbox.waiting):
             return False
+        # A thread with a write status carries out work of the app.
         at_screen = write_status() is not None or _blocks_event_loop()
         return at_screen or get_ident() in self.cached_readers
 
