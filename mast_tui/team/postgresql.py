@@ -467,7 +467,7 @@ class PostgresServer(Database):
         Reads in other threads than the screen's have no limit, since they may take long.
         """
         seconds = self._answer_seconds
-        # A change that can be queued need not wait longer either.
+        # Keys must not be blocked for long, and a change that can be queued need not wait longer.
         if seconds is None or _blocks_event_loop() or (self._may_queue and self.within):
             return seconds
         # Outside the event loop a write blocks no key, so it may wait longer.
