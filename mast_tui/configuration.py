@@ -404,6 +404,7 @@ def _converted_item(field: SettingField, key: str, item: object) -> Any:
         ((_, value),) = convert({key: item}, field.type).items()
         json.dumps(item)  # raises TypeError for a date or time
     except ValidationError as error:
+        # The message ends in "field `name`", or in a path such as "`$[...].name`".
         field_match = re.search(r"(?:field `|\[\.\.\.\]\.)(\w+)`", str(error))
         field_key = [field_match[1]] if field_match else []
         text = f"{name} must be {field.setting.item}"

@@ -251,7 +251,8 @@ def _confusable_skeleton(text: str) -> str:
 
     def prototype(char: str) -> str:
         # In the table a letter has one entry, its prototype, and a prototype has many. If two
-        # letters are each other's only entry, the smaller one is the prototype.
+        # letters are each other's only entry, the smaller one is the prototype. Some entries have
+        # a left-to-right mark (U+200E) beside the letter.
         entries: list[str] = [entry["c"].strip("\u200e") for entry in alike.get(char, ())]
         if len(entries) != 1:
             return char

@@ -333,7 +333,7 @@ def _write_stream(output: _OutputPath, content: Content) -> None:
     Raises:
         OutputError: A regular file is at the path now.
     """
-    sys.stdout.flush()
+    sys.stdout.flush()  # earlier output to the same terminal or pipe must come first
     with _errors_named(output.path):
         if output.descriptor is not None:
             descriptor = os.dup(output.descriptor)

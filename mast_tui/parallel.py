@@ -329,7 +329,7 @@ class WorkerProcess:
             work: The function.
             task: The batch.
         """
-        is_new = self._work is not work
+        is_new = self._work is not work  # the process keeps the last function
         self._work = work
         self.tasks.append(task)
         try:

@@ -251,6 +251,7 @@ class GuidelineBook:
             return None
         action, facts = next(reversed(changes.items()))
         if back:
+            # The earlier text of another person appears again without being written.
             inverse = [
                 GuidelineSet(fact.id, fact.after, self._own_guideline(fact.before))
                 for fact in reversed(facts)

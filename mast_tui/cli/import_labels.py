@@ -185,7 +185,7 @@ def import_command(request: ImportCommandRequest) -> int:
         workspace = open_workspace(request.common)
         return undo_imported(workspace, request.undo, request.common.annotator, request.as_json)
     if request.file_format is None and len(request.files) == 1:
-        shards: Any = import_module(_SHARDS)
+        shards: Any = import_module(_SHARDS)  # a side product, not loaded before it is needed
         if shards.are_shards(request.files[0]):
             return _import_shards(shards, request)
     if request.where or request.sample is not None:
@@ -326,7 +326,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
     files = request.paths
     contents = {file: read_jsonl(file) for file in files}
     workspace = open_workspace(request.common, create=True)
-    unknown_problems = (
+    author_problems = (
         []
         if request.allow_new
         else [
@@ -337,7 +337,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
     )
     annotator = login_person(workspace) or request.common.annotator
     merge_result = MergeResult()
-    if not unknown_problems:
+    if not author_problems:
         merge_result = merge_files(
             contents,
             workspace,
@@ -352,7 +352,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
-        "written": not merge_result.refused and not unknown_problems,
+        "written": not merge_result.refused and not author_problems,
         "taxonomies": sorted(
             {record.taxonomy.ref for content in contents.values() for record in content.taxonomies}
             | {event.taxonomy for event in events if event.taxonomy is not None}
@@ -372,13 +372,13 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
             for file, people in merge_result.refused.items()
             for changes in people
         ]
-        + _problems_to_dicts(unknown_problems),
+        + _problems_to_dicts(author_problems),
         "notes": merge_result.notes,
     }
 
-    _report_problems(unknown_problems)
-    if unknown_problems:
-        say(f"mast-tui import: {_remedies_text(unknown_problems, has_good_rows=False)}")
+    _report_problems(author_problems)
+    if author_problems:
+        say(f"mast-tui import: {_remedies_text(author_problems, has_good_rows=False)}")
     for file, people in merge_result.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
     _print_import(document, map(changes_in_words, merge_result.people), request.as_json)

@@ -102,7 +102,7 @@ def notes_command(request: StudyNotesRequest) -> None:
         coding = visible_coding(viewer, workspace, taxonomy)
         selected = coding.keeping(lambda code: code.identity in identities)
 
-    viewer.reveal(coding.revealed_traces)
+    viewer.reveal(coding.revealed_traces)  # records that the user sees others' codes on them
     hidden = viewer.hidden
     document: dict[str, Any] = {
         "taxonomy": taxonomy.ref,

@@ -219,7 +219,7 @@ class LineReader:
 
     def run(self, lines: Iterator[str]) -> None:
         """Execute each line, until the user leaves or the lines end."""
-        self._lines = lines
+        self._lines = lines  # a command may read its answer from the next line
         title = one_line(self._trace.path.name)
         self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
         self._say("? lists the keys; end each line with Enter.")

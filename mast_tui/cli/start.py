@@ -108,7 +108,10 @@ def replace_unencodable_characters() -> None:
 
 
 def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that could not be encoded by ASCII text of the same width."""
+    """Return ASCII text of the same width in place of characters that could not be encoded.
+
+    The second value is the index at which the encoder continues.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]

@@ -230,7 +230,10 @@ def _translated_work(
 def _translated_verdicts(
     work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], present: set[str]
 ) -> dict[str, VerdictValue]:
-    """Return the absent and unsure verdicts on those target modes that are not in ``present``."""
+    """Return the absent and unsure verdicts on those target modes that are not in ``present``.
+
+    A target mode is unsure if one of its source modes is, and absent only if all of them are.
+    """
     source_verdicts: dict[str, set[VerdictValue | None]] = {}
     for source_slug, target_slugs in slugs_by_source.items():
         for slug in target_slugs:

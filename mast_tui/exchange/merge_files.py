@@ -192,8 +192,9 @@ class _FileWriter:
                 self._merge_history(Foreign(own_events, broken))
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
-        """Append, in batches, the events of an annotator whose history they only continue."""
-        # Events with one sequence number stay together, so that a batch ends before later events.
+        """Append in batches the events that only continue an annotator's history."""
+        # Events with the same sequence number stay in one batch, so that each batch begins with a
+        # later number than the previous one.
         events_by_seq = [
             tuple(events) for _, events in groupby(growth.new_events, key=lambda event: event.seq)
         ]

@@ -139,6 +139,7 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
         return "rare_answer", _LEAST_ANSWERS
+    # Without the only trace with the rarer answer, a figure that is not linear is undefined.
     if not STATISTICS[name].linear and support.rare_traces < FEWEST_RARE_TRACES:
         return "single_trace", FEWEST_RARE_TRACES
     return None

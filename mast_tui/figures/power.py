@@ -241,6 +241,7 @@ def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 
     def is_detected(change: float) -> bool:
         changed_rate = design.baseline + (change if rises else -change)
         design_with_change = replace(design, changed_rate=min(max(changed_rate, 0.0), 1.0))
+        # The search computes many powers, so each has fewer draws.
         return power(design_with_change, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
     if not is_detected(largest):

@@ -191,15 +191,15 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
     other verdicts. ``units`` and ``other_units`` are the numbers of these verdicts.
     """
 
-    def _verdict_counts(study_pass: AssistedPass, *, on_suggested: bool) -> Amount:
+    def _verdict_counts(assisted_pass: AssistedPass, *, on_suggested: bool) -> Amount:
         """Count the verdicts on suggested or on other modes, and how many of them say present."""
-        if study_pass.suggested is None:
+        if assisted_pass.suggested is None:
             return 0, 0
         verdicts = [
-            study_pass.verdicts[mode]
+            assisted_pass.verdicts[mode]
             for mode in modes
-            if (mode in study_pass.suggested) is on_suggested
-            and study_pass.verdicts.get(mode) in DEFINITE
+            if (mode in assisted_pass.suggested) is on_suggested
+            and assisted_pass.verdicts.get(mode) in DEFINITE
         ]
         return len(verdicts), verdicts.count(VerdictValue.PRESENT)
 
@@ -207,9 +207,9 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
     other_amount = partial(_verdict_counts, on_suggested=False)
     return {
         "suggested": difference(passes, suggested_amount),
-        "units": int(sum(suggested_amount(study_pass)[0] for study_pass in passes)),
+        "units": int(sum(suggested_amount(assisted_pass)[0] for assisted_pass in passes)),
         "other": difference(passes, other_amount),
-        "other_units": int(sum(other_amount(study_pass)[0] for study_pass in passes)),
+        "other_units": int(sum(other_amount(assisted_pass)[0] for assisted_pass in passes)),
     }
 
 

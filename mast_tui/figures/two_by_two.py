@@ -175,9 +175,10 @@ def _traces_with(trace_tables: Tables, cells: slice) -> int:
 
 
 def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: Tables) -> Scale:
-    """Return the possible values of a figure of one table, with its number of cases if known.
+    """Return the range of possible values of a figure, with the number of cases behind the figure.
 
-    The number is unknown (0) if traces have several units, which are not independent.
+    The number of cases is 0 (unknown) if traces have several units, which are not independent. F1
+    and κ rest on the traces with one of the two answers.
     """
     has_one_unit_per_trace = support.units == support.traces
     if name == "cohen_kappa":

@@ -288,7 +288,10 @@ def is_gold(mix: GoldMixJson) -> bool:
 
 
 def gold_name(mix: GoldMixJson) -> str:
-    """Return a short name for labels: gold, or their authors if each verdict is by one person."""
+    """Return a short name for labels: gold, or their authors if each verdict is by one person.
+
+    They are gold if any verdict is settled, or none is by one person alone.
+    """
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]

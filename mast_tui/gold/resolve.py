@@ -278,10 +278,10 @@ def _labels_and_conflicts(
 def _item_decisions_beside(
     verdict_decision: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
-    """Return the decisions on items that a decision on the verdict of their mode leaves valid.
+    """Return the decisions on items that stay valid beside a decision on their mode's verdict.
 
-    These are all later decisions, and each earlier one that chose places which overlap no place of
-    the decision on the verdict.
+    All later decisions do. An earlier one does if it says present and none of its places overlaps
+    a place of the verdict's decision.
     """
     verdict_index = decisions.index(verdict_decision)
     earlier = [

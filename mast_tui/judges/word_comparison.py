@@ -447,7 +447,10 @@ def _is_form_of(word: _Word, other: _Word) -> bool:
 
 
 def _word_stem(word: str) -> str:
-    """Return an English word without its inflectional ending and without a doubled last letter."""
+    """Return an English word without its inflectional ending and without a doubled last letter.
+
+    The word has at least ``_SHORTEST_FORM`` letters.
+    """
     for suffix, replacement in _SUFFIXES.items():
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word.removesuffix(suffix) + replacement

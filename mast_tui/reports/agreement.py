@@ -915,7 +915,7 @@ class _TableMaker:
     ) -> dict[str, Cell]:
         """Return the cells of the macro means, which are means over the figures of several rows.
 
-        A mean that rests on fewer units than its rows have together shows its own n.
+        A cell shows its own n only if it differs from the sum of n over these rows.
         """
         cells: dict[str, Cell] = {}
         units_by_figure = macro.values("units")

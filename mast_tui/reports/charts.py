@@ -505,13 +505,13 @@ def _draw_bar(
         drawing.interval(low, high, middle, set_off=False)
     else:
         # The part of an interval inside a dark bar is light, the part after it dark.
-        for start, end, tip, css_class in (
+        for start, end, cap_x, css_class in (
             (low, bar_end, low, "v-in"),
             (bar_end, high, high, "v-end"),
         ):
             if end > start:
                 drawing.line(start, middle, end, middle, css_class)
-                drawing.line(tip, middle - 3, tip, middle + 3, css_class)
+                drawing.line(cap_x, middle - 3, cap_x, middle + 3, css_class)
     percent_right = 568
     counts_right = 622
     drawing.text(percent_right, baseline, percent(rate.value), _SMALL, "end")

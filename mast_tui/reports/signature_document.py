@@ -343,6 +343,7 @@ def _places_json(report: SignatureReport, name: str, side: str) -> Document:
         },
         "tied": totals.count("tied"),
         "onset": {code: _position_json(figures) for code, figures in figures_of("onset").items()},
+        # The traces with both modes of a pair, by which mode occurs first.
         "order": [
             {
                 "modes": pair.split(PAIR),

@@ -121,6 +121,7 @@ def weighted_sample(
         The chances of the drawn traces by id, sorted by id.
     """
     chances = _inclusion_chances(sizes, min(n, len(sizes)))
+    # The word "lot" and the ids before a merge keep earlier draws reproducible.
     frame = sorted(
         sizes,
         key=lambda trace_id: (

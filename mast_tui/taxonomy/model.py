@@ -315,7 +315,7 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
 
 
 def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
-    """Return a phrase for each difference between two taxonomies on which labels depend.
+    """Return a phrase for each difference between two taxonomies that matters for labels.
 
     Args:
         old: The stored taxonomy.

@@ -274,6 +274,7 @@ class PostgresServer(Database):
         outbox = self._outbox
         if outbox is None or not outbox.local_copy.ready or not (self._away or outbox.waiting):
             return False
+        # A thread with a write status carries out work of the app.
         at_screen = write_status() is not None or _blocks_event_loop()
         return at_screen or get_ident() in self.cached_readers
 
@@ -294,6 +295,7 @@ class PostgresServer(Database):
                     raise
                 has_retried = True  # the pooled connection was lost meanwhile
             except ServerAway:
+                # If the local copy can be read by now, the loop ends.
                 if not self.away:
                     raise
         assert self._outbox is not None
@@ -467,7 +469,7 @@ class PostgresServer(Database):
         Reads in other threads than the screen's have no limit, since they may take long.
         """
         seconds = self._answer_seconds
-        # A change that can be queued need not wait longer either.
+        # Keys must not be blocked for long, and a change that can be queued need not wait longer.
         if seconds is None or _blocks_event_loop() or (self._may_queue and self.within):
             return seconds
         # Outside the event loop a write blocks no key, so it may wait longer.

@@ -268,14 +268,14 @@ class PictureFinder:
         return None if match is None else self._from_file(match[1])
 
     def _from_file(self, name: str) -> Picture:
-        """Return the picture in a file; without data if the file is outside the trace's folder."""
+        """Return the picture in a file; without data, but with a reason, if it cannot be shown."""
         folder = self._folder.resolve()
         path = (folder / name).resolve()
         if not path.is_relative_to(folder):
             return Picture(name, None, "a file outside the trace's folder, which is not read")
         try:
             with open_regular(path) as file:
-                data = file.read(MAX_BYTES + 1) or b""
+                data = file.read(MAX_BYTES + 1) or b""  # None if no data is ready
         except OSError as error:
             return Picture(name, None, error.strerror or str(error))
         if len(data) > MAX_BYTES:

@@ -63,7 +63,7 @@ class BackgroundWork:
         """Compute something in a worker, then show it.
 
         Args:
-            group: The name of the work. Its result is ignored once the group has begun again.
+            group: The name of the work. Later work of the same name makes its result obsolete.
             compute: Returns the result; called in a thread.
             show: Receives the result.
             failed: Receives the problem, fit for display, if the workspace or a file cannot be

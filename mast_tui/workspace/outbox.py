@@ -116,6 +116,7 @@ class LocalCopy:
             copy = self._copy
             assert copy is not None, "no copy was made"
             if self._pending_events:
+                # Without savepoints the nested writes are faster.
                 with copy.writing(without_savepoints=True) as connection:
                     known_ids = known_rows(connection, [event.id for event in self._pending_events])
                     # By id, since an event may be pending twice: it waited, and then it was sent.

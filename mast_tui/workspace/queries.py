@@ -246,6 +246,8 @@ def used_taxonomies(connection: Connection) -> tuple[str, ...]:
 def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> frozenset[str]:
     """Return the ids of the traces on which an annotator's last pass is finished.
 
+    Only passes count whose labels are the annotator's labels of the trace: no retest, for example.
+
     Args:
         connection: An open connection.
         annotator: The annotator.

@@ -346,7 +346,8 @@ class SqliteFile(Database):
         self._has_log = self._run_pragma("journal_mode") == "wal"
         if self.path is not None:
             keep_private(self.path)
-            self._file_identities = _file_identity(self.path), None  # there may be no log yet
+            # SQLite makes its write-ahead log later.
+            self._file_identities = _file_identity(self.path), None
         if self._has_log:
             self._run_pragma("busy_timeout=0")  # see ``_without_waiting``
         self._data_version = int(self._run_pragma("data_version"))

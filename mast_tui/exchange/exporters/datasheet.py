@@ -76,7 +76,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
 
 def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str, ...]) -> None:
     """Raise ``ExchangeError`` for a key that is not allowed, or a value of a wrong type."""
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import fuzz, process  # loaded only when a datasheet is read
 
     for key in table:
         if key in allowed:

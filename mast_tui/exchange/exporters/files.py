@@ -387,7 +387,7 @@ def _add_gold_document(
     request.stage("Counting agreement")
     agreement = _agreement_of_sides(request)
     request.stage("Comparing judges with the gold")
-    judges = _judge_reports(request, entries)
+    judges = _judge_reports(request, entries)  # which leaves out the hidden traces itself
     request.stage("Putting the gold together")
     document = gold_document(
         request.workspace,

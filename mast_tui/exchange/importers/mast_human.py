@@ -123,7 +123,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     - A label record has the answers of people, who keep their names. The headings in its label
       scheme become a taxonomy.
     - A trace record has the text of a trace, and ``human_labels``, which become the work of
-      ``annotator``. Its codes mean the modes of MAST whose names the file prints.
+      ``annotator``. Their codes stand for modes of MAST, by the names printed beside the codes.
 
     If the files hold only one kind of record, the other is searched in the files beside them.
 

@@ -49,7 +49,10 @@ Record = Mapping[str, Any]
 
 
 def _is_adamast_taxonomy(document: object) -> bool:
-    """Check whether a document is a taxonomy: it has a list of ``codes``, or layers of codes."""
+    """Check whether a document is a taxonomy: it has a list of ``codes``, or layers of codes.
+
+    A document with ``diagnoses`` has a judge's answers instead.
+    """
     if not isinstance(document, Mapping) or "diagnoses" in document:
         return False
     return isinstance(document.get("codes"), list) or any(

@@ -148,7 +148,7 @@ def read_pages(
         annotator: The author of all work, None to keep the authors of the pages.
     """
     builder = IncomingBuilder()
-    authors = set[str]()
+    authors = set[str]()  # in the pages; ``_add_page`` adds them
     for file in files_under(files, (".html", ".htm")):
         try:
             records = _embedded_records(file)

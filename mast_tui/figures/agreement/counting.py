@@ -322,7 +322,10 @@ class TableSums:
         return np.where(ratings == annotator_count, self.units_by_pattern[0], 0.0)
 
     def _share_of_rarer_answer(self, units_by_pattern: Floats) -> float:
-        """Return the share of the rarer answer among the ratings of some units."""
+        """Return the share of the rarer answer among the ratings of some units.
+
+        ``units_by_pattern`` has the number of units for each row of ``rating_patterns``.
+        """
         ratings, present = rating_patterns(len(self.rated)).T
         rating_count = float(units_by_pattern @ ratings)
         present_share = float(units_by_pattern @ present) / rating_count if rating_count else 0.0

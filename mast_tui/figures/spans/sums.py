@@ -231,10 +231,10 @@ class PreparedTrace:
 def never_placed_modes(
     traces: Sequence[TraceReadings], modes: Sequence[str]
 ) -> dict[str, frozenset[str]]:
-    """Return the modes that each annotator calls present but never places, by annotator.
+    """Return by annotator the modes that the annotator calls present but never places.
 
-    An annotator who never places any mode gets all modes: the absent verdicts alone could never
-    agree with a place of another annotator.
+    An annotator who calls modes present and never places any gets all modes. Otherwise only the
+    absent verdicts would be compared, and they can never agree with a place.
 
     Args:
         traces: The readings of traces.

@@ -157,7 +157,10 @@ class LineIndex:
             self.done = self.size
 
     def _add_piece_lines(self, piece: bytes) -> None:
-        """Split the next piece of the content into lines, and add the lines that end in it."""
+        """Split the next piece of the content into lines, and add the lines that end in it.
+
+        ``_piece_lines`` holds these lines until they are returned.
+        """
         lines = piece.split(b"\n")
         remainder = lines.pop()
         if lines and self._open_line_parts:
@@ -165,7 +168,7 @@ class LineIndex:
             self._open_line_parts = []
         if remainder:
             self._open_line_parts.append(remainder)
-        # The next line starts after the lines before it and their line feeds, which ``count`` adds.
+        # ``count`` adds the start of the first line, and one byte for each line feed.
         text_ends = accumulate(map(len, lines))
         self._line_starts.extend(map(add, text_ends, count(self._line_starts[-1] + 1)))
         self._piece_lines = lines

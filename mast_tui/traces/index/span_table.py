@@ -202,6 +202,9 @@ class KeyTable:
     def block_since(self, first_span: int, first_line_key: int) -> Block:
         """Return the keys of the spans from ``first_span`` on as a block.
 
+        The key of a span in ``_line_key_spans`` is made of its line. Any other key is found by its
+        hash.
+
         Args:
             first_span: The index of the first span.
             first_line_key: The position in ``_line_key_spans`` at which the block begins.
@@ -210,7 +213,7 @@ class KeyTable:
         begin = self._key_ends[first_span]
         key_bytes = self._key_bytes[begin:]
         line_key_spans = self._line_key_spans[first_line_key:]
-        found_by_line = frozenset(line_key_spans)  # these keys need no hash
+        found_by_line = frozenset(line_key_spans)
         entries: list[int] = []
         for index, (low, high) in enumerate(pairwise(ends), first_span):
             if index not in found_by_line:

@@ -149,6 +149,7 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
     index_by_key = {span.key: index for index, span in enumerate(spans)}
     later_parents: dict[int, str] = {}  # The table holds only parents that come before the child.
     for index, span in enumerate(spans):
+        # An unknown parent is kept by its key, like a later one.
         parent_index = None if span.parent is None else index_by_key.get(span.parent, index)
         if span.parent is not None and parent_index is not None and parent_index >= index:
             later_parents[index] = span.parent
@@ -369,7 +370,11 @@ class CachedSpans(IndexedSpans):
         return Loaded(0, self._total, False, self._span_count, True)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; its preview is read when it is first used."""
+        """Return the span at ``index``; its preview is read when it is first used.
+
+        The file stores a location only if it differs from the span's key, and separately the
+        parents that come after their child.
+        """
         span = super().span(index)
         parent = self._later_parents.get(index, span.parent)
         begin = self._place_ends[index - 1] if index else 0

@@ -139,7 +139,7 @@ def _ids_of(trajectory: Fields) -> list[str]:
 def _call_id_of(record: Fields) -> str | None:
     """Return the id of a tool call, or the id of the call that a result or step names; or None.
 
-    The ``id`` of a step or result is its own, not that of a call.
+    A result has ``content``, a step ``source``, and the ``id`` of both is not that of a call.
     """
     is_call = "content" not in record and "source" not in record
     id_fields = (*_CALL_IDS, "id") if is_call else _CALL_IDS

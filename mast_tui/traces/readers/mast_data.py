@@ -97,6 +97,7 @@ def _trace_of_record(source: Source, record: Record) -> Trace | None:
 
     def location_in_file(location_in_log: str) -> str:
         """Return the location in the file of a location in the log."""
+        # A JSON pointer continues the pointer of the log; other locations, as lines, do not.
         separator = "" if location_in_log.startswith("/") else " "
         return f"{record.prefix}{pointer}{separator}{location_in_log}"
 

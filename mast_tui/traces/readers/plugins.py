@@ -138,7 +138,10 @@ def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
 
 
 def _wrongly_recognised_file(reader: Reader) -> str | None:
-    """Return the name of a test file without any format that a reader recognises, else None."""
+    """Return the name of a test file that a reader wrongly recognises; None if there is none.
+
+    No test file has the format of a trace.
+    """
     with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
         for name, data in _UNKNOWN_FILES.items():
             path = Path(folder, name)

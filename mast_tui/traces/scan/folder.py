@@ -63,7 +63,7 @@ def _remote_entries(folder: Path, file_paths: Sequence[str]) -> Iterator[FolderE
     entry = _trial_entry(folder, frozenset((*file_names, *paths_by_folder)))
     if entry is not None:
         yield entry
-        if entry.trial is not None:
+        if entry.trial is not None:  # its files are read as one run
             return
     for name in file_names:
         yield from _file_entries(folder / name, str(folder / name), file_names)

@@ -100,6 +100,7 @@ class Needle:
                 match_end = position + length
                 ranges.append((begin + position, begin + match_end))
                 position = piece.find(needle, match_end)
+            # The last match may end in the next piece, which then begins after it.
             begin += max(PIECE_CHARS, match_end)
         return ranges
 

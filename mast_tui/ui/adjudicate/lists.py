@@ -376,7 +376,7 @@ class SidesPanel(VirtualLines):
         self.rows_changed()
 
     def _side_lines(self, width: int, *, cut_texts: bool = False) -> list[_SideLine]:
-        """Return the rows of all sides."""
+        """Return the lines of all sides, wrapped to ``width``."""
         lines: list[_SideLine] = []
         for side in self.sides:
             shown_side = self._with_hint(side)

@@ -164,7 +164,10 @@ class AdjudicateScreen(BaseScreen):
         self.mast.workspace.when_ready(self._start_reading)
 
     def _start_reading(self, opened: OpenWorkspace) -> None:
-        """Read the queue in a worker, which then calls `_update_queue`."""
+        """Read the queue in a worker, which then calls ``_update_queue``.
+
+        The change count shows whether the user has decided something during the reading.
+        """
         if not self.queue.was_read:
             self.show_message_only("Reading the labels …")
         self._is_reading_queue = True
@@ -375,7 +378,7 @@ class AdjudicateScreen(BaseScreen):
         self.hints.leave_out(_DECIDING_ACTIONS if item is None else (), first=first_hints)
         if row is None:
             self.evidence.show_item(None)
-        elif items is None:
+        elif items is None:  # the labels are hidden from the user, or still being read
             self._visible_trace_id = None
             self.evidence.show_trace(None)
             reason = self.queue.locked_text(row.trace_id, self.mast.key_of)

@@ -152,11 +152,10 @@ class Following(ScreenPart):
                 self._report_growth(trace)
 
     def _report_replaced(self, news: FileNews, reason: str) -> None:
-        """Report that the file was replaced.
+        """Show the new content of a replaced file if the user waits for it; otherwise only warn.
 
-        - If the user does not wait for the result, show a warning once.
-        - If a key was pressed during the check, check again and read the file.
-        - If a key has requested the check, show the new content of the file.
+        A check that a key requested has read the new content. If the user pressed the key during
+        an automatic check, which has not read it, another check begins.
         """
         user_waits = self._user_waits
         self._user_waits = False

@@ -1456,7 +1456,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     def action_drawer(self) -> None:
         """Show or hide the drawer of the taxonomy."""
-        self.set_class(False, "-mine")
+        self.set_class(False, "-mine")  # the drawer replaces the list of the annotator's labels
         self.toggle_class("-drawer")
         main_pane = self.span_view if self.panes.is_reading else self.timeline
         self.set_focus(self.modes if self.has_class("-drawer") else main_pane)

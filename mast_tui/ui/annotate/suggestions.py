@@ -155,7 +155,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         Args:
             example: The suggestion under the cursor.
             pending: The visible suggestions that wait for an answer.
-            mode_title: The code and name of its mode.
+            mode_title: The code and name of the example's mode.
             hidden_count: The number of hidden suggestions that wait for an answer.
             later_answer_count: The number of answers that apply to later traces.
         """

@@ -316,7 +316,7 @@ def answers_text(answers: Sequence[Asked]) -> str:
 
 
 def quotes_text(quotes: QuoteCounts) -> str:
-    """Return the numbers of quotes that are in the trace and that were altered.
+    """Return the numbers of quotes found in the trace, of all quotes, and of altered quotes.
 
     The text is empty if there are no quotes.
     """

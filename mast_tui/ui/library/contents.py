@@ -175,7 +175,7 @@ def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batc
 class Contents:
     """The search of contents: its input line, and the hits, which replace the list of traces."""
 
-    def __init__(self, view: LibraryScreen) -> None:
+    def __init__(self, screen: LibraryScreen) -> None:
         self.line = TextLine(
             placeholder="text to look for in all traces; /…/ is a regular expression", id="contents"
         )
@@ -184,7 +184,7 @@ class Contents:
         """The list of hits; the screen composes it."""
         self.needle = ""
         """The text that is searched; empty while traces are listed."""
-        self._screen = view
+        self._screen = screen
         self._search: ManyFilesSearch | None = None
         self.done = True
         """True if no search is running."""

@@ -288,7 +288,10 @@ class InputQueue:
         get_running_loop().call_later(WRITER_TURN, self._app.call_later, self._wait_for_last_event)
 
     def _wait_for_last_event(self) -> None:
-        """Wait until the last event is handled, unless that is awaited already."""
+        """Wait until the last event is handled; do nothing if the queue waits for it already.
+
+        The path has the widgets whose message queues the event passes.
+        """
         path = self._path_of_last_event
         self._path_of_last_event = []
         if path:

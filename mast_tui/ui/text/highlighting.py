@@ -458,7 +458,7 @@ def _inline_parts(line: str) -> Iterator[TextPart]:
         if group == "link":
             yield TextPart(*match.span(), "link")
             continue
-        if group == "goal":  # a link with words
+        if group == "goal":  # a link such as [words](goal)
             name = "link"
             start, end = match.span("words")
         else:

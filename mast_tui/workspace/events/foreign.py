@@ -279,6 +279,9 @@ class _AnnotatorMerge:
     def history(self, count: int, last: int | None) -> HistoryRelation:
         """Compare the foreign events with the stored ones of the annotator.
 
+        ``_own_ids`` has the ids that both share. ``_has_no_gaps`` means that no sequence number
+        is missing among the foreign events.
+
         Args:
             count: The number of stored events.
             last: The sequence number of the last of them, None if there are none.

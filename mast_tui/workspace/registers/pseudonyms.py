@@ -155,7 +155,10 @@ def _names_in(key: str, names: Iterable[str]) -> list[str]:
 
 
 def _annotator_of_record(value: object) -> str | None:
-    """Return the annotator whom the first field of a record names; None for any other value."""
+    """Return the annotator whose record a value is; None if it is no record of an annotator.
+
+    The first field of such a record is the annotator's name.
+    """
     if not isinstance(value, Mapping):
         return None
     first_field = next(iter(value), None)

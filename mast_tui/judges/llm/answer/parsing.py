@@ -242,7 +242,7 @@ class _Reader:
             repaired: True if it was invalid JSON that had to be repaired.
 
         Raises:
-            Malformed: The answer names no mode of the window.
+            Malformed: The answer names no mode that was asked for.
         """
         if repaired:
             self._add_remark("the answer's JSON had faults, which were repaired")

@@ -163,6 +163,7 @@ def _decisive_finding(
     mode = find_mode(taxonomy, fields.get("mode"))
     if mode is None:
         raise Malformed("the decisive step names no mode of the taxonomy")
+    # The decisive step is one span, even if the answer names the first and last of a range.
     spans = read_spans(fields, view, remarks.append)[:1]
     if not spans:
         raise Malformed("the decisive step names no span that exists")

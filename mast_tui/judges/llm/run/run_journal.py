@@ -190,7 +190,7 @@ class JudgedBefore:
             if judgement.run is not None
             and search_version_by_run.get(judgement.run, SEARCH_VERSION) != SEARCH_VERSION
         }
-        """The runs of the judgements whose quotes were checked by another version, by trace id."""
+        """The runs whose quotes were checked by another version of the search, by trace id."""
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
         """Return the workspace's record of a trace that is judged; None if it is not judged."""
@@ -307,7 +307,8 @@ class RunRecord:
         """Register a new trace in the workspace, and return it with its id."""
         if not started.new:
             return started
-        with self._workspace.transaction():  # most traces are new, so each is looked up only once
+        # Outside a transaction the store would first search for the trace, which is new in general.
+        with self._workspace.transaction():
             trace_id = self._workspace.register_trace(started.record)
         return replace(started, trace_id=trace_id, new=False)
 

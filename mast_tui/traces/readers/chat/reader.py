@@ -176,7 +176,7 @@ def traces_of(
 
     traces: list[Trace] = []
     for run in _logged_runs(records_and_conversations):
-        if run.is_growing:
+        if run.is_growing:  # several requests, each with the history before it
             traces.append(_trace_of_run(path, run))
             continue
         for record, conversation in run.entries:

@@ -587,6 +587,7 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
             "/instructions",
             is_instructions=True,
         )
+    # The first part has the key of the message itself.
     for number, part in enumerate(items_of(message.get("parts"))):
         yield _pydantic_piece(fields_of(part), f"/parts/{number}" if number else "")
 

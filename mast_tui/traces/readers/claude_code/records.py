@@ -207,8 +207,8 @@ def _attachment_text(fields: Fields) -> str:
 def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
     """Yield the pieces of a message's blocks.
 
-    If the message has no content, yield the piece of the outcome, the result in the tool's own
-    form, which is beside the message.
+    The outcome, a field beside the message, is the result in the tool's own form. It is yielded
+    as a piece if a user's message has no content.
     """
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else message

@@ -145,14 +145,14 @@ class _StreamBuilder(TraceBuilder):
 
     @staticmethod
     def texts_on_lines(data: bytes, /) -> list[str]:
-        """Return the texts of the pieces on some lines.
+        """Return the texts of the spans that were made of some lines of the stream.
 
-        - a line with a record: the texts of its pieces
-        - lines of text: the lines as one text
-        - lines from the first to the last event of a partial message: the texts that the events
-          of the same caller add, as one text
+        - One line with a record: the text of each of its pieces.
+        - Lines without a record: all lines as one text.
+        - Lines of a partial message, from its first to its last event: the texts that the events
+          of this message's caller add, as one text.
         """
-        data = data.replace(b"\0", b"")
+        data = data.replace(b"\0", b"")  # the spans were made without NUL bytes too
         lines = data.split(b"\n")
         records = _records_on(lines[0], 0, [])
         if len(lines) == 1 and any(type_of(record) != "stream_event" for record in records):

@@ -356,7 +356,10 @@ def hosted_call_step(values: Fields) -> RolloutStep:
 
 
 def _image_view_step(values: Fields, call_id: str | None) -> RolloutStep:
-    """Return the step of a call that showed the model a picture; its output is not recorded."""
+    """Return the step of a call that showed the model a picture; its output is not recorded.
+
+    A response item of the same call replaces the step.
+    """
     return RolloutStep(
         SpanKind.TOOL_CALL,
         Role.AGENT,

@@ -168,7 +168,8 @@ class ForkedHistory:
     ) -> Iterable[tuple[Position, Fields]]:
         """Read the next record; return the records that are now known to be the fork's own.
 
-        Records of the copied history are dropped, but its last prompt and what follows are held.
+        Records of the history, which the fork copies in a burst, are dropped. The last prompt and
+        the records after it are held, because they may be the fork's own.
 
         Args:
             position: The position of the record.

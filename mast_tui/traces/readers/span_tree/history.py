@@ -97,7 +97,7 @@ class Calls:
         """Calls shown by a tool's row, and not yet by a model's answer, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record a call that a model's answer showed, so that its row can be assigned to it.
+        """Record a call in a model's answer, so that the tool's row can be matched with it later.
 
         Args:
             call: The call with the key of its span.

@@ -699,7 +699,7 @@ def _answer_key(
         for value in records.values:
             draft.add_value(name, value_at(value, (path,)))
     for record in scoring_calls.values():
-        if is_judgement(vendor, record):
+        if is_judgement(vendor, record):  # calls nested in a judgement have no score
             name = text_at(record.value, vendor.fields.name) or "score"
             draft.add_score(name, value_at(record.value, vendor.fields.output))
     return draft.key()
