@@ -1459,7 +1459,10 @@ class _Group:
         )
 
     def lengths(self) -> Iterator[Table | None]:
-        """Yield two tables of modes: shares by the length of runs, and hazards by step."""
+        """Yield up to two tables of modes: shares by the length of runs, and hazards by step.
+
+        A table without figures is left out.
+        """
         for scope, title, unit, explanation in (
             (
                 "length",

@@ -661,8 +661,8 @@ def with_interval(
         undefined: The reason for no value, used if the figure is NaN.
         scale: The possible values of the figure; only the jackknife needs them.
         by_jackknife: Whether the further values are those without each trace in turn.
-        withheld: The reason for no interval, with the number of cases that one needs; None if the
-            figure may have one.
+        withheld: The reason for no interval, with the number of cases that an interval needs; None
+            if the figure may have an interval.
 
     Raises:
         ValueError: ``by_jackknife`` is set without a scale.
@@ -674,7 +674,7 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
-    # The figure is undefined without one of the traces.
+    # A NaN means that the figure is undefined without one of the traces.
     if by_jackknife and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
     if by_jackknife:

@@ -484,9 +484,9 @@ class _Verdicts:
             traces: The ids of the traces.
         """
         rows = [
-            _NO_VERDICTS_ROW if labelling is None else self._rows[_pass_key(labelling)]
+            _NO_VERDICTS_ROW if trace_pass is None else self._rows[_pass_key(trace_pass)]
             for passes in sides.values()
-            for labelling in passes
+            for trace_pass in passes
         ]
         shape = len(sides), len(traces), len(self._slugs)
         cells = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)

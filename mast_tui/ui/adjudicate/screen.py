@@ -799,7 +799,10 @@ class AdjudicateScreen(BaseScreen):
             self.action_side(side.number)
 
     def action_sides(self) -> None:
-        """Focus the sides, and show the keys for them in the hint bar."""
+        """Focus the sides (the answers of the annotators), and show the keys for them as a hint.
+
+        If several places are disputed, the hint explains how to decide one of them instead.
+        """
         self.evidence.sides.focus()
         if not self._explain_single_places():
             key_of = self.mast.key_of

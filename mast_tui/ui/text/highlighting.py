@@ -595,6 +595,7 @@ class Pen(NamedTuple):
         Parameters that do not change colour or weight are ignored.
         """
         pen = self
+        # Valid codes are shorter than four digits; ``int`` fails on thousands of digits.
         codes = iter([int(code[:4] or 0) for code in re.split("[;:]", parameters)])
         for code in codes:
             if code == 38:

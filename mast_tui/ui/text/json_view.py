@@ -639,10 +639,13 @@ def pretty_json(text: str) -> PrettyText | None:
 
     Return None for any other text, and for JSON that fits on a line.
     """
+    # Two characters are an empty object or list.
     if len(text) <= 2 or not _looks_like_json(text):
         return None
+    # An escaped line break becomes a new line, so that the text does not fit on one.
     if len(text) <= SHORT_CHARS and r"\n" not in text:
         return None
+    # A longer text takes too long to check, and is taken for JSON by its brackets.
     if len(text) <= CHECKED_CHARS:
         try:
             load_json(text)
