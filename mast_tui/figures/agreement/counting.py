@@ -367,6 +367,7 @@ class TableSums:
             # The mean is over the pairs with a defined κ.
             kappas = [values[0] for values in _values_by_pair(self, cohen_kappa)]
             defined_pairs = [pair for pair, kappa in enumerate(kappas) if not np.isnan(kappa)]
+            # Without a defined κ there is no figure, and all units are counted.
             if 0 < len(defined_pairs) < len(kappas):
                 return int(self.rated_by_both[defined_pairs].any(axis=0).sum())
         return self.n

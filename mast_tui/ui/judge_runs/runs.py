@@ -693,7 +693,10 @@ class RunsScreen(TableScreen[RunView]):
         return self.main_list.row
 
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the runs, and the annotator's answers, in a worker."""
+        """Read the runs, with the annotator's answers to their suggestions, in a worker.
+
+        The names of traces are read with them.
+        """
 
         def read_runs() -> tuple[Sequence[RunView], Mapping[str, str]]:
             names = trace_names(opened.workspace.traces())
