@@ -66,9 +66,10 @@ class Prefetch:
         return self._path.name + ("" if process is None else f": {process.progress.description}")
 
     def first_spans(self, patience: float) -> FileReport | None:
-        """Return the report once the first spans are read; cached spans are loaded later.
+        """Return the report once the first spans are read.
 
-        Return None if this takes longer than ``patience`` seconds.
+        Return None if this takes longer than ``patience`` seconds. The other spans of a cached
+        document are read after ``load_cache``.
         """
         if self._thread is not None:
             self._first_spans_read.wait(patience)
