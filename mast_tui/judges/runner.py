@@ -252,6 +252,7 @@ class _Run:
         self._judge = judge
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
+        # The judges whose traces are skipped; None to judge all traces again.
         self._judge_names = judge_names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 

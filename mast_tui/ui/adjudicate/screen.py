@@ -228,7 +228,7 @@ class AdjudicateScreen(BaseScreen):
         self._adjudications.clear()
         self.queue.update(contents, self._start_trace_id)
         self.show_title()
-        self._visible_trace_id = None
+        self._visible_trace_id = None  # so that a trace on screen is shown again, as read now
         self._show_row()
         is_empty = not self.main_list.rows and not self.queue.lists_agreed
         self.set_class(is_empty, "-empty")

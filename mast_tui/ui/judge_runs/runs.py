@@ -409,6 +409,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         """Read the model's answers about a trace in a worker, then show them."""
 
         def show_answers(answers: Sequence[Asked]) -> None:
+            # The user may have returned to the result for the trace meanwhile.
             if self._reads_answers:
                 count = counted(len(answers), "answer")
                 self.describe(f"{self._name_of(trace)} · {count}", answers_text(answers))

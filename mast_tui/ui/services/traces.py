@@ -215,6 +215,7 @@ class TraceService:
         if self.awaits_masks:
             return
         report = self.prefetch.first_spans(0)  # the first frame waited for it
+        # This also lets the prefetch load the rest of a cached document.
         if report is not None:
             report = self.prefetch.report(LOOK_PATIENCE)
         if report is not None and len(report.traces) == 1:

@@ -246,6 +246,7 @@ def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
     """Return the rows of a paragraph, wrapped to a width."""
     if paragraph.style == "heading":
         return [_PageRow(paragraph, paragraph.text, paragraph.style)]
+    # One column stays free. A screen that is too narrow cuts the rows.
     cells = max(8, width - 1 - INDENT)
     rows = []
     prefix = _GLYPHS.get(paragraph.style, "  ")

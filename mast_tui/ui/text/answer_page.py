@@ -83,7 +83,7 @@ def page_of(key: AnswerKey, index_of: Callable[[str], int | None]) -> TextPage:
 
 
 def section_page(key: AnswerKey, section: str) -> TextPage:
-    """Write one section of an answer key.
+    """Return one section of an answer key as a page, in which spans are named by their keys.
 
     Args:
         key: The answer key.

@@ -421,6 +421,7 @@ class PrettyText:
     def _is_expected(self, char: str) -> bool:
         """Check if a token with this first character is valid here."""
         if char in "}]":
+            # The innermost level is a list for "]", and an object for "}".
             closes_level = bool(self._levels) and self._levels[-1].is_list == (char == "]")
             return closes_level and (self._is_level_empty or self._expected == "comma")
         if char in ",:":

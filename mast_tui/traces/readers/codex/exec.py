@@ -216,7 +216,7 @@ class CodexExecParser(CodexLines):
         self._thread_tokens = Tokens()
 
     def feed(self, line_number: int, line: bytes, cut_off: bool, /) -> None:
-        """Read a line: an event, or text of another program.
+        """Read a line: an event, or other text.
 
         Lines of text become one span when the next event comes.
 
