@@ -366,7 +366,7 @@ def _back_up_for_undo(target: Path, undo: ExitStack) -> list[Path]:
     try:
         backup.hardlink_to(target)
     except OSError:
-        return []  # without hard links, no copy can be made without a gap
+        return []  # without hard links, a backup could not be made and restored in one step
     undo.callback(_restore_target, backup, target)
     return [backup]
 

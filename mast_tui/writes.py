@@ -275,13 +275,15 @@ Writer = TypeVar("Writer", bound=_HasWrites)
 def piece_of_work(
     method: Callable[Concatenate[Writer, P], Coroutine[Any, Any, None]],
 ) -> Callable[Concatenate[Writer, P], None]:
-    """Turn a coroutine method into a method that queues its work, for which all keys wait.
+    """Turn a coroutine method into a method that queues its work and returns at once.
+
+    The keys that the user presses meanwhile are handled when the work is done.
 
     Args:
         method: A coroutine method of an object that has ``writes``.
 
     Returns:
-        A method that returns at once; the work is carried out in its turn.
+        The method; pieces of work are carried out in the order of its calls.
     """
 
     @wraps(method)

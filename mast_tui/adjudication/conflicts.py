@@ -178,6 +178,7 @@ def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice 
     if not present_sides:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
+    # The choice follows the sides that labelled places, or else all sides that say present.
     labelling_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
     return Choice(VerdictValue.PRESENT, targets, labelling_sides or present_sides)
 

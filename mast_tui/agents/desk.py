@@ -637,7 +637,10 @@ def _find_label(session: Session, mode: str, target: Target) -> str | None:
 
 
 def _span_row(trace: Trace, index: int) -> dict[str, Any]:
-    """Return the row of a span, with a preview of its text."""
+    """Return the row of a span, with a preview of its text.
+
+    The preview is under ``trace_text``, which marks for the agent what the trace itself says.
+    """
     span: Span = trace.span(index)
     return {
         "number": index + 1,

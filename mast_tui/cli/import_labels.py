@@ -238,6 +238,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         request_key=request_key,
         imported_by=login_person(workspace),
     )
+    # The labelled spans get their indices, which their order in conflicts needs.
     if applied.written:
         keep_missing_indices(workspace)
 

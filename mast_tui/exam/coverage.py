@@ -261,11 +261,13 @@ class StepSets:
         return replace(model, limit=_set_limit(sums, draw))
 
     def cumulative_probabilities(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
-        """Return for each step the sum of probabilities that is compared with the limit.
+        """Return for each step the sum of probabilities that decides if it is in the set.
+
+        It is in the set if the sum is at most ``limit``.
 
         Args:
-            steps: The features of the steps.
-            rng: The source of chance.
+            steps: The features of the steps of a run.
+            rng: The source of chance in the sums.
         """
         return _cumulative_probabilities(((steps - self.mean) / self.spread) @ self.weights, rng)
 

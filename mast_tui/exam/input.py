@@ -320,7 +320,7 @@ def set_from_files(
 def _exam_trace(
     rules: RulesJudge | None, trace_ids: frozenset[str], trace: Trace
 ) -> ExamTrace | None:
-    """Read a trace to its end; return None if the set has no question on it."""
+    """Read a trace to its end and return its facts; None if the set has no question on it."""
     read_fully(trace)
     return ExamTrace.from_trace(trace, rules) if trace.identity.trace_id in trace_ids else None
 

@@ -215,6 +215,7 @@ def selected_work(
     """
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
+        # The callers handle GOLD, which is another value of the option.
         available = ", ".join([GOLD, ALL, *names])
         raise WorkspaceError(
             f"--labels {labels!r} is not an annotator in this workspace; there are: {available}"

@@ -223,6 +223,7 @@ def _value_and_source(
         return values[0], Resolution.SINGLE
     if values and all(value is values[0] for value in values):
         return values[0], Resolution.UNANIMOUS
+    # A majority of unsure verdicts resolves nothing.
     for value in (VerdictValue.PRESENT, VerdictValue.ABSENT):
         if majority and 2 * values.count(value) > len(values):
             return value, Resolution.MAJORITY

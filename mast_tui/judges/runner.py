@@ -252,6 +252,7 @@ class _Run:
         self._judge = judge
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
+        # The judges whose traces are skipped; None to judge all traces again.
         self._judge_names = judge_names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
@@ -317,7 +318,8 @@ class _Run:
     def is_covered(self, judgements: Iterable[JudgementRecord]) -> bool:
         """Check whether a judgement of a trace includes all verdicts of this run.
 
-        A judgement of the same judge must be on exactly the modes of this run.
+        A judgement of another judge may be on more modes. One of the same judge must be on exactly
+        the modes of this run; otherwise the trace is judged again.
         """
         for judgement in judgements:
             if judgement.judge == self._judge.name:

@@ -387,7 +387,8 @@ def _restore_redaction(
 ) -> Redaction:
     """Make a redaction from its pickled state.
 
-    ``base`` names its built-in rules, ``own_rules`` has the names and patterns of the user's rules.
+    ``base`` names its built-in rules, ``own_rules`` has the names and patterns of the user's rules,
+    in which ``^`` and ``$`` match at line ends.
     """
     make = {"none": Redaction.none, "default": Redaction.default, "personal": Redaction.personal}
     redaction = make[base]()

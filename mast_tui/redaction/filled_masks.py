@@ -84,7 +84,8 @@ def masked_quote(
     """Return a quote with masks that are as long as what they hide.
 
     A part of a secret is not recognised by itself, so the quote is taken from the masked text of
-    its span. If this text cannot be read, the whole quote is masked.
+    its span. If this text cannot be read, the whole quote is masked. A quote without a position in
+    the trace is masked by itself.
 
     Args:
         masks: The masks.

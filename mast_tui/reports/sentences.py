@@ -82,7 +82,9 @@ def in_words(figure: Figure) -> str:
 
 
 def fact(name: str, figure: Figure) -> tuple[str, str, str]:
-    """Make a fact for the head of a page: the title, the value, and a comment on its interval.
+    """Make a fact for the head of a page: the title, the value, and a comment.
+
+    The comment is the interval, or the reason for no value or no interval.
 
     Args:
         name: The name of the figure, which is the title.

@@ -911,7 +911,10 @@ class _Group:
         return self.make_table("counts", rows, note, folded=True)
 
     def _mode_row(self, code: str, figures: FigureTable) -> Row:
-        """Make the row of a mode: its shares by outcome, its class and its published class."""
+        """Make the row of a mode: its shares by outcome, and how severe it is.
+
+        ``severity`` is the class that follows from the figures, ``stated`` the published class.
+        """
         severity_class, _ = severity(figures, self.signatures.rules)
         rates = {side: figures.find("rate", side) for side in OUTCOMES}
         return Row(
@@ -1462,7 +1465,10 @@ class _Group:
         )
 
     def lengths(self) -> Iterator[Table | None]:
-        """Yield two tables of modes: shares by the length of runs, and hazards by step."""
+        """Yield up to two tables of modes: shares by the length of runs, and hazards by step.
+
+        A table without figures is left out.
+        """
         for scope, title, unit, explanation in (
             (
                 "length",

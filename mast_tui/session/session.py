@@ -941,7 +941,7 @@ class Session:
         self._passes = passes
 
     def _begin_change(self) -> PendingChange:
-        """Return an empty change; it opens the next pass if the current one is frozen.
+        """Return an empty change of the current pass, or of the next one if that is frozen.
 
         Raises:
             SessionError: The pass is a finished retest, which cannot be changed.

@@ -68,7 +68,7 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
 def stratified_sample(
     strata: Mapping[str, tuple[str, ...]], n: int, seed: int, *, batch_number: int = 0
 ) -> tuple[str, ...]:
-    """Draw traces with equal chances, so that each stratum gets its share up to one trace.
+    """Draw traces with equal chances; each stratum gets its share, at most one trace more or less.
 
     It is a systematic sample: the N traces are sorted by stratum, in random order within each. From
     a random start every (N/n)th is drawn, so that each has the chance n/N (Madow and Madow 1944,

@@ -529,7 +529,10 @@ class PostgresServer(Database):
             self._writer.exec_driver_sql(*_joined_calls(calls))
 
     def _send_held_calls(self, calls: Sequence[ServerCall]) -> None:
-        """Send a member's held calls as one statement, which is a transaction by itself."""
+        """Send calls that a member's transaction has held back, as one statement.
+
+        The statement is a transaction by itself.
+        """
         driver = driver_of(self._writer)
         seconds = self._answer_timeout
         statement, values = _joined_calls(calls)

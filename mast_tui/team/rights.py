@@ -278,9 +278,10 @@ def install_rules(connection: Connection) -> None:
 
 
 def remove_rules(connection: Connection) -> bool:
-    """Remove the views that depend on the tables, so that the tables can be changed.
+    """Remove the views through which members read, so that their tables can be changed.
 
-    Annotators see nothing until ``install_rules`` is called again. Returns True if there is a team.
+    Members read nothing until ``install_rules`` creates the views again. Return False if the
+    workspace has no team, and so no views.
     """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:

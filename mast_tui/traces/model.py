@@ -917,7 +917,10 @@ class Trace:
         self._take_spans(reading._unmasked_spans)
 
     def with_facts(self, facts: TraceMeta) -> Trace:
-        """Return the trace with unknown facts taken from other files."""
+        """Return a copy of the trace whose unknown facts are filled in.
+
+        ``facts`` are from files other than the trace's own.
+        """
         trace = copy(self)
         earlier_facts = self._added_facts
         trace._added_facts = facts if earlier_facts is None else fill_in(earlier_facts, facts)

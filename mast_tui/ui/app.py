@@ -546,7 +546,10 @@ class MastApp(TextualApp):
                 screen.show_trace(screen.trace.with_masks(self.catalog.masks))
 
     async def _follow_study(self, opened: OpenWorkspace) -> None:
-        """Apply the study to the session, the counts and the queue."""
+        """Apply a study that was set up or changed to the counts, the queue and the open trace.
+
+        The session on the open trace is replaced, because the study decides what it may show.
+        """
         await self.workspace.carry_out(opened.follow_study)
         self.traces.mask(opened.masks)
         await self.trace_queue.count_finished()

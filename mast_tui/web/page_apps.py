@@ -230,6 +230,7 @@ class PageApp:
         self._process.resize(self._width, self._height)
         async for message in socket:
             if not await self._handle_message(message, socket):
+                # Too much input: the app does not wait for this page to connect again.
                 self._only_page_messages = False
                 break
 

@@ -671,7 +671,10 @@ class WebServer:
         return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
 
     async def _sign_out(self, request: web.Request) -> web.Response:
-        """End the apps of a visitor, remove the cookie, and redirect to the sign-in page."""
+        """End the apps of a visitor, remove the cookie, and redirect to the app's address.
+
+        Without the cookie, this shows the sign-in page.
+        """
         visitor = request.cookies.get(self.cookie, "")
         self._visitors.pop(visitor, None)
         await self.apps.end_of_visitor(visitor)

@@ -326,6 +326,7 @@ class Outbox:
         """
         text = _events_as_json(events)
         with self._lock, self._open_file() as file:
+            # The last waiting event of the same work, after which this change was made.
             earlier_events = self.events(events[0].trace_id, events[0].taxonomy)
             follows = earlier_events[-1].id if earlier_events else None
             number = file.execute(_ADD, (known_seq, follows, text)).lastrowid

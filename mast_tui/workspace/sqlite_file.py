@@ -258,6 +258,7 @@ class SqliteFile(Database):
             self._delete_stale_log()  # before the copy has the path to which the log belongs
         self.copy_to(target)
         with self._taking_turn():
+            # If the target is another path, the log of the deleted file is still there.
             self._delete_stale_log()
             # Closing the old connection would write into a file that is now at the old path.
             self._abandoned_connections.append(self._writer)

@@ -245,7 +245,9 @@ _NEEDED: Final = ("trace_id", "mode", "value", "span_first")
 
 
 def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, JudgeError]]:
-    """Yield each row of a table, with its example of a verdict that a judge must get right.
+    """Yield each row of a table of examples, with its right verdict on a mode.
+
+    The verdict has the type of a corrected error of a judge, because both are shown to the judge.
 
     Raises:
         FewShotError: A row has no valid mode, value or span.

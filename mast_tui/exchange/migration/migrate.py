@@ -457,10 +457,14 @@ class CarriedWork:
     def _decided_value(
         self, sources: Sequence[str], decisions: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """Return the value of a new mode that follows from the decisions on its old modes.
+        """Return the decided value of a mode of the new codebook, or None if none follows.
 
-        Return None if no value follows: there is no decision, all present old modes were split, or
-        an old mode without a decision has labels.
+        It follows from the decisions on the old modes that became the mode (``sources``), except:
+
+        - There is no decision.
+        - Each old mode decided as present was split into several modes, so that it is unknown
+          which of them is present.
+        - None is present or unsure, but an old mode without a decision has labels.
         """
         values = {decision.value for decision in decisions}
         if VerdictValue.PRESENT in values:

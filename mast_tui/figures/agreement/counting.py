@@ -370,6 +370,7 @@ class TableSums:
             # The mean is over the pairs with a defined κ.
             kappas = [values[0] for values in _values_by_pair(self, cohen_kappa)]
             defined_pairs = [pair for pair, kappa in enumerate(kappas) if not np.isnan(kappa)]
+            # Without a defined κ there is no figure, and all units are counted.
             if 0 < len(defined_pairs) < len(kappas):
                 return int(self.rated_by_both[defined_pairs].any(axis=0).sum())
         return self.n
@@ -664,8 +665,8 @@ def with_interval(
         undefined: The reason for no value, used if the figure is NaN.
         scale: The possible values of the figure; only the jackknife needs them.
         by_jackknife: Whether the further values are those without each trace in turn.
-        withheld: The reason for no interval, with the number of cases that one needs; None if the
-            figure may have one.
+        withheld: The reason for no interval, with the number of cases that an interval needs; None
+            if the figure may have an interval.
 
     Raises:
         ValueError: ``by_jackknife`` is set without a scale.
@@ -677,7 +678,7 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
-    # The figure is undefined without one of the traces.
+    # A NaN means that the figure is undefined without one of the traces.
     if by_jackknife and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
     if by_jackknife:

@@ -133,8 +133,8 @@ def _amount_figures(
 ) -> Iterator[Figure]:
     """Yield the sums of one amount, such as tokens, before and after the first fatal failure.
 
-    ``runs`` are those that record the amount. The amount after the failure is divided evenly among
-    the modes of the failure.
+    ``runs`` are those that record the amount, and ``condition`` names it for the figures. The
+    amount after the failure is divided evenly among the modes of the failure.
     """
     if not runs:
         return

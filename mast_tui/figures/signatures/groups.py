@@ -191,10 +191,11 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
 def _different_traces(
     verdicts: NDArray[np.uint8], weights: Values | None, *, all_judged: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return the features of the different traces, and the number of traces with each.
+    """Return the distinct rows of features of traces, and the number of traces with each.
 
-    The features of a trace are what it adds to the sums of present and of judged modes: for each
-    mode or, if ``all_judged``, for all modes together. ``verdicts`` are traces × modes.
+    The features of a trace are what it adds, times its weight, to the sums of present and of judged
+    modes: for each mode or, if ``all_judged``, for all modes together. ``verdicts`` are
+    traces × modes.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     if all_judged:

@@ -396,10 +396,10 @@ def _unfinished_counts(
     ``pass_by_key`` has the passes that count, by annotator and trace.
     """
     if which == "first":
-        readings = [labelling for labelling in passes if labelling.kind in _FIRST_LOOKS]
+        readings = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
     else:
-        readings = [labelling for labelling in passes if labelling.kind.is_reading]
-    begun = {(labelling.annotator, labelling.trace_id) for labelling in readings}
+        readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_reading]
+    begun = {(reading.annotator, reading.trace_id) for reading in readings}
     return dict(Counter(name for name, _ in begun - pass_by_key.keys()))
 
 
@@ -484,9 +484,9 @@ class _Verdicts:
             traces: The ids of the traces.
         """
         rows = [
-            _NO_VERDICTS_ROW if labelling is None else self._rows[_pass_key(labelling)]
+            _NO_VERDICTS_ROW if trace_pass is None else self._rows[_pass_key(trace_pass)]
             for passes in sides.values()
-            for labelling in passes
+            for trace_pass in passes
         ]
         shape = len(sides), len(traces), len(self._slugs)
         cells = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)

@@ -426,6 +426,7 @@ class _Group:
         # A block has the columns for F1: first finding any mode, then finding and naming the mode,
         # then each mode alone. F1 has a value for each level of overlap.
         summed_findings = self.findings.sum(axis=0)
+        # ``_with_naming`` expects the sums of several resamples; here they are one.
         blocks = list(_with_naming(summed_findings[None])[0])
         f1_by_block = [
             f1[block_number * LEVELS : (block_number + 1) * LEVELS]

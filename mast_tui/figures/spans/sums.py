@@ -356,6 +356,7 @@ def span_sums(
         answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
         for mode_index, mode in enumerate(modes):
             answering = [(name, reading) for name, reading in readings if reading.answers(mode)]
+            # Only spans that an annotator has read are compared.
             rated_by[mode_index].update(name for name, reading in answering if reading.seen)
             answered[mode_index] += len(answering) > 1
             raters = tuple(name for name, _ in answering)

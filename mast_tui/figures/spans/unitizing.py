@@ -218,7 +218,9 @@ def alpha_u(categories: Sequence[Disagreement]) -> Floats:
 def _observed_difference(continuum: Continuum) -> int:
     """Return the sum of the differences of units over all ordered pairs of raters.
 
-    Overlaps are added in one direction only, because they are the same in the other.
+    Both orders of a pair have the same sum, so one is computed and doubled. In it, the units of
+    each rater are compared with those of the other; overlaps would be found by both comparisons,
+    so only the first adds them.
     """
     return 2 * sum(
         _difference_of_units(ours, theirs, adds_overlaps=True)

@@ -349,7 +349,10 @@ class CachedSpans(IndexedSpans):
     """
 
     def __init__(self, span_file: _SpanFile, head: Mapping[str, Any]) -> None:
-        """Create the spans from the result of ``_trace_head``; ``advance`` reads their columns."""
+        """Create the spans from the result of ``_trace_head``; ``advance`` reads their columns.
+
+        The block of columns is named ``rows`` in the head.
+        """
         begin, size = head["texts"]
         super().__init__(LineIndex(_FileSection(span_file, begin), size), SpanTable())
         self._file = span_file

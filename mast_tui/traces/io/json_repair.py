@@ -114,7 +114,10 @@ class _Container:
             self.learn_first_key(member)
 
     def add_member(self, value: object) -> None:
-        """Add a member: an item of a list, or the value of ``key`` in an object."""
+        """Add a member: an item of a list, or the value of ``key`` in an object.
+
+        Of an object in a list, also remember the first key.
+        """
         self.expects_comma = True
         if isinstance(self.value, list):
             self.value.append(value)

@@ -562,6 +562,7 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
     status = getattr(error, "status", None)
     is_refused = isinstance(error, PermissionError) or status in _REFUSED_STATUSES
     if is_refused or "credential" in message.lower():
+        # The last address of a chain (member::archive) is that of the server.
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/commands.md)"
         has_secrets = ADDRESSES.full_url(str(path)) != str(path)

@@ -505,6 +505,7 @@ class _TrajectorySpans:
         self._key_prefix = ""
         if caller:
             name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
+            # The preview is short and on one line, as a key should be.
             self._key_prefix, _is_entire = preview(name)
         self._agent = trajectory.agent or self._key_prefix or "agent"
         self._call_by_id: dict[str, Step] = {}

@@ -104,6 +104,7 @@ def _rows_of_table(
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
             for offset in range(batch.num_rows):
                 location = f"row {row_index + 1}"
+                # One row at a time, so that a broken value costs only its own row.
                 try:
                     (row,) = batch.slice(offset, 1).to_pylist()
                 except (ValueError, OverflowError) as error:  # an invalid text, time or number
@@ -138,7 +139,7 @@ def _read_rows(source: Source, rows: Iterator[Row]) -> FileReport:
 
 
 def _json_value(value: object, depth: int) -> object:
-    """Return a value of a table as JSON.
+    """Return a value of a table as JSON; a field of a row has depth 1.
 
     Null fields of objects are left out, because a table has every field in every row. Only a
     message's null content is kept.

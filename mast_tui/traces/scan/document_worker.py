@@ -110,7 +110,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
         tasks: A single task, in a list as for all work of a process.
     """
     ((path, documents, cache_path),) = tasks
-    gc.disable()
+    gc.disable()  # as in the other kind of process: parsed values have hardly any garbage
     report = read_one(path, named=True)
     (trace,) = report.traces
     spans = trace.spans

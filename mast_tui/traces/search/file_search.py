@@ -309,6 +309,7 @@ def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
         The line, with ``…`` in place of omitted text, and the start and end of the match in it.
     """
     part_start = max(0, start - PREVIEW_BEFORE)
+    # Whatever the two lengths are, the part has the first character of the match.
     part_end = min(len(text), max(part_start + PREVIEW_CHARS, start + 1))
     end = min(end, part_end)
     text_before = " ".join(text[part_start:start].split())
@@ -316,6 +317,7 @@ def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
     text_after = " ".join(text[end:part_end].split())
     if part_start and text[:part_start].strip():
         text_before = f"…{text_before}"
+    # The text after the part may be huge, so only its beginning is tested for white space.
     if text[part_end : part_end + PREVIEW_CHARS].strip():
         text_after = f"{text_after}…"
     if text_before and start and text[start - 1].isspace():

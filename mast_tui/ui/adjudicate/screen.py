@@ -232,7 +232,7 @@ class AdjudicateScreen(BaseScreen):
         self._adjudications.clear()
         self.queue.update(contents, self._start_trace_id)
         self.show_title()
-        self._visible_trace_id = None
+        self._visible_trace_id = None  # so that a trace on screen is shown again, as read now
         self._show_row()
         is_empty = not self.main_list.rows and not self.queue.lists_agreed
         self.set_class(is_empty, "-empty")
@@ -803,7 +803,10 @@ class AdjudicateScreen(BaseScreen):
             self.action_side(side.number)
 
     def action_sides(self) -> None:
-        """Focus the sides, and show the keys for them in the hint bar."""
+        """Focus the sides (the answers of the annotators), and show the keys for them as a hint.
+
+        If several places are disputed, the hint explains how to decide one of them instead.
+        """
         self.evidence.sides.focus()
         if not self._explain_single_places():
             key_of = self.mast.key_of

@@ -518,10 +518,10 @@ class Suggestions(ScreenPart):
         return True
 
     def _is_counted_from(self, suggestion: Suggestion) -> bool:
-        """Check if the next suggestion is counted from this one instead of from the cursor.
+        """Check if the next suggestion is the one after this one, not the one after the cursor.
 
-        It must be the current suggestion. If its quote is in doubt, it is out of reading order, so
-        the user must also have gone to it.
+        This one must be the current suggestion. If its quote may be invented, the user must also
+        have gone to it, because doubtful suggestions are not in the order of spans.
         """
         is_current = suggestion.id == self._current_id
         return is_current and (not suggestion.doubt or suggestion.id == self._visited_id)

@@ -295,6 +295,8 @@ def count_columns(
 ) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of the counts of each mode; with gold, also the rates of the judge.
 
+    The number of a column is its rank: on a short line, columns are dropped by their ranks.
+
     Args:
         taxonomy: The taxonomy of the modes.
         gold: Whether a run is compared with gold, not with another run.

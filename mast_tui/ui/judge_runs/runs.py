@@ -409,6 +409,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         """Read the model's answers about a trace in a worker, then show them."""
 
         def show_answers(answers: Sequence[Asked]) -> None:
+            # The user may have returned to the result for the trace meanwhile.
             if self._reads_answers:
                 count = counted(len(answers), "answer")
                 self.describe(f"{self._name_of(trace)} · {count}", answers_text(answers))
@@ -693,7 +694,10 @@ class RunsScreen(TableScreen[RunView]):
         return self.main_list.row
 
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the runs, and the annotator's answers, in a worker."""
+        """Read the runs, with the annotator's answers to their suggestions, in a worker.
+
+        The names of traces are read with them.
+        """
 
         def read_runs() -> tuple[Sequence[RunView], Mapping[str, str]]:
             names = trace_names(opened.workspace.traces())

@@ -345,7 +345,10 @@ class LibraryScreen(MainScreen):
         return (*super().right_title_parts(), self.mast.trace_queue.finished_text())
 
     def _show_list_or_reason(self) -> None:
-        """Show the list that has rows, or the reason why there are none."""
+        """Show the list of traces or of search hits, or the reason why it has no rows.
+
+        ``contents`` is the search in texts; while it lists hits, they replace the traces.
+        """
         contents = self.contents
         is_empty = not (contents.list.rows if contents.is_listing else self.table.rows)
         self.table.display = not is_empty and not contents.is_listing

@@ -371,10 +371,10 @@ class AgreementScreen(ReportScreen):
     # Source traces
 
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
-        """Return a function that lists the answers on a figure's modes.
+        """Return a function that lists the traces from which a figure was computed.
 
-        Traces on which the sides differ come first. The function returns None if the figure is
-        being computed again.
+        The list has the answers of both sides on the figure's modes; traces on which they differ
+        are first. The function returns None if the figure is being computed again.
         """
         modes = sources.modes
         people = self.people
@@ -382,7 +382,7 @@ class AgreementScreen(ReportScreen):
         judge = self.judge
 
         def source_traces() -> ComparedTraces | None:
-            """Return the traces with the answers, or None while the figure is computed."""
+            """Return the traces with the answers, or None while the figure is being computed."""
             if sources.part == JUDGE:
                 if judge is None or judge.judge_input is None or judge.confusion is None:
                     return None

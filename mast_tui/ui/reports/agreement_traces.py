@@ -190,7 +190,10 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
 
 
 def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:
-    """Return the number of span ranges that at least one other side has not marked."""
+    """Return the number of span ranges that at least one other side has not marked.
+
+    A side is one person; ``sides`` has the ranges that each of them marked.
+    """
     return sum(
         any(span_range not in other for other in sides if other is not side)
         for side in sides

@@ -88,7 +88,7 @@ class PageBar(RenderCache):
 
     async def on_click(self, event: events.Click) -> None:
         """Open the page that was clicked."""
-        end = 1
+        end = 1  # a blank is drawn before the first title
         for page, text in self._drawn_titles().items():
             end += cell_len(text)
             if 1 <= event.x < end:

@@ -211,7 +211,8 @@ def _meets_conditions(
     """Return whether a trace meets the conditions of a query on onsets.
 
     Args:
-        trace_onsets: The onsets of the trace.
+        trace_onsets: The first span of each mode of the trace, in order. Modes with the same first
+            span are one step.
         span_count: The number of its spans.
         codes: The modes that must have a span if ``placed`` is a condition.
         conditions: The conditions by field: the ``chain`` of modes, the ``tenth`` of the run in

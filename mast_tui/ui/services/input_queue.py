@@ -220,7 +220,8 @@ class InputQueue:
             await self._deliver_key(event, target)
         else:
             await self._send(event)
-        self._path_of_last_event = [*target.ancestors_with_self] * 2  # see _deliver_next_after
+        # Twice, as an event may put another one into these queues; see _deliver_next_after.
+        self._path_of_last_event = [*target.ancestors_with_self] * 2
         if self._waiting:
             self._wait_for_last_event()
         else:

@@ -283,6 +283,7 @@ class _RunReporter:
             judgement: The judgement so far.
         """
         self._judged_window_count += 1
+        # In a run over several traces, ``on_trace`` adds them when a trace is done.
         if self._has_one_trace:
             self._suggestion_count = len(judgement.findings)
         self._report_counts(trace_id=trace_id)

@@ -66,9 +66,10 @@ class Prefetch:
         return self._path.name + ("" if process is None else f": {process.progress.description}")
 
     def first_spans(self, patience: float) -> FileReport | None:
-        """Return the report once the first spans are read; cached spans are loaded later.
+        """Return the report once the first spans are read.
 
-        Return None if this takes longer than ``patience`` seconds.
+        Return None if this takes longer than ``patience`` seconds. The other spans of a cached
+        document are read after ``load_cache``.
         """
         if self._thread is not None:
             self._first_spans_read.wait(patience)
@@ -214,6 +215,7 @@ class TraceService:
         if self.awaits_masks:
             return
         report = self.prefetch.first_spans(0)  # the first frame waited for it
+        # This also lets the prefetch load the rest of a cached document.
         if report is not None:
             report = self.prefetch.report(LOOK_PATIENCE)
         if report is not None and len(report.traces) == 1:

@@ -43,7 +43,7 @@ class WorkspaceWatcher:
 
         Args:
             workspace: The open workspace.
-            app: Is told about changes, on its own thread.
+            app: Notified of changes, on its own thread.
         """
         self._workspace = workspace
         self._app = app
@@ -51,11 +51,12 @@ class WorkspaceWatcher:
         self._merged_write = 0.0
         """The time of the last write that was merged into the file."""
         self._read_ahead_at = 0.0
-        """The time of the last read ahead; 0 to read ahead as soon as possible."""
+        """The time at which labels were last read ahead, in case the server goes away; 0 to read
+        them ahead as soon as possible."""
         self._has_new_changes = False
-        """Whether someone has written since the last read ahead."""
+        """Whether someone has written since then."""
         self._reported_people: tuple[str, ...] = ()
-        """The others at the same item whom the app was told about last."""
+        """The other people at the same item of whom the app was last notified."""
         self._reported_send_error = ""
         Thread(target=self._watch_until_stopped, name="workspace-watch", daemon=True).start()
 

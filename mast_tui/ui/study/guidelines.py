@@ -246,6 +246,7 @@ def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
     """Return the rows of a paragraph, wrapped to a width."""
     if paragraph.style == "heading":
         return [_PageRow(paragraph, paragraph.text, paragraph.style)]
+    # One column stays free. A screen that is too narrow cuts the rows.
     cells = max(8, width - 1 - INDENT)
     rows = []
     prefix = _GLYPHS.get(paragraph.style, "  ")
@@ -356,7 +357,10 @@ class GuidelinesScreen(OpensTraces):
         self.work.run("page", read_page, self._update_page)
 
     def _update_page(self, page_and_loader: tuple[ModePage, TraceLoader]) -> None:
-        """Show a page that was read, and read traces for the numbers of the spans on it."""
+        """Show a page that was read, with the loader of its traces.
+
+        Then read the traces whose spans are shown by key, to show their numbers instead.
+        """
         page, self._loader = page_and_loader
         is_same_mode = self._mode_page is not None and self._mode_page.mode == page.mode
         self._mode_page = page
@@ -425,7 +429,10 @@ class GuidelinesScreen(OpensTraces):
         )
 
     def action_write(self) -> None:
-        """Ask for a new guideline of the mode."""
+        """Ask for a new guideline of the mode.
+
+        The guideline records the decision from which the user opened the page on this mode, if any.
+        """
         if not self.may_write:
             self._say_read_only()
             return

@@ -531,7 +531,7 @@ class StudySetup(Form):
             opened: The open workspace.
             previous: The study before the change; None for a new study.
             selections: The selections of traces; the first is chosen at the beginning.
-            answered: Called with the study to set up; it must write it.
+            answered: Writes the study; called once the user has accepted the preview.
         """
         self._selection_by_title = {selection.title: selection for selection in selections}
         if previous:

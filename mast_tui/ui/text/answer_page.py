@@ -56,12 +56,12 @@ StyledLine = tuple[str, str | None]
 """A line with the name of its style, or None; ``key`` styles only the part before the colon."""
 
 
-def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
+def page_of(key: AnswerKey, index_of: Callable[[str], int | None]) -> TextPage:
     """Return an answer key as a page, section by section.
 
     Args:
         key: The answer key.
-        number_of: Returns the index of the span with a key, or None.
+        index_of: Returns the index of the span with a key, or None.
 
     Returns:
         The text with its headings and names highlighted.
@@ -75,7 +75,7 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
         if section == "expected_actions":
             lines += _action_lines(entries)
         elif section == "step_scores":
-            scores = [(_span_text(span_key, number_of), text) for span_key, text in entries]
+            scores = [(_span_text(span_key, index_of), text) for span_key, text in entries]
             lines += _entry_lines(scores)
         else:
             lines += _entry_lines(entries)
@@ -83,7 +83,7 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
 
 
 def section_page(key: AnswerKey, section: str) -> TextPage:
-    """Write one section of an answer key.
+    """Return one section of an answer key as a page, in which spans are named by their keys.
 
     Args:
         key: The answer key.
@@ -177,9 +177,9 @@ def _compact_json(text: str) -> str:
     return text
 
 
-def _span_text(key: str, number_of: Callable[[str], int | None]) -> str:
+def _span_text(key: str, index_of: Callable[[str], int | None]) -> str:
     """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span."""
-    index = number_of(key)
+    index = index_of(key)
     return key if index is None else f"#{index + 1}"
 
 

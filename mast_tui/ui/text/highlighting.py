@@ -333,6 +333,7 @@ def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
         text_start = line_start + indent if line_start else 0
         line = text[text_start : min(match.end(), text_start + _LINE_HEAD_CHARS)].rstrip("\r\n")
         line_syntax = classifier.syntax_of(line)
+        # Each line that opens or closes a fence is a region by itself.
         if line_syntax != region_syntax or line_syntax == FENCE:
             if line_start > region_start:
                 regions.append(TextRegion(region_start, line_start, region_syntax, indent))
@@ -595,6 +596,7 @@ class Pen(NamedTuple):
         Parameters that do not change colour or weight are ignored.
         """
         pen = self
+        # Valid codes are shorter than four digits; ``int`` fails on thousands of digits.
         codes = iter([int(code[:4] or 0) for code in re.split("[;:]", parameters)])
         for code in codes:
             if code == 38:

@@ -421,6 +421,7 @@ class PrettyText:
     def _is_expected(self, char: str) -> bool:
         """Check if a token with this first character is valid here."""
         if char in "}]":
+            # The innermost level is a list for "]", and an object for "}".
             closes_level = bool(self._levels) and self._levels[-1].is_list == (char == "]")
             return closes_level and (self._is_level_empty or self._expected == "comma")
         if char in ",:":
@@ -639,10 +640,13 @@ def pretty_json(text: str) -> PrettyText | None:
 
     Return None for any other text, and for JSON that fits on a line.
     """
+    # Two characters are an empty object or list.
     if len(text) <= 2 or not _looks_like_json(text):
         return None
+    # An escaped line break becomes a new line, so that the text does not fit on one.
     if len(text) <= SHORT_CHARS and r"\n" not in text:
         return None
+    # A longer text takes too long to check, and is taken for JSON by its brackets.
     if len(text) <= CHECKED_CHARS:
         try:
             load_json(text)

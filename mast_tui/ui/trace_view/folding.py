@@ -199,6 +199,7 @@ class TimelineRows:
         if index >= self._hidden_ends[position]:
             rows_after_fold = index - self._hidden_ends[position]
             return self._fold_rows[position] + _own_row_count(fold) + rows_after_fold
+        # A fold with a head has no row of its own: the row of its head says what is hidden.
         return self._fold_rows[position] if fold.head is None else self.row_of(fold.head)
 
     def span_and_fold(self, row: int) -> tuple[int, Fold | None]:

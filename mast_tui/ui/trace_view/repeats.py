@@ -314,9 +314,10 @@ class RepeatFinder:
         return features
 
     def _compare_steps(self, trace: Trace, limit: int) -> None:
-        """Compare the steps of the candidates before ``limit``, then forget these candidates.
+        """Compare each step of the candidates with the steps before it, up to ``limit``.
 
-        A step between two candidates ends all streaks.
+        Candidates are stretches in which steps may repeat. A step between two of them ends all
+        streaks. Candidates that end before ``limit`` are dropped.
         """
         for candidate_first, candidate_end in sorted(self._candidates):
             if candidate_first >= limit:
@@ -332,6 +333,7 @@ class RepeatFinder:
             self._close_all_streaks(self._compared_until)
             self._compared_until = limit
         self._candidates = [(first, end) for first, end in self._candidates if end > limit]
+        # The next steps are compared with up to MAX_PERIOD steps before them.
         self._features_by_index = {
             index: features
             for index, features in self._features_by_index.items()

@@ -138,6 +138,7 @@ def preview_start(span: Span, text: str) -> int:
     """
     preview_words = span.preview.split()
     is_cut = len(span.preview) >= PREVIEW_CHARS
+    # The preview of a call is a summary of its arguments, so it is no part of the text.
     if span.preview_is_complete or not preview_words or span.kind is SpanKind.TOOL_CALL:
         return 0
     # A preview has single blanks; the text may have more of them.
@@ -463,7 +464,11 @@ class SpanView(VirtualLines):
         show_titles_undrawn(self, upper, lower)
 
     def _lower_title(self) -> Content | None:
-        """Return the visible rows, if some rows are hidden, and the source of the text."""
+        """Return the title of the lower border, or None.
+
+        It has the range of visible rows, shown as "lines", if some rows are scrolled out of view,
+        and the source of the text.
+        """
         if not self._shows_visible_rows or not self.text:
             return self._source_title
         height = self.lines_area.height

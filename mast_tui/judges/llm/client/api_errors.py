@@ -364,6 +364,7 @@ def _wait_in_body(error: object, message: str) -> float | None:
 
 def _duration_seconds(text: str) -> float | None:
     """Read a duration such as ``38s``, ``6m0s`` or ``20ms`` in seconds; None for other texts."""
+    # Of a header, no more is read: a server may send anything.
     parts = _DURATION.findall(text[:MOST_NAME])
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None

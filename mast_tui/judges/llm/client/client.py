@@ -336,7 +336,11 @@ class Client(ModelClient):
     def _count_tokens(
         self, received: Reply | UnusableReply | ApiError | _FailedTry, reserved: Reserved
     ) -> None:
-        """Count the tokens of a request that the server answered, or may have answered."""
+        """Count the tokens of a request that the server answered, or may have answered.
+
+        The reserved tokens of the request are counted if the tokens of an unusable or lost answer
+        are unknown, because it may have to be paid.
+        """
         if isinstance(received, Reply | UnusableReply) and received.tokens_in:
             cached_tokens = received.tokens_cached if isinstance(received, Reply) else 0
             self._budget.settle(reserved, received.tokens_in, received.tokens_out, cached_tokens)

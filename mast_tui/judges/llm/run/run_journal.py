@@ -391,7 +391,8 @@ class RunRecord:
         """Withdraw the answers to truncated requests, and the judgements that use them.
 
         Args:
-            limit: The tokens that the server counted.
+            limit: The number of tokens to which the server cut a request; other requests of which
+                it counted as many may have been cut too.
             sent: An estimate of the tokens of the request that showed the truncation.
 
         Returns:
@@ -406,7 +407,8 @@ class RunRecord:
         with self._workspace.transaction():
             for stored_answer in truncated_answers:
                 self._workspace.reject_answer(stored_answer.run_id, stored_answer.key)
-                # An overflow note: the same request is not sent again.
+                # An overflow note, the stored refusal of a request that was too long: the same
+                # request is not sent again.
                 note = replace(
                     stored_answer, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
                 )

@@ -216,7 +216,9 @@ class CodexExecParser(CodexLines):
         self._thread_tokens = Tokens()
 
     def feed(self, line_number: int, line: bytes, cut_off: bool, /) -> None:
-        """Read a line.
+        """Read a line: an event, or other text.
+
+        Lines of text become one span when the next event comes.
 
         Args:
             line_number: The number of the line, from 1 on.

@@ -174,7 +174,10 @@ def _hosted_call_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _result_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a result; it holds the output only if that may name a new thread."""
+    """Return the digest of a result, with its output only if this may be a short JSON object.
+
+    Such an object may name a new thread (a sub-agent).
+    """
     output = output_of(payload)
     time = unix_seconds(record.get("timestamp"))
     short_output = output if may_be_object(output) else None

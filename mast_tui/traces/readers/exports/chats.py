@@ -693,10 +693,11 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 
 
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the threads in lists of messages, runs and steps of OpenAI's Assistants API.
+    """Return each thread of an export of OpenAI's Assistants API as one exported run.
 
-    An object without a thread's id belongs to the first thread. The result is empty if all objects
-    are runs, because these have no content.
+    The document lists the API's messages, runs and run steps. An object without a thread's id
+    belongs to the first thread. The result is empty if all objects are runs of the API, because
+    these have no content.
     """
     items_by_thread: dict[str | None, list[tuple[str, Fields]]] = {}
     has_content = False

@@ -49,7 +49,7 @@ class Attachments:
         self.missing_count = 0
         """The number of references to attachments that the sample lacks."""
         self.skipped_count = 0
-        """The number of references that stay because of the limit."""
+        """The number of references that are shown as they are, since the limit is reached."""
 
     def text(self, text: str) -> str:
         """Return ``text``, or the attachment that it refers to."""

@@ -316,7 +316,8 @@ class ShownHistory:
         """Yield the new parts in the history of a model call, and add the history to the tree.
 
         The tree has all earlier histories and answers. The history follows a path from its root as
-        far as it can. If it leaves the path in the middle, later parts may still be known.
+        far as it can. If it leaves the path in the middle, as when some messages were dropped from
+        it, later parts may still be known; else all later parts are new.
 
         If the caller shows a tool call, it must report it by ``set_call`` before the next part.
 
