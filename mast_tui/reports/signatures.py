@@ -1529,7 +1529,8 @@ class _Group:
     def strategy_texts(self) -> Iterator[model.Text]:
         """Yield texts with the strategies against modes; nothing without a taxonomy.
 
-        The modes that decided the most failed traces come first; the text on the others is folded.
+        The modes that decided the most failed traces come first (``_decisive_modes``); the text on
+        the others is folded.
         """
         if self.extras is None or self.extras.taxonomy is None:
             return

@@ -786,6 +786,7 @@ class PostgresServer(Database):
         state = error.sqlstate or ""
         if NOT_LATEST in str(error):
             return NotLatest(f"{self.name}: {BUSY}")
+        # A change that may go into the outbox waits there, as if the server were away.
         if state == _LOCKED and self._may_queue:
             return ServerAway(f"{self.name}: {BUSY}")
         for beginning, advice in _ERROR_ADVICE:

@@ -34,10 +34,10 @@ class Hits:
         self.total = 0
         """The number of matches in all spans."""
         self.indices = array("Q")
-        """The spans."""
+        """The indices of the spans that match."""
         self._counts = array("Q")
         self._before_start = 0
-        """The number of hits before ``start``."""
+        """The number of these spans before ``start``."""
 
     def add(self, hits: Iterable[tuple[int, int]]) -> None:
         """Add spans in the order of the search, each with its number of matches."""

@@ -303,7 +303,7 @@ class SignaturesScreen(ReportScreen):
             section = next(section for section in report.sections if section.id == page)
         if not any(table.rows for table in section.tables):
             return Page(text=self._empty_page_text(signatures, section))
-        # If outcomes are hidden, the line over the tables gives this reason for their absence.
+        # If outcomes are hidden, the line over the tables says so in place of this note.
         notes = [
             note
             for note in report.notes

@@ -182,7 +182,7 @@ class RequestLoop:
         self.forms: set[Form] = set()
         """The forms of the usable answers."""
         self.has_used_note = False
-        """True if an overflow note, a stored refusal, was used in place of a request."""
+        """True if an overflow note was used: the stored answer that a request is too long."""
         self._trusts_notes = True
         """False once overflow notes are ignored, since they may be out of date."""
         self._shortest_overflow: int | None = None
