@@ -1391,6 +1391,7 @@ class _Group:
             for pair, figures in self.figures_of_side("together").items()
             if figures["jaccard"].count
         ]
+        # The count of this figure is the number of traces with both modes.
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)

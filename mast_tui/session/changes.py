@@ -124,7 +124,7 @@ class PendingChange:
             self.set_note(key, text)
 
     def _first_pass_kind(self, *, blind: bool) -> PassKind:
-        """Return the kind of a pass that copies no other pass."""
+        """Return the kind of a pass that does not begin with the labels of an earlier pass."""
         if self._passes.in_retest:
             return PassKind.RETEST
         if self._passes.adjudicated:  # others' labels were shown

@@ -1010,7 +1010,8 @@ def _joined_calls(calls: Sequence[ServerCall]) -> tuple[str, Values]:
 def _turns_statement(annotators: Collection[str]) -> str:
     """Return a statement that lets no other program write for these annotators.
 
-    Without annotators it locks the registers, for which the empty name stands.
+    Without annotators it locks the row without a name, which is for the registers: the tables of
+    the objects that events refer to.
     """
     # Names are in hexadecimal digits, as some characters mean a parameter in a prepared statement.
     names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(annotators or ("",))]

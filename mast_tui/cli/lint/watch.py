@@ -380,7 +380,10 @@ class RunningTraces:
         return states
 
     def _unchanged_files(self, states: Mapping[Path, _FileState]) -> set[Path]:
-        """Return the unchanged files; new or changed files of sub-agents also change their run."""
+        """Return the unchanged files.
+
+        A run is changed too if a file of its sub-agents is new or changed.
+        """
         unchanged = {
             path
             for path, state in states.items()

@@ -477,7 +477,7 @@ class SpanTable:
         return self.block()
 
     def _current_sizes(self) -> BlockStart:
-        """Return the sizes of the parts of the table."""
+        """Return the sizes of the table's parts, at which the next block begins."""
         return BlockStart(
             len(self),
             self._keys.by_line,

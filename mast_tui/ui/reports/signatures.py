@@ -573,7 +573,7 @@ class SignaturesScreen(ReportScreen):
         self.hints.say("All traces" if self.includes_all else "Failed traces only")
 
     def action_look(self) -> None:
-        """Ask whether to include hidden traces as their adjudicator."""
+        """Ask whether the user adjudicates the hidden traces, so that the report includes them."""
         hidden_ids = self.signatures.hidden_ids if self.signatures is not None else ()
         if not hidden_ids:
             self.hints.say("No trace is excluded")

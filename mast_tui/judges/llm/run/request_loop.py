@@ -234,8 +234,9 @@ class RequestLoop:
         Raises:
             ContextOverflow: An overflow note says that the request is too long.
         """
-        for room in self._room.all:
-            key = self._key_of(request, room)
+        # The key of a request depends on the token limit of its answer.
+        for answer_limit in self._room.all:
+            key = self._key_of(request, answer_limit)
             reply = await self._store.find_answer(key)
             if reply is None:
                 continue
@@ -244,7 +245,7 @@ class RequestLoop:
                     ignored_notes.add(key)
                     continue
                 self.has_used_note = True
-                self._record_overflow(request, room)
+                self._record_overflow(request, answer_limit)
                 raise ContextOverflow("the request exceeds the model's context")
             answer, _ = _read_answer(reply, parse)
             if answer is not None:

@@ -387,6 +387,7 @@ class CodexParser(CodexLines):
         self._waiting_events = {}
         self._positions_by_hash.clear()
         for (event_line_number, number_on_line), event in events_by_position.items():
+            # Each added span is stored with the number of its record on the line.
             self._number_on_line = number_on_line
             step = RolloutStep(event.kind, event.role, event.text, name=event.name)
             time = unix_seconds(event.stamp)
