@@ -324,7 +324,7 @@ class ChangeMessages:
                     if len(same_answer_ids) > 1:
                         return self._answers_summary(same_answer_ids, current.answer)
                 answer = "waits again" if current is None else _ANSWERED[current.answer]
-                # The label that this answer, or the removed one, refers to, if it changed.
+                # The label of this answer, or of the removed answer, if the label changed.
                 review = current or previous
                 label_id = None if review is None else review.label
                 answer_label = next(

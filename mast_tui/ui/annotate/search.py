@@ -156,7 +156,7 @@ _Report = tuple[Hits, float, bool]
 
 
 def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
-    """Search a trace, and yield its hits in groups."""
+    """Search a trace, and yield its first hits at once, then those of each short period."""
     unreported_hits = Hits(search.start)
     report_time = 0.0
     has_reported_hits = False
