@@ -263,9 +263,9 @@ def fit(
 
 
 def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
-    """Return whether at least one row, and this share of all rows, has a text in a column.
+    """Return whether enough rows have a text in a column: at least one, and this share of all.
 
-    Returns True if the share is None.
+    ``lengths`` has the length of each row's text by column. A share of None needs no texts.
     """
     if share is None:
         return True

@@ -485,7 +485,7 @@ def with_theme(text: str, theme: str) -> str:
 
 def _parses_as(text: str, settings: Mapping[str, object]) -> bool:
     """Return whether a text is valid TOML with exactly these settings."""
-    import tomllib  # start-up: as in ``read_configuration``
+    import tomllib  # start-up: a start without a change of the theme does not need it
 
     try:
         return parse_toml(text) == settings

@@ -106,7 +106,7 @@ def extras_for(
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The traces, groups and labels of the report on signatures of failures.
-        places: True to read spans from these files.
+        places: True to use the order of spans, and their texts from the files of the traces.
         letters: The letters in place of people's names; None to show the names.
     """
 

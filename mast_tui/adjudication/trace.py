@@ -378,6 +378,7 @@ class Adjudication:
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _append_decisions(self, decisions: Sequence[Decision]) -> None:
+        """Record the adjudicator's decisions, each with the earlier own decision it replaces."""
         facts = [
             Decided(decision.item, self._own_decision(decision.item), decision)
             for decision in decisions

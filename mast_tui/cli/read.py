@@ -233,7 +233,10 @@ class LineReader:
                 self._say(f"Not done: {one_line(str(error))}")
 
     def _execute_line(self, line: str) -> None:
-        """Execute a typed line: a key, a span's number, a mode's digits, or a command with text."""
+        """Execute a typed line: a key, a span's number, a mode's digits, or a command with text.
+
+        Before the digits, ``t`` labels the whole trace, ``-`` sets absent and ``_`` unsure.
+        """
         press_key = self._keys.get(line)
         text_command = self._text_commands.get(line[:1])
         text = line[1:].strip()

@@ -244,7 +244,7 @@ class StepSets:
         rng: np.random.Generator,
         draw: float = 0.0,
     ) -> StepSets:
-        """Fit the model on some runs, and its limit on other runs.
+        """Fit the model on some runs, and on others the limit up to which steps are in a set.
 
         Args:
             fitted: The runs for the model.
@@ -254,11 +254,11 @@ class StepSets:
         """
         weights, mean, spread = _fit_model(fitted)
         model = cls(weights, mean, spread, limit=float("inf"))
-        sums = [
+        true_step_values = [
             float(model.cumulative_probabilities(run.steps, rng)[run.true_step])
             for run in calibration
         ]
-        return replace(model, limit=_set_limit(sums, draw))
+        return replace(model, limit=_set_limit(true_step_values, draw))
 
     def cumulative_probabilities(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
         """Return for each step the sum of probabilities that decides if it is in the set.

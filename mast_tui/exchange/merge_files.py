@@ -206,7 +206,10 @@ class _FileWriter:
             let_others_write()
 
     def _merge_history(self, foreign: Foreign) -> None:
-        """Merge an annotator's events with their other history here, in one transaction."""
+        """Merge an annotator's events in the file with those in the workspace, in one transaction.
+
+        Then pause, so that other programs can write.
+        """
         with self._workspace.transaction():
             growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
             report = self._workspace.merge_events(

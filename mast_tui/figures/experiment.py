@@ -563,9 +563,9 @@ def _arm_scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> F
 
 
 def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
-    """Yield the numbers of an arm's tasks and runs, and of its runs without a task.
+    """Yield the numbers of an arm's tasks, runs with a task, shared tasks and runs without a task.
 
-    Runs without a task are left out. Shared tasks are those that the baseline has run too.
+    Shared tasks are those that the baseline has run too.
     """
     inputs = experiment.inputs
     in_arm = inputs.group == inputs.group_names.index(arm)

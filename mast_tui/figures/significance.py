@@ -312,10 +312,11 @@ def cochran_armitage(
 def _exact_trend(
     x: NDArray[np.int64], n: NDArray[np.int64], score: NDArray[np.int64], all_hits: int
 ) -> float:
-    """Return the chance that the hits have a sum of scores as far from the expected one or farther.
+    """Return the exact p-value of the test for a trend.
 
-    ``x`` and ``n`` are the numbers of hits and cases of each group. Each hit adds the score of its
-    group to the sum.
+    It is the chance that ``all_hits`` hits among these cases have a sum of scores at least as far
+    from the expected sum as the observed one. ``x``, ``n`` and ``score`` have the hits, the cases
+    and the score of each group. Each hit adds the score of its group to the sum.
     """
     expected = float((n * score).sum()) * all_hits / float(n.sum())
     # For each number of hits (row) and sum of scores (column), the number of ways to have them in

@@ -305,7 +305,7 @@ class _Run:
         return self.summary.run_id
 
     def _was_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
-        """Check whether a trace was judged on this run's modes, with as many spans as now."""
+        """Check whether a trace was judged on this run's modes and has as many spans as then."""
         judgements = [
             judgement
             for name in self._judge_names or ()

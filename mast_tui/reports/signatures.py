@@ -1397,6 +1397,7 @@ class _Group:
             for pair, figures in self.figures_of_side("together").items()
             if figures["jaccard"].count
         ]
+        # The count of this figure is the number of traces with both modes.
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)
@@ -1538,7 +1539,8 @@ class _Group:
     def strategy_texts(self) -> Iterator[model.Text]:
         """Yield texts with the strategies against modes; nothing without a taxonomy.
 
-        The modes that decided the most failed traces come first; the text on the others is folded.
+        The modes that decided the most failed traces come first (``_decisive_modes``); the text on
+        the others is folded.
         """
         if self.extras is None or self.extras.taxonomy is None:
             return

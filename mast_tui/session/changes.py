@@ -127,7 +127,7 @@ class PendingChange:
             self.set_note(key, text)
 
     def _first_pass_kind(self, *, blind: bool) -> PassKind:
-        """Return the kind of a pass that copies no other pass."""
+        """Return the kind of a pass that does not begin with the labels of an earlier pass."""
         if self._passes.in_retest:
             return PassKind.RETEST
         if self._passes.adjudicated:  # others' labels were shown
@@ -327,7 +327,7 @@ class ChangeMessages:
                     if len(same_answer_ids) > 1:
                         return self._answers_summary(same_answer_ids, current.answer)
                 answer = "waits again" if current is None else _ANSWERED[current.answer]
-                # The label that this answer, or the removed one, refers to, if it changed.
+                # The label of this answer, or of the removed answer, if the label changed.
                 review = current or previous
                 label_id = None if review is None else review.label
                 answer_label = next(

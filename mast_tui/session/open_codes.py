@@ -149,7 +149,7 @@ class OpenCoding:
 
     @property
     def texts_to_group(self) -> tuple[str, ...]:
-        """The different texts in groups without a tag, as they are sent to a model."""
+        """The different open codes in groups without a tag, as they are sent to a model."""
         texts = (
             code.untagged_text for group in self.groups if group.tag is None for code in group.codes
         )

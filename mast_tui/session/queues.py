@@ -206,6 +206,7 @@ class _AnnotatorWork:
         judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
         split_modes = self.workspace.modes_to_look_at_again(self.annotator, self.taxonomy)
         modes: dict[str, list[str]] = defaultdict(list)
+        # A retest shows nothing of the first reading.
         for trace_id in split_modes.keys() - self.retests.current:
             for mode in split_modes[trace_id]:
                 if (trace_id, mode) not in judged_modes:

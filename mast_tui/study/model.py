@@ -178,7 +178,10 @@ class Study(Struct, frozen=True):
             )
 
     def _check_draws(self) -> None:
-        """Raise ``InvalidStudy`` if a draw (the sampling of a batch) does not fit its batch."""
+        """Raise ``InvalidStudy`` if a draw (the sampling of a batch) does not fit its batch.
+
+        ``lot`` is the index of the batch, ``of`` the number of traces from which it was drawn.
+        """
         for draw in self.draws:
             traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):

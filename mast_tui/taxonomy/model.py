@@ -292,7 +292,7 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
     Args:
         versions: The versions of one taxonomy, from the first to the last.
     """
-    # The last position of each mode of any version, then those of the modes of one version.
+    # ``last_positions`` has the modes of all versions so far, ``positions`` those of one version.
     last_positions: dict[str, int] = {}
     positions: dict[str, int] = {}
     for version in versions:

@@ -793,6 +793,7 @@ class PostgresServer(Database):
         state = error.sqlstate or ""
         if NOT_LATEST in str(error):
             return NotLatest(f"{self.name}: {BUSY}")
+        # A change that may go into the outbox waits there, as if the server were away.
         if state == _LOCKED and self._may_queue:
             return ServerAway(f"{self.name}: {BUSY}")
         for beginning, advice in _ERROR_ADVICE:
@@ -1016,7 +1017,8 @@ def _joined_calls(calls: Sequence[ServerCall]) -> tuple[str, Values]:
 def _turns_statement(annotators: Collection[str]) -> str:
     """Return a statement that lets no other program write for these annotators.
 
-    Without annotators it locks the registers, for which the empty name stands.
+    Without annotators it locks the row without a name, which is for the registers: the tables of
+    the objects that events refer to.
     """
     # Names are in hexadecimal digits, as some characters mean a parameter in a prepared statement.
     names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(annotators or ("",))]

@@ -244,7 +244,7 @@ class StoredFindings:
 
 
 def _finding_of_label(label: Label) -> Finding:
-    """Return a stored suggestion as a finding; its rationale ends with the doubt on its quote."""
+    """Return a stored suggestion as a finding, whose rationale says if the quote is doubtful."""
     doubt_text = "" if label.evidence is None else _DOUBTS[label.evidence.doubt]
     return Finding(
         label.mode,

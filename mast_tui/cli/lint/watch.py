@@ -380,7 +380,10 @@ class RunningTraces:
         return states
 
     def _unchanged_files(self, states: Mapping[Path, _FileState]) -> set[Path]:
-        """Return the unchanged files; new or changed files of sub-agents also change their run."""
+        """Return the unchanged files.
+
+        A run is changed too if a file of its sub-agents is new or changed.
+        """
         unchanged = {
             path
             for path, state in states.items()
@@ -392,6 +395,7 @@ class RunningTraces:
                 unchanged.discard(run)
         if not unchanged:
             return unchanged
+        # A new file of a sub-agent is not in the list of its run yet.
         files_of_no_known_run = changed.difference(*self._sub_agent_files.values())
         new_sub_agents = {path for path in files_of_no_known_run if _is_sub_agent(path)}
         if not new_sub_agents:

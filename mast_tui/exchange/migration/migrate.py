@@ -141,6 +141,8 @@ class CarriedWork:
     def carried(self, events: Sequence[Event]) -> Iterator[NewEvent]:
         """Yield the events of the work under the new codebook, in order.
 
+        At the end come the events that reopen the work if modes must be looked at again.
+
         Args:
             events: All events of the annotator on the trace under the old codebook, in order.
         """

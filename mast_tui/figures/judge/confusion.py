@@ -199,8 +199,9 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> 
 
     Args:
         judge_input: The judge and the modes.
-        units: The units on which the judge and its reference are compared.
-        sums: The tables of these units; without resamples, only shares have intervals.
+        units: The verdicts of the judge and its reference by unit (trace × mode).
+        sums: The true and false positives and negatives by mode; without resamples, only shares
+            have intervals.
     """
     mode_tables = [sums.mode(mode_index) for mode_index in range(len(judge_input.modes))]
     p_values = [_mcnemar_p(table.total) for table in mode_tables]

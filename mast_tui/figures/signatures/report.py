@@ -258,7 +258,7 @@ class SignatureReport:
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 
     def places(self, name: str, side: str) -> FigureTable | None:
-        """Return the figures on the positions of all modes together; None if no position is known.
+        """Return the figures on where modes occur in traces, all modes together, or None.
 
         Args:
             name: The name of a group, or ``OVERALL``.

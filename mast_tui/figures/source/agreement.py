@@ -232,7 +232,10 @@ class _TraceLabels:
 
 
 def _stretches_of(spans_read: SpansRead, index_of: Order) -> Iterator[Stretch]:
-    """Yield the recorded spans and ranges of spans as (first index, index after the last)."""
+    """Yield the spans and ranges that were read as (first index, index after the last).
+
+    Those with an unknown position are left out.
+    """
     single_spans = ((key, key) for key in spans_read.keys)
     ranges = ((span_range.first, span_range.last) for span_range in spans_read.ranges)
     for first_key, last_key in (*single_spans, *ranges):

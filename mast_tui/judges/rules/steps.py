@@ -229,7 +229,7 @@ class _LineOwners:
 
 
 def read_steps(trace: Trace, final_message: str) -> tuple[RuleStep, ...]:
-    """Read the steps of a trace, each text once.
+    """Read the steps of a trace; the text of each span is read only once.
 
     A final message that differs from the last step becomes a step of the last agent.
 

@@ -77,6 +77,7 @@ def number(value: float, kind: Kind) -> str:
             return "<0.001" if value < 0.001 else f"{value:.3f}"
         case Kind.NUMBER:
             return fixed_number(value, 2)
+    # A count may be a float, such as 3.0.
     return str(value) if isinstance(value, int) or value % 1 else f"{value:.0f}"
 
 

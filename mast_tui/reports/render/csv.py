@@ -186,6 +186,7 @@ def _with_all_traces(document: Values) -> Values:
     remaining = {key: value for key, value in document.items() if key != "overall"}
     if document["by"] == ALL:  # its only group is all traces already
         return remaining
+    # A group may have the same name.
     name = ALL
     while name in document["groups"]:
         name += "*"

@@ -253,7 +253,7 @@ def _table_lines(
 
 
 def _caption_text(table: Table) -> str:
-    """Return the text of a caption after the title, which names the empty columns."""
+    """Return the text of a caption after the title; it names the columns without values."""
     paragraphs = [escaped(table.caption)]
     columns, empty = table.split_columns()
     if columns and empty:

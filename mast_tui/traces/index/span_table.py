@@ -131,6 +131,7 @@ class KeyTable:
         if is_used or (looks_like_line and self._index_of_line_key(key) is not None):
             self.repeat_count += 1
             key = self._free_key(key)
+            # The new key is not that of the line, so its text must be stored.
             explicit_key = key
 
         if explicit_key:
@@ -143,7 +144,7 @@ class KeyTable:
         self._indices[key] = index
 
     def add_line_keys(self, index: int, lines: Iterable[int]) -> None:
-        """Let the keys of further lines find a span too; a span's own key comes first.
+        """Let the keys of further lines find a span, unless another span has such a key itself.
 
         Args:
             index: The index of the span.
@@ -403,7 +404,7 @@ class SpanTable:
         return index
 
     def add_line_keys(self, index: int, lines: Iterable[int]) -> None:
-        """Let the keys of further lines find a span too; a span's own key comes first.
+        """Let the keys of further lines find a span, unless another span has such a key itself.
 
         Args:
             index: The index of the span.
@@ -479,7 +480,7 @@ class SpanTable:
         return self.block()
 
     def _current_sizes(self) -> BlockStart:
-        """Return the sizes of the parts of the table."""
+        """Return the sizes of the table's parts, at which the next block begins."""
         return BlockStart(
             len(self),
             self._keys.by_line,

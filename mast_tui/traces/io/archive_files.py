@@ -103,7 +103,7 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
             raise self._error
 
     def relative_update(self, inc: int = 1) -> None:
-        """Count ``inc`` more bytes that fsspec has written; raise the error over the limit."""
+        """Count and report ``inc`` more bytes that were written; raise the error over the limit."""
         self.value += inc
         if self.value > self._most:
             raise self._error

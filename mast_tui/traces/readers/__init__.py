@@ -102,7 +102,7 @@ def read_recognised(source: Source) -> FileReport | None:
 
 
 def _has_understood_spans(report: FileReport) -> bool:
-    """Return whether a trace begins with more than logs, which unknown records become."""
+    """Return whether a trace has more than logs at its beginning; unknown records become logs."""
     return any(
         trace.span(index).role is not Role.LOG
         for trace in report.traces

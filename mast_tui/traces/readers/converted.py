@@ -177,7 +177,7 @@ class ConvertedReader:
         )
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each record."""
+        """Return the report on a file, with a trace for each record."""
         problems: list[Problem] = []
         traces: list[Trace] = []
         read_records = records_by_line if _is_by_line(source) else records_in

@@ -701,9 +701,9 @@ class _OpenManusRun:
         self._agent = "OpenManus"
         self._prepared_tools: list[str] = []
         self._announced_tool: str | None = None
-        """The tool of the last line with arguments, empty if its name is unknown.
+        """The tool of the last line with arguments, until its activation; None at other times.
 
-        None before such a line and after the activation that follows it.
+        It is empty if no tool was prepared, since only the list of prepared tools names it.
         """
         self._open_calls_by_tool: dict[str, list[str]] = {}
 

@@ -120,7 +120,8 @@ def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:
 def _is_run(document: object) -> bool:
     """Return whether a document is a run, perhaps one that was stopped before its first step.
 
-    In a file that was cut off within its steps, only the steps show the format, by more fields.
+    A file that was cut off within its steps lacks ``info`` and ``history``. Its steps must have
+    more fields to show the format.
     """
     record = fields_of(document)
     steps = record.get("trajectory")

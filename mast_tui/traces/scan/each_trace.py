@@ -80,10 +80,11 @@ def each_trace(
             function and its results must be picklable.
         workers: The workers; None computes each result in this process, when it is requested.
         without: Files that are left out of the reports.
-        tell: Called with the number of done steps and the known number of all steps.
+        tell: Called with the numbers of done and of all known steps. A step is a unit of files to
+            read together, or a report that needs no reading.
 
-    Returns:
-        The reports and results. With workers the traces of the reports are unread.
+    Yields:
+        Each report with its results. With workers the traces of the reports are unread.
     """
     scan = Scan(paths, without)
     if workers is None:
@@ -94,7 +95,7 @@ def each_trace(
     done_count = 0
     batches = _unit_batches(scan, pending, workers.count)
     for read_reports in workers.map(ReadAndDo(work), batches):
-        # The steps before the unit that a worker has read need no reading.
+        # Workers get only units. The steps before the unit that was read need no reading.
         step = pending.popleft()
         while not isinstance(step, Unit):
             yield from _reports_without_reading(scan, step)

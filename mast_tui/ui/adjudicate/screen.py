@@ -692,7 +692,7 @@ class AdjudicateScreen(BaseScreen):
     def _news_of_decisions(self, contents: QueueContents) -> str:
         """Return a message about decisions of others that the screen does not show yet.
 
-        Decisions that replace one of the user come first. The message is empty if there are none.
+        Those that replace a decision of the user come first. The message is empty without news.
         """
         added_messages: list[str] = []
         replaced_messages: list[str] = []

@@ -159,7 +159,7 @@ class Panes:
     def _focus_timeline(self, timeline: Timeline, focused: Widget | None) -> None:
         """Focus the timeline, unless a key has moved the focus from ``focused``; show its cursor.
 
-        If the screen has changed since, do nothing.
+        If the timeline was removed, or the text fills the window again, do nothing.
         """
         if timeline.is_attached and not self.is_reading:
             if self._screen.focused is focused:

@@ -34,10 +34,10 @@ class Hits:
         self.total = 0
         """The number of matches in all spans."""
         self.indices = array("Q")
-        """The spans."""
+        """The indices of the spans that match."""
         self._counts = array("Q")
         self._before_start = 0
-        """The number of hits before ``start``."""
+        """The number of these spans before ``start``."""
 
     def add(self, hits: Iterable[tuple[int, int]]) -> None:
         """Add spans in the order of the search, each with its number of matches."""
@@ -156,7 +156,7 @@ _Report = tuple[Hits, float, bool]
 
 
 def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
-    """Search a trace, and yield its hits in groups."""
+    """Search a trace, and yield its first hits at once, then those of each short period."""
     unreported_hits = Hits(search.start)
     report_time = 0.0
     has_reported_hits = False

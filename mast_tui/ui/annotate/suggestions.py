@@ -255,7 +255,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self.query_one(selector, Static).update(Content("\n").join(lines))
 
     def take(self, key: str) -> bool:
-        """Change the scope or a limit, or close the dialog with an answer.
+        """Change the scope, or whether the answer applies to later traces; or close with an answer.
 
         An answer to no suggestion is ignored. Return False if the key has no meaning here.
         """

@@ -221,7 +221,7 @@ class FinderDialog(TypingDialog):
 
     @on(Input.Submitted)
     def _query_submitted(self, event: Input.Submitted) -> None:
-        """Return the choice under the cursor, or the typed text if the dialog allows it."""
+        """Return the choice under the cursor, or the typed text if the dialog accepts others."""
         event.stop()
         choice_list = self.query_one(ChoiceList)
         text = event.value.strip()

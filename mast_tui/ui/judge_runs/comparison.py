@@ -501,7 +501,7 @@ class ComparisonScreen(OpensTraces):
         return self._second is None
 
     def compose_panes(self) -> ComposeResult:
-        """Yield the counts, the list of traces, and the reasons of both sides."""
+        """Yield the counts, the list of traces and, with gold, the reasons of both sides."""
         self.set_class(self._with_gold, "-gold")
         yield Static(id="about", markup=False)
         columns = count_columns(self.mast.taxonomy, gold=self._with_gold)

@@ -483,7 +483,8 @@ def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int
 def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    Also record in the workspace that the answers of others on these traces were revealed.
+    Also record in the workspace that the answers of others on these traces, and on those that
+    agents have answered, were revealed.
 
     Args:
         opened: The open workspace.

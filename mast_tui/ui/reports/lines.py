@@ -433,9 +433,9 @@ class ReportLines(VirtualLines):
     # The cursor
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Move the cursor to a line, or else to the next one in this direction that can have it.
+        """Move the cursor to a line, or else farther in the same direction to one that can have it.
 
-        If no line in this direction can, move in the other direction.
+        If there is none, move to the nearest such line in the other direction.
 
         Args:
             row: The number of the line.

@@ -303,7 +303,7 @@ class SignaturesScreen(ReportScreen):
             section = next(section for section in report.sections if section.id == page)
         if not any(table.rows for table in section.tables):
             return Page(text=self._empty_page_text(signatures, section))
-        # If outcomes are hidden, the line over the tables gives this reason for their absence.
+        # If outcomes are hidden, the line over the tables says so in place of this note.
         notes = [
             note
             for note in report.notes
@@ -573,7 +573,7 @@ class SignaturesScreen(ReportScreen):
         self.hints.say("All traces" if self.includes_all else "Failed traces only")
 
     def action_look(self) -> None:
-        """Ask whether to include hidden traces as their adjudicator."""
+        """Ask whether the user adjudicates the hidden traces, so that the report includes them."""
         hidden_ids = self.signatures.hidden_ids if self.signatures is not None else ()
         if not hidden_ids:
             self.hints.say("No trace is excluded")

@@ -574,6 +574,7 @@ class StudySetup(Form):
         planned = PlannedStudy(study, selection=None)
         if not keeps_traces:
             planned = draw_sample(study, selection, workspace.traces(), texts)
+        # The traces stay the same, so there is nothing to draw from.
         elif texts["sample"].strip() or texts["over"].strip():
             raise MastError("sample: choose under traces what to draw from")
         check_changes(workspace, planned.study)

@@ -209,7 +209,9 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
         return line_start, line_end
     # The line is long. It is cut near multiples of the block size: the block begins at the last
     # cut before the offset, and ends at the next cut.
-    # A cut is up to MAX_CLUSTER before its multiple, so the multiple after the offset counts too.
+    # Three multiples are tried for the first cut. The cut of the multiple after the offset may be
+    # before the offset, by up to MAX_CLUSTER. That of the multiple before it is missing near an end
+    # of the line.
     multiple = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
     cuts = (_cut_near(text, multiple - blocks * BLOCK_CHARS) for blocks in range(3))
     start = next((cut for cut in cuts if cut is not None and cut <= offset), line_start or 0)

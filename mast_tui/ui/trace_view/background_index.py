@@ -78,6 +78,7 @@ class BackgroundIndex:
         self.repeats = RepeatFinder()
         self._new_repeats: RepeatFinder | None = None
         """The search that will replace ``repeats`` at its end; None if there is no such search."""
+        # It is set after the first screen, since the search needs one more module.
         self.search_repeats = False
         self.totals = SpanTotals()
         """Kinds and errors of the spans indexed so far."""

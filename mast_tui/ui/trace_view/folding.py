@@ -240,6 +240,8 @@ class TimelineRows:
         self._hidden_ends = array("Q", (fold.end for fold in folds))
         self._fold_rows = array("Q")
         removed_row_count = 0
+        # The row of a fold is that of its first hidden span, without the rows that earlier folds
+        # remove.
         for fold in folds:
             self._fold_rows.append(fold.hidden_from - removed_row_count)
             removed_row_count += fold.end - fold.hidden_from - _own_row_count(fold)

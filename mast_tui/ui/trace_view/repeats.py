@@ -81,7 +81,7 @@ class _Scan:
     """
 
     def __init__(self, period: int, first: int) -> None:
-        """Begin at the first step from ``first`` on that has a predecessor there."""
+        """Begin at the first step whose predecessor is not before the step ``first``."""
         self.period = period
         self._stretch_start = first + period
         """All stretches that begin before this step have been reported."""

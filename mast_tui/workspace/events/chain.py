@@ -196,7 +196,8 @@ def first_break(events: Iterable[Event]) -> Event | None:
     """Return the first event of one person whose chain does not fit, or None.
 
     If a chain does not fit, the event was changed, or an event before it was changed or deleted.
-    Events without a chain are ignored.
+    Events without a chain are ignored. The event at which ``_MOST_TRIES`` are used up counts as one
+    that does not fit.
 
     Args:
         events: The person's events, sorted by sequence number and id.
@@ -204,7 +205,7 @@ def first_break(events: Iterable[Event]) -> Event | None:
     seq = 0
     # After a merge of branches several events may have one sequence number, and an event may follow
     # any event with a lower sequence number, so all of those are tried, the last one first. Most
-    # events follow the last one, so only the other tries are counted.
+    # events follow the last one. Only the other tries are limited, since many branches make many.
     earlier_chains = [START]
     chains_of_seq = list[str]()
     remaining_tries = _MOST_TRIES

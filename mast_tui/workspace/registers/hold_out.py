@@ -86,7 +86,7 @@ def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
 def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
     """Set a share of the traces aside for tests, once and for all.
 
-    To set the same share aside again changes nothing.
+    Another call with the same share and seed changes nothing.
 
     Args:
         workspace: The workspace.

@@ -162,6 +162,7 @@ def scrub(text: str, key: str) -> str:
         return text
     text = text.replace(key, HIDDEN)
     visible_text = _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, text))
+    # A needle is a form of the key. It is searched in the view that has the text in this form.
     views = _searched_views(visible_text)
     ranges: list[tuple[int, int]] = []
     for view_name, needle, least in _encoded_forms(key):

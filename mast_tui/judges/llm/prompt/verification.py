@@ -140,10 +140,10 @@ class VerificationPrompt:
 
         Args:
             view: The trace as it is sent.
-            sighting: The finding, anchored.
+            sighting: The finding, with the indices of its spans.
             samples: The answers on the trace; the request shows their findings on the same spans.
-            shown_tokens: The approximate token limit of the data.
-            story: The story of a run of several windows.
+            shown_tokens: The approximate token limit of the trace and the further texts.
+            story: A summary of the whole run if it has several windows, otherwise empty.
         """
         finding = sighting.finding
         mode = self._taxonomy.mode(finding.mode)

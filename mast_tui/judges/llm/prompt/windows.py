@@ -131,7 +131,7 @@ class _SpanCosts:
         )
         self._first = first
         self._last = last
-        # Item i is the sum of the first i costs.
+        # Item i is the sum of the first i costs, that is, of the spans before ``first + i``.
         self._sums = array("Q", accumulate(costs, initial=0))
 
     def range_tokens(self, first: int, last: int) -> int:

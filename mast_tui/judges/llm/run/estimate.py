@@ -181,7 +181,8 @@ def _split_windows(
 ) -> Iterator[Window]:
     """Yield the windows of a trace, split until the server accepts their requests.
 
-    A window that cannot be split is yielded as it is.
+    A window that cannot be split is yielded as it is. Parts of a window on the whole trace are
+    measured without the story that the run sends with them.
 
     Args:
         setup: The judge and its server.

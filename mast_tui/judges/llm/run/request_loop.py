@@ -183,7 +183,7 @@ class RequestLoop:
         self.forms: set[Form] = set()
         """The forms of the usable answers."""
         self.has_used_note = False
-        """True if an overflow note, a stored refusal, was used in place of a request."""
+        """True if an overflow note was used: the stored answer that a request is too long."""
         self._trusts_notes = True
         """False once overflow notes are ignored, since they may be out of date."""
         self._shortest_overflow: int | None = None
@@ -235,8 +235,9 @@ class RequestLoop:
         Raises:
             ContextOverflow: An overflow note says that the request is too long.
         """
-        for room in self._room.all:
-            key = self._key_of(request, room)
+        # The key of a request depends on the token limit of its answer.
+        for answer_limit in self._room.all:
+            key = self._key_of(request, answer_limit)
             reply = await self._store.find_answer(key)
             if reply is None:
                 continue
@@ -245,7 +246,7 @@ class RequestLoop:
                     ignored_notes.add(key)
                     continue
                 self.has_used_note = True
-                self._record_overflow(request, room)
+                self._record_overflow(request, answer_limit)
                 raise ContextOverflow("the request exceeds the model's context")
             answer, _ = _read_answer(reply, parse)
             if answer is not None:

@@ -255,6 +255,7 @@ class RunRecord:
         self.id: str | None = None if self.previous_run is None else self.previous_run.id
         self._answer_form: str | None = None
         traces = () if self.previous_run is None else self.previous_run.traces
+        # The run continues the unfinished one, which judged these traces.
         self._resumed_trace_ids = frozenset(
             trace.trace_id for trace in traces if trace.problem is None
         )

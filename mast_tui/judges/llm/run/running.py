@@ -321,12 +321,19 @@ class _Feed:
         begin: Callable[[Trace], StartedTrace],
         make_judge: Callable[[Trace], TraceJudge],
     ) -> None:
+        """Begin before the first trace.
+
+        Args:
+            traces: The traces of the run.
+            begin: Returns the state of a trace that was read to its end.
+            make_judge: Returns the judge of a trace.
+        """
         self._traces: Iterator[Trace] = iter(traces)
         self._begin = begin
         self._make_judge = make_judge
         self._reading_thread = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._was_ended = False
-        self._returned_traces: deque[Trace] = deque()
+        self._returned_traces: deque[Trace] = deque()  # by ``put_back``
 
     async def next(self) -> _LoadedTrace | None:
         """Return the next trace, or None after the last trace."""
@@ -453,7 +460,8 @@ class _Run:
     async def _judge_feed(self, feed: _Feed, client: ModelClient) -> None:
         """Judge all traces of a feed in concurrent tasks; the first error cancels all tasks."""
         concurrency = self._setup.concurrency
-        # More tasks than requests at once: some prepare traces while others wait for answers.
+        # More tasks than requests at once: some prepare traces while others wait for answers. For
+        # every ``READ_AHEAD`` requests there is one such task.
         ahead_count = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
         feeds = [feed] * (concurrency + ahead_count)  # the tasks share one feed
         await gather_results(partial(self._judge_traces, client), feeds)

@@ -234,7 +234,10 @@ def _numbered(values: object) -> list[Fields]:
 
 
 def _anthropic_part(event: Fields, event_type: str) -> Fields | None:
-    """Return the part of a message in an event of Anthropic; None for any other value."""
+    """Return the part of a message in an event of Anthropic.
+
+    The part is empty for an event that adds nothing. Return None for any other value.
+    """
     if event_type == "message_start" and "content" in fields_of(event.get("message")):
         return fields_of(event["message"])
     if event_type == "message_delta" and "delta" in event:

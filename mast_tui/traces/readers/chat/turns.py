@@ -658,6 +658,7 @@ def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
         pointer = "/data"
     short_type = type_name.removesuffix("Chunk").removesuffix("Message").lower()
     speaker = _SPEAKER_BY_LANGCHAIN_TYPE.get(short_type)  # AIMessageChunk is "ai"
+    # A message with a role beside its type comes from another chat format.
     is_chat_message = isinstance(fields.get("role"), str) and not pointer
     if speaker is None or is_chat_message:
         return None

@@ -236,7 +236,7 @@ class CodexParser(CodexLines):
         self._forked_history = ForkedHistory()
         self._token_counts = _TokenCounts(self.table)
         self._last_call_by_id: dict[str, int] = {}
-        """The last call of each id that several calls have; the table finds any other call."""
+        """The last call by id, for each id of several calls; the table finds all other calls."""
         self._early_status_by_call: dict[str, SpanStatus] = {}  # reported before the result
         self._early_threads_by_call: dict[str, list[str]] = {}  # started before the result
         self._waiting_events: dict[Position, WaitingEvent] = {}
@@ -390,6 +390,7 @@ class CodexParser(CodexLines):
         self._waiting_events = {}
         self._positions_by_hash.clear()
         for (event_line_number, number_on_line), event in events_by_position.items():
+            # Each added span is stored with the number of its record on the line.
             self._number_on_line = number_on_line
             step = RolloutStep(event.kind, event.role, event.text, name=event.name)
             time = unix_seconds(event.stamp)

@@ -346,7 +346,7 @@ _LIVE_ENDS: Final = ("turn_complete", "generation_complete", "interrupted")
 
 
 def _live_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the run in a log of the messages of a live session with Gemini."""
+    """Yield the run in a log of the messages of a live session with Gemini."""
     records = list(map(_live_record, items_of(document)))
     if mostly(_is_live_record, records):
         setups = (fields_of(record.get("setup")) for record in records)

@@ -262,13 +262,14 @@ class EventWalk:
     def _new_input_messages(
         self, event: Fields, pointer: str, scope: Scope
     ) -> Iterator[tuple[object, str]]:
-        """Yield the messages of a model call's input that have no spans, with their pointers."""
+        """Yield the messages of a model call's input that have no spans yet, with pointers."""
         messages = event.get("input")
         refs = event.get("input_refs")
         if not messages and isinstance(refs, list):
             yield from self.pool.new_in(refs, f"{pointer}/input_refs", scope.history)
             return
-        # Unlike an input in the pool, this input is read from its first message on.
+        # Only an input in the pool continues the counts of the previous one. This input holds all
+        # its messages, so they are counted anew.
         scope.history.input_counts = Counter()
         scope.history.input_ranges = []
         if isinstance(messages, str):

@@ -503,6 +503,7 @@ class MessageSpans:
 
         for call_index, call in enumerate(items_of(message.get("tool_calls"))):
             call_pointer = f"{pointer}/tool_calls/{call_index}"
+            # A call begins when the model's message ends.
             last_key = self.call(call, call_pointer, context, context.end)
         if last_key is None:
             last_key = self._add_span(SpanKind.MESSAGE, "", key, pointer, context)

@@ -478,7 +478,7 @@ def _agents_messages(spans: Sequence[OtelSpan]) -> Iterator[SpanRow]:
         last_index = len(messages) - 1
         rows: list[SpanRow] = []
         start = span.end
-        # From the end on, ``start`` is that of the next call.
+        # Messages are visited from the last to the first; ``start`` is that of the next call.
         for index, message in reversed(list(enumerate(messages))):
             for call in map(fields_of, items_of(message.get("tool_calls"))):
                 start = start_by_call.get(identifier_in(call, "id")) or start

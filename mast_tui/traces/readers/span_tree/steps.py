@@ -217,7 +217,9 @@ class _Timeline:
     def _enter_other_row(self, open_row: _OpenRow) -> None:
         """Show a row of kind ``OTHER``: as a log span, or a root by its system prompt and input.
 
-        A row with readable output and with rows under it is shown when it is left, after those.
+        - If all rows are of this kind, or if it has readable output, it is a log span. With
+          readable output and rows under it, it is shown when it is left, after those.
+        - Any other row has a span with its name if every row needs one.
         """
         row = open_row.row
         if self._are_all_rows_other:
