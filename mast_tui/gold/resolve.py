@@ -381,7 +381,11 @@ def _place_source(item: Item, answering_sides: set[str], rules: _Rules) -> Resol
 
 
 def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork]) -> list[GoldLabel]:
-    """Return an item's labels as gold: if several annotators marked it, one joined label."""
+    """Return an item's labels as gold.
+
+    The targets of a single annotator stay separate. Those of several annotators become one label,
+    which is ``merged`` if they differ.
+    """
     if len(item.annotators) == 1:
         return [
             _gold_label(

@@ -274,10 +274,11 @@ class _Timeline:
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
 
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
-        """Return a row's input as text; None if a message has it.
+        """Return a row's input as text; None if a message contains it.
 
-        A plain text is looked for among the shown messages, and in the request of the first model
-        under the row. That request is assumed to contain any other input.
+        - If the first model under the row has no request, the input is returned.
+        - A plain text is returned unless a shown message or that request contains it.
+        - Any other input is assumed to be in that request.
         """
         row = open_row.row
         if row.input is None:
