@@ -108,9 +108,10 @@ def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
 def answers_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[SideAnswer, ...]:
-    """Return the answer, present with places, of each side with labels that a target overlaps.
+    """Return the answers of the sides with labels at a target: present, with their places there.
 
-    A target overlaps all labels of an item (labels that overlap each other) or none.
+    Labels that overlap each other are one item. If the target overlaps an item, all its labels
+    count.
 
     Args:
         mode: The mode's slug.

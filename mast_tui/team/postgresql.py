@@ -508,6 +508,7 @@ class PostgresServer(Database):
         if reads_only:
             event.listen(engine, "begin", _begin_reading)
         else:
+            # A statement of a writing transaction that reads must see the calls held back so far.
             event.listen(engine, "do_execute", self._send_before_reading)
             event.listen(engine, "do_executemany", self._send_before_reading)
         event.listen(engine, "do_execute", self._execute_statement)

@@ -703,7 +703,8 @@ def texts_within(value: object) -> Iterator[str]:
 
 def output_text(value: object) -> str:
     """Return a tool's output as text: the texts of a list of parts, else the whole value."""
-    # The result of an MCP tool has a list of parts in ``content``.
+    # The result of an MCP tool has a list of parts in ``content``. Only a text that begins like one
+    # is parsed as JSON, since texts can be long.
     may_be_mcp_result = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
     result = fields_of(json_in(value)) if may_be_mcp_result else {}
     if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:
