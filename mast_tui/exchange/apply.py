@@ -344,8 +344,9 @@ class _Applier:
     ) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
         """Return the id to write for each event id, and the facts of known events by their ids.
 
-        An event whose import was undone gets a new id, any other event keeps its id. Both mappings
-        are empty if no annotator of the import has events in the workspace.
+        An event whose import was undone gets a new id, any other event keeps its id. An import is
+        undone by events whose ids follow from those of its own events (``undone_id``). Both
+        mappings are empty if no annotator of the import has events in the workspace.
         """
         if not self._annotators_with_history:
             return {}, {}
