@@ -161,12 +161,12 @@ def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """Make a text one line fit for display: a name, a preview, a table cell, a message.
+    """Return a text as one line that is fit for display, such as a name or a table cell.
 
     A line break (``\\n`` or ``\\r\\n``) becomes ``⏎``.
 
     Args:
-        text: The text. With a limit only its beginning is read, so that a long text costs little.
+        text: The text. With a limit, usually only its beginning is read, as it may be long.
         limit: The most code points of the result; a text that is cut ends in ``…``. None for any
             number.
     """
@@ -174,7 +174,7 @@ def one_line(text: str, limit: int | None = None) -> str:
         return _unlimited_line(text)
     if limit < 1:
         return ""
-    beginning = text[: 2 * limit + 16]
+    beginning = text[: 2 * limit + 16]  # more than ``limit``, as some characters are dropped
     line = _unlimited_line(beginning)
     if len(line) <= limit and len(beginning) < len(text):
         # Characters of the beginning were dropped, so that more of the text fits.

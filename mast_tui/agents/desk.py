@@ -571,7 +571,7 @@ class AgentDesk:
         return Target(first, first, quote=text[start:end], char_start=start, char_end=end)
 
     def _label_values(self, label: Label) -> dict[str, Any]:
-        """Return the row of a label."""
+        """Return a label as the JSON object for an agent; ``trace_text`` marks foreign text."""
         return {
             "mode": self._modes[label.mode].code,
             "first": one_line(label.target.first or ""),

@@ -270,13 +270,13 @@ def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -
             )
 
 
-def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
+def _is_chosen(guard: Guard, labelled_runs: Iterable[LabelledRun]) -> bool:
     """Check whether a guard fires more often in runs with the failure than in those without."""
-    rates = rates_of(guard, runs)
+    rates = rates_of(guard, labelled_runs)
     if not rates.hits:
         return False
-    # ``runs`` are those without the failure. The condition is hits / failures > false_alarms / runs
-    # without a division by 0.
+    # ``rates.runs`` counts the runs without the failure. The condition is
+    # hits / failures > false_alarms / runs, without a division by 0.
     return rates.hits * rates.runs > rates.false_alarms * rates.failures or not rates.runs
 
 

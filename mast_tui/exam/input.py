@@ -434,7 +434,9 @@ def set_from_workspace(
     trace_of: Callable[[str], Trace | None],
     may_see: Callable[[str], bool],
 ) -> ExamSet:
-    """Make a set whose truth is the gold of a workspace, or the labels of one annotator.
+    """Make an exam's set of labelled traces from a workspace.
+
+    The true answers are the gold, or the labels and verdicts of one annotator.
 
     Args:
         workspace: The workspace.
@@ -445,7 +447,7 @@ def set_from_workspace(
     """
     findings: dict[str, list[Finding]] = {}
     verdicts: dict[Unit, VerdictValue] = {}
-    judge_seen: set[Unit] = set()
+    judge_seen: set[Unit] = set()  # verdicts by people who had seen a judge's answer
     if name == GOLD:
         for trace_id, trace_sides in read_work_by_trace(workspace, taxonomy).items():
             gold = trace_sides.gold(taxonomy)

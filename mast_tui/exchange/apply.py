@@ -274,7 +274,7 @@ class _Applier:
         return record
 
     def _read_passes(self) -> None:
-        """Read the last events and the last passes of the annotators of this import."""
+        """Read the last event's number and the last passes of each annotator of this import."""
         names = {work.annotator for work in self._incoming.work}
         self._last_seqs = dict(self._workspace.last_seqs(names))
         self._passes = {}
@@ -289,7 +289,7 @@ class _Applier:
                 for own_pass in own_passes
                 if own_pass.kind.is_reading
             }
-            # Passes that are no readings, such as an adjudicator's, have numbers too.
+            # Adjudications and retests, which are no readings, have numbers too.
             self._free_numbers = {
                 _work_key_of(own_pass): own_pass.number + 1 for own_pass in own_passes
             }
@@ -344,8 +344,9 @@ class _Applier:
     ) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
         """Return the id to write for each event id, and the facts of known events by their ids.
 
-        An event whose import was undone gets a new id, any other event keeps its id. Both mappings
-        are empty if no annotator of the import has events in the workspace.
+        An event whose import was undone gets a new id, any other event keeps its id. An import is
+        undone by events whose ids follow from those of its own events (``undone_id``). Both
+        mappings are empty if no annotator of the import has events in the workspace.
         """
         if not self._annotators_with_history:
             return {}, {}

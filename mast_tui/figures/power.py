@@ -89,7 +89,7 @@ def _rate_moments(mean_logit: float, spread: float) -> tuple[float, float]:
 
 
 def _mean_logit_for(rate: float, spread: float) -> float:
-    """Return the mean of the normal logits whose mean rate is ``rate``, by bisection.
+    """Return the mean of normally distributed logits for which the mean of the rates is ``rate``.
 
     ``spread`` is the standard deviation of the logits.
     """
@@ -98,6 +98,7 @@ def _mean_logit_for(rate: float, spread: float) -> float:
         mean_rate, _ = _rate_moments(mean_logit, spread)
         return mean_rate < rate
 
+    # The middle of the range that is left after all halvings.
     return sum(bisected(-60.0, 60.0, is_low, _HALVINGS)) / 2
 
 

@@ -108,9 +108,10 @@ def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
 def answers_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[SideAnswer, ...]:
-    """Return the answer, present with places, of each side with labels that a target overlaps.
+    """Return the answers of the sides with labels at a target: present, with their places there.
 
-    A target overlaps all labels of an item (labels that overlap each other) or none.
+    Labels that overlap each other are one item. If the target overlaps an item, all its labels
+    count.
 
     Args:
         mode: The mode's slug.
@@ -382,7 +383,11 @@ def _place_source(item: Item, answering_sides: set[str], rules: _Rules) -> Resol
 
 
 def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork]) -> list[GoldLabel]:
-    """Return an item's labels as gold: if several annotators marked it, one joined label."""
+    """Return an item's labels as gold.
+
+    The targets of a single annotator stay separate. Those of several annotators become one label,
+    which is ``merged`` if they differ.
+    """
     if len(item.annotators) == 1:
         return [
             _gold_label(

@@ -155,7 +155,8 @@ class Locator:
         self._has_unsearched_spans = False
         named_spans: Sequence[int] = () if named is None else range(named[0], named[1] + 1)
         outward = partial(_spans_outward, self._span_count, named, around)
-        # First the quote in one piece, then split at its ellipses.
+        # First the quote in one piece, then split at its ellipses. A reading is a text that the
+        # quote may stand for, such as the quote without its quotation marks.
         for possible_readings in (parsed_quote.whole, parsed_quote.pieced):
             if not possible_readings:
                 continue

@@ -1157,26 +1157,27 @@ _LEFT_OUT: Final = {
 
 
 def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
-    """Yield notes on the traces, verdicts and annotators that no figure includes."""
+    """Yield notes on excluded data: traces, verdicts, and annotators that are not in the study."""
     left_out = agreement.index.table("left_out")
     parts = []
     for statistic, description in _LEFT_OUT.items():
         counts = [f"{name} {n:,}" for name, n in left_out.values(statistic).items() if n]
         if counts:
             parts.append(f"{description} ({', '.join(counts)})")
-    outside_texts = [
+    not_in_study_texts = [
         f"{name} {counted(int(n or 0), 'trace')}"
         for name, n in left_out.values("not_in_study").items()
     ]
-    nothing_excluded = not parts and not outside_texts and agreement.only_seen_by is None
-    outside_sentence = (
-        f"Excluded because not in the study: {', '.join(outside_texts)}. Include annotators "
+    # With ``only_seen_by``, ``_visibility_note`` reports further excluded traces.
+    nothing_excluded = not parts and not not_in_study_texts and agreement.only_seen_by is None
+    not_in_study_sentence = (
+        f"Excluded because not in the study: {', '.join(not_in_study_texts)}. Include annotators "
         "with --annotators."
     )
     yield from applicable(
         (parts, Note(f"Excluded: {'; '.join(parts)}.", "left_out")),
         (nothing_excluded, Note("Nothing was excluded.", "left_out")),
-        (outside_texts, Note(outside_sentence, "not_in_study")),
+        (not_in_study_texts, Note(not_in_study_sentence, "not_in_study")),
     )
 
 

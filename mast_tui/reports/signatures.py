@@ -1304,7 +1304,10 @@ class _Group:
         )
 
     def _cost_table(self) -> Table | None:
-        """Make the table of the cost of failed runs before and after the first fatal failure."""
+        """Make the table of the tokens and minutes of failed runs around the first fatal failure.
+
+        A failure is fatal by the severity of its label, or by the class of its mode.
+        """
         totals = self.signatures.figures.table("bill", group=self.signatures.key(self.name))
         figures_by_code = self.signatures.figures_by_key("bill", self.name)
         rows = []

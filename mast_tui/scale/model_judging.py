@@ -268,10 +268,14 @@ def _read_truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
 
 
 def _was_request_truncated(size: RequestSize, truncations: Mapping[int, tuple[int, ...]]) -> bool:
-    """Return whether a request of this size was truncated by a recorded limit."""
+    """Return whether the server truncated a request of this size.
+
+    ``truncations`` has the estimated tokens of truncated requests, by the tokens that the server
+    counted of them.
+    """
     return any(
-        was_truncated(size.counted, size.estimated, noticed_by)
-        for noticed_by in truncations.get(size.counted, ())
+        was_truncated(size.counted, size.estimated, truncated_estimate)
+        for truncated_estimate in truncations.get(size.counted, ())
     )
 
 

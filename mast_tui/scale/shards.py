@@ -558,12 +558,12 @@ def _record_of_row(row: Mapping[str, Any]) -> TraceRecord:
 
 
 def _finding_of_row(row: Mapping[str, Any]) -> Finding:
-    """Return the finding of a row, with its evidence."""
+    """Return the finding, with its evidence, of a row with the columns of ``_EVENT``."""
     evidence = None
     if row["evidence"] is not None:
         values = dict(row["evidence"])
         match = None if values["match"] is None else Match(values["match"])
-        named_spans = values.pop("named")  # those of the judge, if the quote is elsewhere
+        named_spans = values.pop("named")  # where the judge placed the quote, if it is elsewhere
         misnamed_spans = None if named_spans is None else tuple(named_spans)
         evidence = Evidence(**values | {"match": match}, misnamed_spans=misnamed_spans)
     fields = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}

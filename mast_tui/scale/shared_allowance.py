@@ -128,8 +128,8 @@ class SharedAllowance:
             requested_share: The share that it needs in addition; 0 to only return the surplus.
 
         Returns:
-            The granted share; 0.0 if too little is left; None if there may be enough once
-            concurrent requests are answered.
+            The granted share; 0.0 if too little is left; None if nothing is requested, or if there
+            may be enough once concurrent requests are answered.
         """
         with self._lock:
             self.used -= surplus

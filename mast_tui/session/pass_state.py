@@ -428,7 +428,8 @@ class Passes:
     def last_undone(self) -> Action | None:
         """The action that redo repeats; None if there is none.
 
-        It belongs to the current pass, or it opens the next one if the current pass is frozen.
+        It belongs to the current pass. If that pass is frozen, so that it can no longer change, the
+        action must be one that opens the next pass.
         """
         current = self.current
         if current is None or not self._undone:

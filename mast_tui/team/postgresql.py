@@ -512,6 +512,7 @@ class PostgresServer(Database):
         if reads_only:
             event.listen(engine, "begin", _begin_reading)
         else:
+            # A statement of a writing transaction that reads must see the calls held back so far.
             event.listen(engine, "do_execute", self._send_before_reading)
             event.listen(engine, "do_executemany", self._send_before_reading)
         event.listen(engine, "do_execute", self._execute_statement)
@@ -933,8 +934,8 @@ class _WatchedConnection(psycopg.Connection[Any]):
     def _watch_steps(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
         """Pass on the steps of the driver, and close the connection after the time ``until``.
 
-        The driver yields the event that it waits for, and is sent the event that is ready. Returns
-        the result of the last step.
+        The driver yields the event that it waits for. It is sent the event that is ready, or 0
+        after a short wait without one. Return the result of the last step.
         """
         try:
             awaited_event = next(steps)

@@ -757,7 +757,7 @@ class Trace:
         return summary._replace(task=shortened(masked_task, _TASK_CHARS))
 
     def _read_summary(self) -> TraceSummary:
-        """Return the facts of the trace without its spans and without masks."""
+        """Return the facts of the trace without its spans, before personal data is masked."""
         summary = self._summary
         if summary is not None:  # the file is unread
             read_problems = tuple(

@@ -743,7 +743,10 @@ class EndingSignals:
             self.leave(128 + self.number)
 
     def leave(self, code: int) -> NoReturn:
-        """Close the workspace and end the process, regardless of its threads."""
+        """Close the workspace and end the process, without waiting for other threads.
+
+        If closing takes longer than ``END_PATIENCE``, the alarm ends the process.
+        """
         signal.setitimer(signal.ITIMER_REAL, END_PATIENCE)
         try:
             self._close_safely()

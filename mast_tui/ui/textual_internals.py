@@ -299,6 +299,7 @@ class SizedScrollView(ScrollView):
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
     ) -> bool:
         """Draw the scroll bar and lay out again if a size has changed since the last layout."""
+        # Textual compares the new virtual size with the widget's own, and scrolls by the latter.
         sizes = (size, virtual_size, container_size, self.virtual_size)
         if sizes == self._laid_out:
             return False

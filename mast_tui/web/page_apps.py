@@ -253,8 +253,8 @@ class PageApp:
     async def _handle_message(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
         """Handle a message of the page; return False if too much input waits for the app.
 
-        A message that is not from a page of this server is ignored, and after it the app does not
-        wait for another connection.
+        A message that is not from a page of this server is ignored. After it, the app ends when
+        the connection is lost, and does not wait for another one.
         """
         content: object = None
         if message.type is WSMsgType.TEXT:

@@ -345,7 +345,7 @@ def judge_with_model(request: JudgeRequest) -> int:
 
 
 def _open_workspace(request: JudgeRequest) -> Workspace | None:
-    """Open the workspace; a dry run does not create one, and returns None if there is none."""
+    """Open the workspace; a dry run creates no file, and returns None if there is none."""
     common = request.common
     dry_run = request.model.dry_run
     if not dry_run or (common.workspace is not None and is_url(common.workspace)):

@@ -220,10 +220,13 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
     return chosen_rules_of_run
 
 
-def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
-    """Return the error for a mode of ``--fail-on`` that no chosen rule can find."""
+def _unreachable_mode_text(slug: str, codes: dict[str, str], usable_rules: tuple[Rule, ...]) -> str:
+    """Return the error for a mode of ``--fail-on`` that no chosen rule can find.
+
+    ``usable_rules`` are the rules from which the user can choose for this command and taxonomy.
+    """
     code = codes[slug]
-    names = [rule.name for rule in usable if rule.mode == slug]
+    names = [rule.name for rule in usable_rules if rule.mode == slug]
     if names:
         return (
             f"--fail-on {code}: none of the rules that run checks it; add {' or '.join(names)} "
@@ -231,7 +234,7 @@ def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule,
         )
     if any(rule.mode == slug for rule in RULES):
         return f"--fail-on {code}: it shows only at the end of a run; use 'mast-tui lint'"
-    rule_codes = sorted({codes[rule.mode] for rule in usable})
+    rule_codes = sorted({codes[rule.mode] for rule in usable_rules})
     return f"--fail-on {code}: no rule checks it; the rules check {', '.join(rule_codes)}"
 
 

@@ -270,7 +270,7 @@ class ReportFiles:
 
         Args:
             report: The report.
-            outputs: The new files; by its rules a file is replaced or not.
+            outputs: The new files, with the rules for replacing existing ones.
             figures: The figures for the records.
 
         Raises:
@@ -333,7 +333,7 @@ class ReportOutput:
         Args:
             report: The report.
             document: The document for ``--json``.
-            outputs: The new files; by its rules a file is replaced or not.
+            outputs: The new files, with the rules for replacing existing ones.
             figures: The figures for the records.
 
         Raises:

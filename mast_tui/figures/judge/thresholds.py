@@ -42,11 +42,11 @@ class ThresholdsJson(TypedDict):
 
 
 def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeInput:
-    """Return a copy of the input that keeps the reference's verdicts only on certain traces.
+    """Return a copy of the input that keeps the reference's verdicts only on some traces.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
-        traces: The ids of these traces.
+        traces: The ids of the traces whose verdicts are kept.
     """
     reference = judge_input.reference
     limited_reference = replace(

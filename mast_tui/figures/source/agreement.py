@@ -407,7 +407,7 @@ def _unfinished_counts(
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
-    """Return the traces of each batch of the study by its number, if there are several batches."""
+    """Return the rounds: the traces of each batch of the study, by number; none for one batch."""
     study = workspace.study(taxonomy.ref)
     if study is None or len(study.batches) < 2:
         return {}

@@ -473,6 +473,7 @@ class _Group:
 
     def _alpha_definition(self, sums: SpanSums) -> Figures:
         """Define α of each mode, which compares annotators span by span."""
+        # Resamples sum flat rows; the formula needs them as modes × columns again.
         row_shape = sums.coverage.shape[1:]
         span_counts = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(

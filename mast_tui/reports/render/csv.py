@@ -302,7 +302,10 @@ def _rows_of_list(
 
 
 def _context_of_item(item: Values, context: _Context) -> _Context:
-    """Return the context of an item in a list, named by its modes, steps, range or ``by``."""
+    """Return the context of an item in a list.
+
+    Its modes or steps become the ``mode``, its range the ``name``; ``by`` extends the statistic.
+    """
     if "modes" in item:
         return replace(context, mode=_joined_names(item["modes"]))
     if "steps" in item:

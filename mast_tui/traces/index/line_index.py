@@ -138,7 +138,10 @@ class LineIndex:
         return lines
 
     def _read_lines(self) -> None:
-        """Read pieces until there is a complete line to return, or the content ends."""
+        """Read pieces until there is a complete line to return, or the content ends.
+
+        At its end, a line without a line feed is complete too.
+        """
         self._piece_lines = []
         while not self._piece_lines and self._read_to < self.size:
             length = min(_PIECE_BYTES, self.size - self._read_to)
@@ -153,7 +156,7 @@ class LineIndex:
             self._piece_lines = [b"".join(self._open_line_parts)]
             self._line_starts.append(self._read_to)
             self._open_line_parts = []
-        elif not self._piece_lines:
+        elif not self._piece_lines:  # the content has ended
             self.done = self.size
 
     def _add_piece_lines(self, piece: bytes) -> None:

@@ -195,7 +195,7 @@ class DigestFeed:
 
 
 def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _DigestedLines) -> None:
-    """Add digested lines to an index, and feed them to its parser.
+    """Add lines to an index, and feed them to its parser, as digests where there are any.
 
     Raises:
         OSError: The lines do not begin at the end of the index, as the file has changed.
@@ -204,8 +204,8 @@ def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _Digested
         raise OSError(ESTALE, "the file has changed")
     lines_before = len(index)
     index.append_lines(digested.ends, lines_before)
-    for number, digest in enumerate(digested.digests, lines_before + 1):
-        if type(digest) is bytes:  # the line itself
-            parser.feed(number, digest, False)
-        elif not parser.take(number, digest):
+    for number, digest_or_line in enumerate(digested.digests, lines_before + 1):
+        if type(digest_or_line) is bytes:  # a line without a digest
+            parser.feed(number, digest_or_line, False)
+        elif not parser.take(number, digest_or_line):  # the digest is not enough
             parser.feed(number, index.read(number, number), False)

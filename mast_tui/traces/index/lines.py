@@ -544,14 +544,14 @@ class LineSpans(IndexedSpans):
     def resume(self, size: int, /) -> bool:
         """Let ``advance`` continue in a file that has grown to ``size`` bytes, and return True.
 
-        Return False if that is impossible: the old end of the file has made spans, or changed
-        spans, that would be different now. If the last line without a line feed could not be
-        parsed, its problem is removed, and it is read again.
+        Return False if that is impossible: because the file ended there, or because its last line
+        was incomplete, spans were added or changed that would be different now. If a last line
+        without a line feed could not be parsed, its problem is removed, and it is read again.
         """
         index = self._index
         table = self._table
         last_line_was_complete = index.grew_by_line_feed()
-        if not self._finished or last_line_was_complete is None:
+        if not self._finished or last_line_was_complete is None:  # None: the content is in memory
             return False
         state_at_end = self._state_at_end
         if state_at_end.differs(table.state):  # the end of the parsing has changed spans

@@ -140,7 +140,7 @@ class SpanTotals:
         while position < size:
             index = self.span_count + position
             buckets = self.buckets
-            if index >> buckets.shift == MOST_BUCKETS:
+            if index >> buckets.shift == MOST_BUCKETS:  # all are full, so they must be longer
                 buckets = buckets.halved()
                 self.buckets = buckets
             bucket = index >> buckets.shift

@@ -126,7 +126,7 @@ class _Container:
         self.learn_first_key(value)
 
     def learn_first_key(self, member: object) -> None:
-        """Add a member's first key to ``first_keys``, if the member is an object in this list."""
+        """Add the first key of an object in this list to ``first_keys``, which keeps a few."""
         if not self.is_list or not isinstance(member, dict):
             return
         key = next(iter(member), None)

@@ -241,8 +241,8 @@ class AtifStep:
     def _message_pieces(self) -> Iterator[Piece]:
         """Yield the reasoning and the text of a step.
 
-        A blank text is yielded only if the step needs a piece and has no other. A step that is only
-        results needs none, unless it has metrics of a model call.
+        A blank text is yielded for a step that would otherwise have no piece. A step with nothing
+        but results stays without one, unless it has the metrics of a model call.
         """
         content = first_in(self.fields, "reasoning_content", "reasoning")
         reasoning = content_text(content) if isinstance(content, str | list) else ""

@@ -73,9 +73,13 @@ class MiniSweAgentReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the file names the format, or has commands as the format writes them."""
+        """Return whether the file is one document of the format.
+
+        Such a document names the format, or its messages have the format's code blocks.
+        """
         head = as_utf8(source.head)
         marks = _MARKS.get(head.lstrip()[:1], ())
+        # The marks are checked first, because reading the whole document is slow.
         if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
             return False
         return _messages_of_document(source.json) is not None

@@ -77,6 +77,7 @@ class SweAgentReader:
         if turns:
             _pointer, first_message = turns[0]
             agent = _agent_of(first_message)
+        # The history may lack the turn of a step.
         default_turn: HistoryMessage = ("", {"agent": agent})
 
         _add_prompts(steps, prompts)

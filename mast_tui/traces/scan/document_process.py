@@ -164,30 +164,30 @@ class DocumentProcess:
         self.failed = STOPPED
         self._process.popen.kill()
 
-    def _handle_message(self, event: str, detail: int | str | Block = 0) -> None:
+    def _handle_message(self, kind: str, detail: int | str | Block = 0) -> None:
         """Update the progress and the state by a message.
 
         Args:
-            event: The kind of message.
+            kind: The kind of message.
             detail: The bytes read, the per cents written, a block, or the reason of a failure.
         """
         size = self._progress.total
-        if event == FAILED:
+        if kind == FAILED:
             self._end(str(detail))
-        elif event == READING and isinstance(detail, int):
+        elif kind == READING and isinstance(detail, int):
             read_bytes = min(detail, size)  # the file may grow
             description = f"reading {read_bytes / max(1, size):.0%} of {size / 1e6:,.0f} MB"
             self._progress = ReadingProgress(read_bytes, size, description)
-        elif event == PARSING:
+        elif kind == PARSING:
             self._parsing_since = monotonic()
-        elif event == WRITING:
+        elif kind == WRITING:
             self._parsing_since = None
             self._progress = ReadingProgress(size, size, f"preparing its spans, {detail} %")
         elif isinstance(detail, Block):
             self.blocks.append(detail)
-        elif event == WRITTEN:
+        elif kind == WRITTEN:
             self.written = True
-        elif event == DONE:
+        elif kind == DONE:
             self._end(None)
 
     def _end(self, reason: str | None) -> None:

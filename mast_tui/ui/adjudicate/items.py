@@ -509,10 +509,10 @@ class TraceItems:
         return f"at {' / '.join(distinct_ranges)}"
 
     def _differing_ends(self, group: ConflictGroup) -> tuple[str, Sequence[int]] | None:
-        """Return the ends of the places if each side marks one, and they differ at one end only.
+        """Return the end at which the places of the sides differ, if they differ at one end only.
 
-        The result is ``end`` or ``begin``, and the span at which the place of each side does so. It
-        is None if the places differ in another way.
+        The result is ``end`` or ``begin``, and the index of this end in the place of each side. It
+        is None if the places differ in another way, or if a side does not mark just one place.
         """
         answers = self.names.in_order(group.said)
         targets = [answer.targets[0] for answer in answers if len(answer.targets) == 1]

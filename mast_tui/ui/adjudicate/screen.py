@@ -878,7 +878,10 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _take_boundary(self) -> None:
-        """Decide that the mode is present in the spans of the boundary that was moved."""
+        """Decide that the mode is present from the first to the last span that the user has set.
+
+        If the cursor was on a place when the change began, only that place is decided.
+        """
         target = self.evidence.boundary()
         if target is not None:
             self._decide_at_cursor(

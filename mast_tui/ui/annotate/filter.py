@@ -582,8 +582,8 @@ class Filter(ScreenPart):
         self._screen.call_later(self._report_removal, f"Filter removed: {reason}")
 
     def _report_removal(self, text: str) -> None:
-        """Show a message, followed by the message of the key that moved the cursor, if any."""
-        key_message = self._hints.message
+        """Show a message; if the key that moved the cursor has shown one, append that."""
+        key_message = self._hints.message  # of the key, unless the filter has shown it
         if key_message not in ("", self._last_message):
             text = f"{text} · {key_message}"
         self._hints.say(text)

@@ -611,7 +611,7 @@ class Labelling(ScreenPart):
         return next((label for label in labels if label.id == chosen_id), None)
 
     def drop_choice(self) -> None:
-        """Withdraw the question if the cursor has left its label."""
+        """Forget the label that the user was asked about or chose, if the cursor has left it."""
         if self._choice is None:
             return
         if self._chosen_label(self._choice.action, self._state.labels_at_cursor()) is None:

@@ -81,7 +81,7 @@ class Pictures:
         self._screen.work.stop("pictures")
         self._current_span = (trace, index)
         self._current_pictures = ()
-        self._show_without_pictures = None
+        self._show_without_pictures = None  # the user no longer waits for the previous span
         self._is_searching = may_have_pictures(text)
         if self._is_searching:
             find_pictures = partial(self._find_pictures, trace, index)

@@ -373,7 +373,7 @@ class SessionCommands(ScreenPart):
             session.show_state(await run(partial(session.read_state, with_own_work=True)))
             raise
         session.apply_write(write, recorded)
-        if session.needs_others:
+        if session.needs_others:  # the change has made others' labels visible
             session.show_state(await run(partial(session.read_state, with_own_work=False)))
         return outcome
 

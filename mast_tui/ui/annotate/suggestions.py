@@ -479,8 +479,8 @@ class Suggestions(ScreenPart):
             return
         span_suggestions = self._pending_on(span.index)
         if not any(suggestion.id == self._current_id for suggestion in span_suggestions):
-            # A suggestion whose quote was not found is listed at the first span. It is selected
-            # only after the user has gone to it.
+            # Without ``evidence_key`` the quote was not found, and the suggestion is listed at its
+            # first span. It is selected only after the user has gone to it.
             selectable_ids = (
                 suggestion.id
                 for suggestion in span_suggestions

@@ -115,9 +115,9 @@ class WelcomeScreen(ModalScreen[bool | None]):
         self._mounted_at = monotonic()
 
     def on_key(self, event: events.Key) -> None:
-        """Close the screen.
+        """Close the screen; its result is True if it was drawn before the key was pressed.
 
-        A key for help, or from before the screen was drawn, is meant for the screen below.
+        A key for help, or from before the screen was drawn, is passed to the screen below.
         """
         event.stop()
         was_seen = self._mounted_at is not None and event.time >= self._mounted_at

@@ -196,9 +196,10 @@ def read_alignment(
 def _test_against_parent(
     opened: OpenWorkspace, version: JudgeVersion, gold: Mapping[str, GoldTrace]
 ) -> VersionTest | None:
-    """Compare a version with its parent on held-out traces, and record that it used these traces.
+    """Compare a version with its parent by the gold of held-out traces, and record the test.
 
-    Return None, and record nothing, if there is no verdict to compare.
+    The result also has the number of versions that were tested on these traces before. Without a
+    verdict to compare, return None and record nothing.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy

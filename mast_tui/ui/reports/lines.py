@@ -343,8 +343,8 @@ class ReportLines(VirtualLines):
     def sources_title(self) -> str:
         """The title of the source traces under the cursor: ``1.3 Step repetition, failed traces``.
 
-        After the name of the row comes the pair of annotators, the outcome or the column to which
-        the traces belong. The title is empty if there are no source traces.
+        After the name of the row comes the pair of annotators, the outcome (for at most one mode)
+        or the column to which the traces belong. The title is empty if there are no source traces.
         """
         table = self.line.table
         row = self.line.row
@@ -581,7 +581,7 @@ class ReportLines(VirtualLines):
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
     def _row_strip(self, line_number: int, table: Table, row: Row, width: int) -> Strip:
-        """Render a row of a table, which is the line with a number."""
+        """Render a row of a table on the line ``line_number`` of the report."""
         base = self.row_style(line_number)
         parts = [
             Segment("▌" if line_number == self.cursor else " ", base + self._part("name")),

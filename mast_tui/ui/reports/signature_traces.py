@@ -109,7 +109,9 @@ class FailingTraces:
 
 
 def failing_traces(inputs: SignatureInput, group: str, sources: Sources) -> FailingTraces:
-    """List the traces of a group that a query selects, sorted by the number of modes, most first.
+    """List the traces of a group that a query selects, those with the most modes first.
+
+    The list has at most ``MOST_SOURCE_TRACES`` traces, and the number of all.
 
     Args:
         inputs: The input of the figures, with a row for each trace and a column for each mode.
@@ -120,6 +122,7 @@ def failing_traces(inputs: SignatureInput, group: str, sources: Sources) -> Fail
     columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in sources.modes]
     conditions = dict(sources.where)
     members = inputs.members()[group]
+    # The conditions on onsets are checked later, only for these traces.
     chosen_flags = members & (inputs.verdicts[:, columns] == PRESENT).all(axis=1)
     if "outcome" in conditions:
         chosen_flags = chosen_flags & (inputs.outcome == _OUTCOMES[conditions["outcome"]])

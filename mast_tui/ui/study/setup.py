@@ -330,13 +330,13 @@ class PlannedStudy:
 def draw_sample(
     study: Study, selection: TraceSelection, records: Iterable[TraceRecord], texts: Texts
 ) -> PlannedStudy:
-    """Return the study with the sample that the fields ask for; if they ask for none, all traces.
+    """Return the study of a sample of its traces, or of all if the form has no sample size.
 
     Args:
         study: The study, about all traces of the selection.
         selection: The traces to draw from.
         records: The traces in the workspace.
-        texts: The texts of the fields.
+        texts: The texts of the form's fields.
 
     Raises:
         MastError: A field is wrong; the message names it.

@@ -431,7 +431,7 @@ class PrettyText:
     def _close_level(self, char: str, offset: int) -> None:
         """End the innermost object or list with the bracket at an offset."""
         level = self._levels.pop()
-        if not (self._is_level_empty or level.flat):
+        if not (self._is_level_empty or level.flat):  # else the bracket stays on its line
             self._begin_line(len(self._levels))
         self._is_level_empty = False
         self._key = level.key
@@ -575,7 +575,8 @@ class PrettyText:
         Args:
             nested: The formatted JSON.
             nested_text: Its whole text.
-            offsets: The offset in this source of each code point of the source of ``nested``.
+            offsets: The offset in the source of this text of each code point of the source of
+                ``nested``.
             indent: The white space before each line but the first.
         """
         shown_until = 0
@@ -596,7 +597,7 @@ class PrettyText:
                 self._add_mapped_text(text, piece_offsets)
             else:
                 self._add_text(text, piece_offsets[0], piece_offsets[-1] - piece_offsets[0])
-            if text == "\n":
+            if text == "\n":  # a string of the nested JSON continues on a new line
                 self._add_space(indent)
 
     def _add_mapped_text(self, text: str, offsets: Sequence[int]) -> None:

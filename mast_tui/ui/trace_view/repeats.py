@@ -306,7 +306,7 @@ class RepeatFinder:
         self.closed = is_at_end
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
-        """Return the features of a step, and keep them until all streaks have passed the step."""
+        """Return the features of a step; they are kept, as several streaks compare the step."""
         features = self._features_by_index.get(index)
         if features is None:
             features = StepFeatures(trace.span(index))

@@ -110,9 +110,9 @@ class TitleBar(RenderCache):
         ).adjust_cell_length(width, base_style)
 
     def _right_text(self, width: int) -> str:
-        """Return the right side, with its parts shortened or dropped as far as needed.
+        """Return the right side, with its parts shortened, then dropped from the end, to fit.
 
-        It may be wider than half of the bar if the left side needs less.
+        It may fill half of the bar, or whatever the whole left side leaves if that is more.
         """
         right = list(self._right)
         needed_left_cells = cell_len(SEPARATOR.join(self._left))
@@ -125,7 +125,8 @@ class TitleBar(RenderCache):
                 part.removesuffix(long_end) + short_end if part.endswith(long_end) else part
                 for part in right
             ]
-            needed_left_cells = _least_cells(self._left)  # from now on the left side is cut too
+            # The left side is cut only after a first attempt to shorten the right side.
+            needed_left_cells = _least_cells(self._left)
         while len(right) > 1 and cell_len(SEPARATOR.join(right)) > max_cells:
             right.pop()
         return SEPARATOR.join(right)

@@ -122,9 +122,9 @@ def append(
             ``import:`` cannot be undone by a key.
         undoes: The action that they undo.
         redoes: The action that they redo.
-        known_seq: The sequence number of the last event that the caller knows with the annotator,
-            trace and taxonomy of the first event, 0 for none; None to skip the check for later
-            ones.
+        known_seq: The sequence number of the last event that the caller knows of the first
+            event's annotator, trace and taxonomy; 0 if it knows none. A later event is an error.
+            None to skip this check.
         indices: The indices of the spans that the events refer to, by trace and key, to be stored
             too. The outbox does not keep them; reading the trace again stores them.
 
@@ -179,6 +179,7 @@ def append(
                     return outbox.put(
                         events, workspace.new_id, action, undoes, redoes, last_known_seq
                     )
+                # The server may have committed the events, so they keep their ids and numbers.
                 outbox.keep(recorded, last_known_seq)
                 return recorded
             if is_inside_transaction or monotonic() > give_up_at:

@@ -393,7 +393,9 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
 
 
 def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
-    """Return the keys of the spans of a trace that labels, notes, decisions and readings refer to.
+    """Return the keys of a trace's spans that are stored in labels, notes and other work.
+
+    Other work is the decisions on gold and the records of read spans.
 
     Args:
         connection: An open connection.
@@ -405,6 +407,7 @@ def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
     has_quote: dict[str, bool] = {}
     for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
         has_quote.setdefault(last, False)
+        # A label with a quote is on a single span.
         has_quote[first] = has_quote.get(first, False) or quote is not None
     rows = connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings()
     for event in readable_events(rows):

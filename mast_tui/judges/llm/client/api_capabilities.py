@@ -91,7 +91,7 @@ class ApiCapabilities:
         if request_form.limit is not None:
             if self._longest_answer is not None:
                 answer_tokens = min(answer_tokens, self._longest_answer)
-            body[request_form.limit] = answer_tokens
+            body[request_form.limit] = answer_tokens  # ``limit`` is the name of the parameter
         if request_form.temperature:
             body["temperature"] = self._parameters.temperature
         if request_form.answer_format == "json_schema":

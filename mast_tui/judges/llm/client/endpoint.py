@@ -217,7 +217,7 @@ def _unescape_unit(unit: str) -> str:
 
 
 def _searched_views(visible_text: str) -> Mapping[View, str]:
-    """Return the forms of a text in which the key is searched, each of the same length."""
+    """Return the forms of a text in which the API key is searched, each as long as the text."""
     return {
         "folded": visible_text.replace("İ", "i").lower(),  # the lower case of İ has two characters
         "base64": visible_text.replace("-", "+").replace("_", "/"),

@@ -243,7 +243,10 @@ class _Data:
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
-        """Add the findings of rules, one per line with the code of its mode; return the tokens."""
+        """Add the facts that rules have found, one per line, and return their tokens.
+
+        Each fact comes with the code of its mode.
+        """
         if not facts:
             return 0
         self.add_heading(prompt_text.FACTS)

@@ -351,12 +351,12 @@ class RequestLoop:
             raise
 
     async def _raise_if_cut(self, reply: Reply, key: str) -> None:
-        """Raise an error if an answer was cut for which the server's context had too little room.
+        """Raise an error if an answer was cut because the server's context had too little room.
 
         Raises:
             ContextOverflow: The answer was cut; a shorter request leaves more room.
         """
-        if reply.finish != "length" or not reply.counted:
+        if reply.finish != "length" or not reply.counted:  # the sum of the counts is the limit
             return
         if not reply.kept:  # the answer is paid for, so its usage is recorded
             await self._store.keep(key, reply, usable=False)

@@ -585,7 +585,7 @@ class _Run:
         )
 
     def _on_window(self, trace_id: str, judgement: Judgement) -> None:
-        """Store the findings so far, and call the observer once they are stored."""
+        """Store the findings after an answer on a window of spans, then call the observer."""
         loop = asyncio.get_running_loop()
         on_window = self._watch.on_window
 

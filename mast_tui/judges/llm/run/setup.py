@@ -266,7 +266,7 @@ def redaction_notice(setup: Setup) -> str:
 
 
 def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:
-    """Check that no notice is needed: the server is on this machine, or the notice was seen.
+    """Check that no notice on what is sent is needed: it was seen, or nothing leaves this machine.
 
     Args:
         workspace: The workspace with the record.

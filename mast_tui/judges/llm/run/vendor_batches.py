@@ -315,6 +315,7 @@ class VendorBatches:
         self._again = again
         self._say = say
         self._timing = timing or Timing()
+        # The name of the workspace setting that records the pending batches.
         self._setting = f"judge.batches:{setup.judge}:{setup.host}{':again' if again else ''}"
         self.batch: Batch | None = None
         """The batch of the last pass over the traces."""

@@ -122,9 +122,10 @@ def without_progress_wrapper(record: Fields) -> Fields:
 
 
 def pieces_of(record: Fields) -> list[Piece]:
-    """Return the pieces of a record in order; none for bookkeeping, a log for an unknown type.
+    """Return the pieces of a record in order; none for bookkeeping.
 
-    The key suffix is ``/2`` for the piece of a message's second block.
+    A record of an unknown type is a log if it has no type or a field of ``_STEP_FIELDS``, else
+    bookkeeping.
     """
     kind = type_of(record)
     if kind in _BOOKKEEPING_TYPES:

@@ -546,7 +546,7 @@ class CodexParser(CodexLines):
             return None
         if call_id in self._last_call_by_id:
             return self._last_call_by_id[call_id]
-        # The id of a message may look like the key of a call.
+        # The id was used once. The id of a message may look like the key of a call.
         index = self.table.find_own(f"{call_id}:call")
         return index if index is not None and self.table.kind_of(index) is _CALL else None
 

@@ -209,9 +209,10 @@ def _part_messages(
     shared_fields: Fields,
     unknown_kinds: dict[str, None],
 ) -> Messages:
-    """Yield the texts, thoughts and calls in the parts of a response that no round has.
+    """Yield the texts, thoughts and calls in a response's parts that its rounds do not contain.
 
-    Record unknown kinds of parts.
+    A round is one answer of the model, with its calls. Texts are compared one by one. Thoughts are
+    left out if any round has a thought, and calls likewise. Unknown kinds of parts are recorded.
     """
     round_text = "\n".join(dump_text(model_round.get("response")) for model_round in rounds)
     has_calls = any(items_of(model_round.get("toolCalls")) for model_round in rounds)

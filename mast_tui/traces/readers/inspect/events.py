@@ -325,7 +325,7 @@ class EventWalk:
         if call_id:
             self._result_by_call_id[call_id] = pending_result
             self._latest_result_by_tool[name or ""] = pending_result
-        # The events inside the call have been added, so no other event comes before its result.
+        # After the events inside the call, its result follows at once.
         self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
@@ -348,7 +348,7 @@ class EventWalk:
         result_key = f"{uuid or pointer}/result"
         add_spans = partial(self.spans.log, text, pointer, context, result_key)
         pending_result = _PendingResult(text, add_spans)
-        # The events inside the subtask have been added, so no other event comes before its result.
+        # After the events inside the subtask, its result follows at once.
         self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_nested_events(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:

@@ -654,9 +654,9 @@ class MessagePool:
         return [self._pool[index] for index in self._indices_within_limit(ranges, pointer)]
 
     def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        """Yield the indices in some ranges; only the last ones if there are too many.
+        """Yield the indices in some ranges; only the last ones if they exceed the limit of lookups.
 
-        More indices than the limit of lookups leaves are too many, and are reported as a problem.
+        In that case a problem is reported.
         """
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:

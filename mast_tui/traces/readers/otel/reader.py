@@ -577,10 +577,10 @@ def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_
 
 
 def _runs_by_session(runs: Mapping[str | None, _Run]) -> dict[str | None, _Run]:
-    """Return the log records of Claude Code by session, and any others by trace.
+    """Return the log records of files without spans, grouped to runs.
 
-    Claude Code may give each prompt of a session a trace id of its own. No span has the steps that
-    its log records report, so each record becomes a step.
+    Claude Code may give each prompt of a session a trace id of its own, so its records are grouped
+    by session, others by trace. Its records become steps of their own, without a span's id.
     """
     runs_by_id: dict[str | None, _Run] = {}
     for run in runs.values():

@@ -227,7 +227,7 @@ class _AcpTranslator:
         self._methods_by_id: dict[str, list[str]] = {}
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a message or an update; None for one without content."""
+        """Return the turn of a request, a response or an update; None for one without content."""
         if "sessionUpdate" in record:
             return self._update_turn(record)
         method = as_text(record.get("method"))
@@ -235,7 +235,7 @@ class _AcpTranslator:
         if method is None:
             if message_id is None or _ANSWERS.isdisjoint(record):
                 return unknown_record_turn(record)
-            methods = self._methods_by_id.get(message_id)
+            methods = self._methods_by_id.get(message_id)  # of the requests without a response
             return self._response_turn(record, methods.pop() if methods else "response")
         if message_id is not None:
             self._methods_by_id.setdefault(message_id, []).append(method)

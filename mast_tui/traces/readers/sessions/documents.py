@@ -705,7 +705,7 @@ ANTIGRAVITY: Final = SessionFormat(
 
 
 def _any_devin_message(records: Sequence[Fields]) -> bool:
-    # There are no records in a file with lists on its lines.
+    # ``records`` is empty if the lines of the file are lists.
     has_header = bool(records) and isinstance(records[0].get("session"), Mapping)
     return has_header and any(
         "message_id" in record and isinstance(record.get("role"), str) for record in records

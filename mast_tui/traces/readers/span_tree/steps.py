@@ -276,10 +276,11 @@ class _Timeline:
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
 
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
-        """Return a row's input as text; None if a message has it.
+        """Return a row's input as text; None if a message contains it.
 
-        A plain text is looked for among the shown messages, and in the request of the first model
-        under the row. That request is assumed to contain any other input.
+        - If the first model under the row has no request, the input is returned.
+        - A plain text is returned unless a shown message or that request contains it.
+        - Any other input is assumed to be in that request.
         """
         row = open_row.row
         if row.input is None:
@@ -704,7 +705,8 @@ def texts_within(value: object) -> Iterator[str]:
 
 def output_text(value: object) -> str:
     """Return a tool's output as text: the texts of a list of parts, else the whole value."""
-    # The result of an MCP tool has a list of parts in ``content``.
+    # The result of an MCP tool has a list of parts in ``content``. Only a text that begins like one
+    # is parsed as JSON, since texts can be long.
     may_be_mcp_result = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
     result = fields_of(json_in(value)) if may_be_mcp_result else {}
     if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:

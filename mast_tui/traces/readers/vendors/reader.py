@@ -473,8 +473,9 @@ def _has_plain_request(row: SpanRow) -> bool:
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
     """Return the rows; a row with a new thought becomes a model's row whose answer is the thought.
 
-    ``thoughts`` has the thought of each row, or None. A thought that the request of any row
-    contains is not new. BeeAI traces each part of an answer, and repeats the thought each time.
+    ``thoughts`` has the thought of each row, or None. A thought is not new if an earlier row or
+    the request of any row has it: BeeAI traces each part of an answer, and repeats the thought each
+    time. A row of a model, a tool or an agent has content of its own, and stays as it is.
     """
     if not any(thoughts):
         return rows
