@@ -845,9 +845,10 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_nobody(self) -> None:
-        """Decide that the mode is absent, or drop its disputed places.
+        """Decide that the mode is absent, or that none of its disputed places becomes gold.
 
-        If the cursor of the sides is on a place, drop only that place.
+        A place is a span range that a side marked. If the cursor in the list of the sides is on a
+        place, drop only that place.
         """
         target = self._place_at_cursor()
         self._decide_at_cursor(lambda group: group.take_same(ABSENT_CHOICE), only_target=target)

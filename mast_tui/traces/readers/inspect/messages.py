@@ -605,7 +605,9 @@ class MessagePool:
         self._pool_pointer = ""
         self._spans = spans
         self._identity_by_index: dict[int, Hashable] = {}
+        """The identities of the messages that were looked up, by their index in the pool."""
         self._reported_messages: set[str] = set()
+        """The texts of the problems that were reported."""
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
             self._pool = messages
@@ -613,6 +615,7 @@ class MessagePool:
         elif isinstance(messages := sample.get("message_pool"), list):
             self._pool = messages
             self._pool_pointer = "/message_pool"
+        # A large pool without repetition must not reach the limit.
         self._lookups_left = _MAX_LOOKUPS + len(self._pool)
 
     def new_in(
