@@ -85,7 +85,7 @@ def continues_import(workspace: Workspace, request_key: str) -> bool:
 
     Args:
         workspace: The workspace.
-        request_key: The text that an import and its repetition have in common.
+        request_key: The text that an import and its repetition have in common, in ``asked``.
     """
     return any(
         record.asked == request_key and record.state is ImportState.UNFINISHED

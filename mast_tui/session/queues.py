@@ -192,7 +192,10 @@ class _AnnotatorWork:
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
-        """Return the traces on which the annotator's last reading has the verdict unsure."""
+        """Return the traces on which the annotator's last reading has the verdict unsure.
+
+        Current retests are left out, as their first reading is hidden.
+        """
         modes: dict[str, list[str]] = defaultdict(list)
         retests = self.retests.current
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):

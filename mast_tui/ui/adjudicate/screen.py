@@ -652,8 +652,8 @@ class AdjudicateScreen(BaseScreen):
     async def _current_work(self) -> tuple[Adjudication, ConflictGroup] | None:
         """Return the work on the trace under the cursor and the conflicts that a key decides.
 
-        Return None if there are none. A hint then tells what to choose; for a hidden trace a
-        dialog asks whether to take it on.
+        Return None if there are none. Then a hint tells what to choose; for a trace whose answers
+        are hidden, a dialog asks whether to adjudicate it all the same.
         """
         row = self.queue.row
         items = self.queue.current_items

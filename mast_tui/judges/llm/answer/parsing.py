@@ -226,9 +226,10 @@ class _Reader:
         """The remarks, each once, in their order."""
         self._verdicts: dict[str, VerdictValue] = {}
         self._findings_by_key: dict[tuple[object, ...], Finding] = {}
+        """The findings; of several with the same mode, range and evidence, the most confident."""
         self._finding_counts: Counter[str] = Counter()
         self._scale = 1
-        """The highest value of a confidence."""
+        """The highest confidence on the scale that the answer uses, such as 1, 10 or 100."""
 
     def is_answer(self, value: Mapping[str, object]) -> bool:
         """Check whether an object can be an answer."""

@@ -127,8 +127,11 @@ class TraceBuilder(ABC):
         self.task: str | None = None
         self._source = source
         self._text_positions = array("I")
+        """The index in its record of each span's piece."""
         self._call_index_by_id: dict[str, int] = {}
+        """The index of the span of each call, by call id."""
         self._last_index_by_response: dict[str, int] = {}
+        """The index of the last span of each model response, by thread and response id."""
         self._tokens_by_response: dict[str, Tokens] = {}
 
     @abstractmethod
