@@ -225,8 +225,8 @@ class _Reader:
         self._remarks: dict[str, None] = {}
         """The remarks, each once, in their order."""
         self._verdicts: dict[str, VerdictValue] = {}
+        # Of several findings with the same mode, range and evidence, the most confident counts.
         self._findings_by_key: dict[tuple[object, ...], Finding] = {}
-        """The findings; of several with the same mode, range and evidence, the most confident."""
         self._finding_counts: Counter[str] = Counter()
         self._scale = 1
         """The highest confidence on the scale that the answer uses, such as 1, 10 or 100."""

@@ -126,12 +126,11 @@ class TraceBuilder(ABC):
         self.version: str | None = None
         self.task: str | None = None
         self._source = source
+        # For each span, the index of its piece in its record, so that its text can be read again.
         self._text_positions = array("I")
-        """The index in its record of each span's piece."""
+        # The indices are those of spans. A response is identified by its thread and its own id.
         self._call_index_by_id: dict[str, int] = {}
-        """The index of the span of each call, by call id."""
         self._last_index_by_response: dict[str, int] = {}
-        """The index of the last span of each model response, by thread and response id."""
         self._tokens_by_response: dict[str, Tokens] = {}
 
     @abstractmethod

@@ -604,10 +604,10 @@ class MessagePool:
         self._pool: list[object] = []
         self._pool_pointer = ""
         self._spans = spans
+        # An identity is costly, so it is computed once for each message of the pool.
         self._identity_by_index: dict[int, Hashable] = {}
-        """The identities of the messages that were looked up, by their index in the pool."""
+        # Each text of a problem is reported once.
         self._reported_messages: set[str] = set()
-        """The texts of the problems that were reported."""
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
             self._pool = messages
