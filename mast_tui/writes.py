@@ -221,7 +221,9 @@ class Writes:
                     raise
 
     async def ask(self, question: Callable[[Callable[[Answer], None]], None]) -> Answer:
-        """Ask the annotator a question within a piece of work; no key waits for the answer.
+        """Ask the annotator a question within a piece of work, and wait for the answer.
+
+        Meanwhile no key is held back for the piece of work, so that the annotator can answer.
 
         Args:
             question: Shows the question, and calls its argument once with the answer.

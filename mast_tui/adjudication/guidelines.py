@@ -262,9 +262,9 @@ class GuidelineBook:
         return facts[0].after or facts[0].before
 
     def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:
-        """Return the guideline if this person wrote it, else None.
+        """Return the guideline if the user wrote it, else None.
 
-        The text by another person appears again when this person's text is removed.
+        An undo need not restore another person's text: it shows again once the user's is removed.
         """
         return guideline if guideline is not None and guideline.written_by == self._writer else None
 

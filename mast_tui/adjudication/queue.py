@@ -143,7 +143,8 @@ def _access_from_passes(
 ) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
-    ``retest_begun`` is True while the adjudicator labels the trace a second time, as a retest.
+    ``retest_begun`` is True while the adjudicator labels the trace a second time, as a retest, and
+    ``retest_planned`` while the study still has a retest for them.
     """
     if retest_begun:
         return Access.UNFINISHED

@@ -403,9 +403,10 @@ class Adjudication:
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """Return the id of the last action if it made exactly these decisions, without a reason.
+        """Return the id of the last action if a reason for these decisions can become part of it.
 
-        Return None otherwise.
+        It must have made exactly these decisions, and none may have a reason yet; otherwise, return
+        None.
         """
         done, _ = history_of(self._own_events(), Decided)
         action, facts = next(reversed(done.items()), (None, []))

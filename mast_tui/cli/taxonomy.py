@@ -111,12 +111,12 @@ def show_command(request: TaxonomyShowRequest) -> None:
         return
     print_line(f"{taxonomy.ref}  {taxonomy.name}")
     for category in taxonomy.tree():
-        depth = "  " * len(taxonomy.path(category.id))
-        click.echo(depth + one_line(category.name))
+        indent = "  " * len(taxonomy.path(category.id))
+        click.echo(indent + one_line(category.name))
         for mode in taxonomy.modes:
             if mode.category == category.id:
                 keys = taxonomy.keys_of(mode)
-                click.echo(f"{depth}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
+                click.echo(f"{indent}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
 
 
 def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:

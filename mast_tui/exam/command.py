@@ -415,10 +415,10 @@ def _candidate_document(
 def _coverage_by_judge(
     exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
 ) -> dict[str, CoverageJson]:
-    """Return the coverage of the true steps by predicted sets of steps, by judge.
+    """Return by judge how often the predicted set of a run's steps contains the true step.
 
-    The sets under ``FEATURES`` depend on features of the steps alone. The sets of a judge depend on
-    its marks too.
+    The sets under ``FEATURES`` are predicted from features of the steps alone, those of a judge
+    from the steps that it named too.
     """
     features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
     return {

@@ -295,7 +295,10 @@ class _Applier:
             }
 
     def _record_changes(self, recorded: Sequence[Event]) -> None:
-        """Count the recorded events, in all and by annotator."""
+        """Count the recorded events, in all and by annotator.
+
+        Also keep the number of each annotator's last event, with which the next batch is checked.
+        """
         self.new_event_count += len(recorded)
         for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
             events = list(events_by_name)

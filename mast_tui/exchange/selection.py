@@ -132,7 +132,8 @@ class WorkMasks:
     ) -> tuple[str, int | None, int | None]:
         """Return a quote with masks, and its start and end in the exported text of its span.
 
-        A quote with masks has no start and end in a text without masks.
+        Start and end are None if the quote cannot be found there: with masks in a text without
+        them, or masked as a whole.
         """
         redacted = self.redacted_of(trace_id, key)
         if redacted is None:

@@ -85,7 +85,7 @@ def continues_import(workspace: Workspace, request_key: str) -> bool:
 
     Args:
         workspace: The workspace.
-        request_key: The text that an import and its repetition have in common.
+        request_key: The text that an import and its repetition have in common, in ``asked``.
     """
     return any(
         record.asked == request_key and record.state is ImportState.UNFINISHED
@@ -187,10 +187,9 @@ class _ImportUndo:
         """The number of events in the workspace at the last reading, -1 before the first."""
 
     def read(self, works: Sequence[_Work]) -> None:
-        """Read the events of each annotator, trace and taxonomy, and all reviews and decisions.
+        """Read the events of the works, and all reviews and decisions of the workspace.
 
-        If the same works were read last, and the workspace has no new events since, nothing is
-        read.
+        Do nothing if the last call read the same works and the workspace has no new events.
         """
         event_count = self._workspace.event_count()
         if event_count == self._read_event_count and self._works.keys() == set(works):
@@ -200,6 +199,7 @@ class _ImportUndo:
         self._works = {}
         trace_ids_by_author = defaultdict[tuple[str, str], list[str]](list)
         for annotator, trace_id, taxonomy in works:
+            # Only the events on traces under a taxonomy can be read together.
             if trace_id is None or taxonomy is None:
                 work = (annotator, trace_id, taxonomy)
                 self._works[work] = self._read_work(work)

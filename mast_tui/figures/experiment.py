@@ -394,6 +394,8 @@ def _student_interval(value: float, standard_error: float, degrees: int, kind: K
 def _least_task_count(arms: Sequence[TaskMeans], *, paired: bool) -> int:
     """Return the number of tasks with a hit or the number with a miss, whichever is less.
 
+    A hit is a run that has the measured feature, a miss is a run that lacks it.
+
     With ``paired``, both arms have the same tasks, and a task counts once if it has a hit in either
     arm; otherwise the numbers of the arms are added. If a judge labelled the runs, the least of
     four numbers is returned: the tasks with a hit and those with a miss, in each arm.

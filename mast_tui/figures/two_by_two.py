@@ -148,7 +148,7 @@ def coefficient(
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
     """Return the numbers of traces, units and answers on which a table rests.
 
-    ``trace_tables`` has the counts of each trace, traces × (TP, FP, FN, TN).
+    ``table`` has the counts TP, FP, FN, TN, and ``trace_tables`` those of each trace in a row.
     """
     unit_count = int(table.sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2  # the mean of judge and reference
@@ -157,6 +157,7 @@ def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
         units=unit_count,
         present=present,
         absent=unit_count - present,
+        # The traces with the rarer answer.
         rare_traces=min(
             _traces_with(trace_tables, cells) for cells in (_WITH_PRESENT, _WITH_ABSENT)
         ),

@@ -483,15 +483,15 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
     return _compared_match(text, quote, start, end)
 
 
-def _end_range(text: str, quote: str) -> tuple[int, int] | None:
-    """Return the range of a text that equals an end of a long quote, or the most similar range.
+def _end_range(text: str, quote_end: str) -> tuple[int, int] | None:
+    """Return the range of a text that equals the head or tail of a long quote.
 
-    Return None if no range is similar.
+    If no range is equal but for white space, return the most similar one, None if none is similar.
     """
-    match_range = closest(text, quote, Match.SPACING)
+    match_range = closest(text, quote_end, Match.SPACING)
     if match_range is not None:
         return match_range.start, match_range.end
-    return _aligned_range(text, quote) if text else None
+    return _aligned_range(text, quote_end) if text else None
 
 
 def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:

@@ -279,11 +279,12 @@ class Locator:
     def _location_from(
         self, start: int, index: int, text: str, pieces: tuple[str, ...], match_kind: Match
     ) -> QuoteLocation | None:
-        """Return the location of pieces in order, searched from an offset in a span.
+        """Return the location of the pieces of a quote in order, searched from an offset in a span.
 
         - A short piece, or a piece after a short one, must follow soon in the same span.
-        - A long piece that is missing may be in the next span.
-        - The range covers all pieces, or only the first if there is a long gap between them.
+        - A long piece that is missing may be in the next span, and then those after it.
+        - The range is in the first span. It covers all pieces there, or only the first piece if
+          there is a long gap between them.
 
         Return None if a piece is missing.
         """

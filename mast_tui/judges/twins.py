@@ -117,10 +117,11 @@ class _Task:
         self.runs[trace_id] = _Run(trace_id, failed, actions)
 
     def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
-        """Yield the id of each failed run that shares a step with failed runs only, and that step.
+        """Yield each failed run that shares a step with other failed runs but no successful one.
 
-        Of several such steps, the first is chosen that nearly as many runs share as any. Nothing is
-        yielded if there are too few runs for any step to be significant at ``CHANCE``.
+        Yield the id of its trace and the step. Among several such steps, choose the first whose
+        number of runs is at least ``NEARLY`` times the largest. Yield nothing if there are too few
+        runs for any step to be significant at ``CHANCE``.
         """
         runs = list(self.runs.values())
         is_failed = np.array([run.failed for run in runs])

@@ -459,6 +459,7 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
     inputs = experiment.inputs
     has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
     plan = {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
+    # The values that are None stay so if no figure is inserted for them.
     document = {
         "by": inputs.by,
         "baseline": experiment.baseline,

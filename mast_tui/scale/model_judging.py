@@ -235,10 +235,10 @@ class ShardAnswers:
         """Do nothing: the answer is read again before it counts, and requested again."""
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Record that the server truncates requests.
+        """Record that the server truncates requests; take back the answers to such requests.
 
-        From now on, no stored answer to a truncated request is used. The command judges the shards
-        that rest on such answers again (``JudgeUnitsByModel.outdated``).
+        From now on, no stored answer of this kind is used. The command judges the shards that used
+        one again (``JudgeUnitsByModel.outdated``).
 
         Args:
             limit: The number of tokens to which the server truncates.

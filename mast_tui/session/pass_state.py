@@ -73,6 +73,7 @@ class ReadSpans(Set[str]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._keys
+        # Keys in a range whose ends are not loaded yet are unknown, and ranges may overlap.
         for indices in _merged_ranges(self._loaded_ranges()):
             for index in indices:
                 key = self._trace.span(index).key
@@ -341,9 +342,11 @@ class Passes:
 
     @property
     def current(self) -> PassState | None:
-        """The annotator's last pass; in a retest only that of the retest counts.
+        """The annotator's last pass; None before the first.
 
-        Passes of adjudication do not count, as they have no labels of the annotator's own.
+        While the annotator labels the trace a second time (a retest), it is the pass of the retest,
+        or None until that has begun. Passes of adjudication do not count, as they have no labels of
+        the annotator's own.
         """
         passes = self._own_passes
         return passes[-1] if passes else None

@@ -192,7 +192,10 @@ class _AnnotatorWork:
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
-        """Return the traces on which the annotator's last reading has the verdict unsure."""
+        """Return the traces on which the annotator's last reading has the verdict unsure.
+
+        Current retests are left out, as their first reading is hidden.
+        """
         modes: dict[str, list[str]] = defaultdict(list)
         retests = self.retests.current
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
@@ -214,11 +217,13 @@ class _AnnotatorWork:
         return self.items(self._in_own_order(modes), modes)
 
     def disagreements(self, kind: AnnotatorKind) -> tuple[QueueItem, ...]:
-        """Return the finished traces on which a person or a judge differs from the annotator.
+        """Return the finished traces on which others of a kind differ from the annotator.
 
-        The traces with most differing modes come first.
+        The traces with most differing modes come first. Traces that the annotator has yet to label
+        a second time (retests) are left out.
 
-        Record in the workspace that others' labels on these traces are revealed.
+        Record in the workspace that the verdicts of others on the compared traces are revealed,
+        because even a missing trace tells the annotator that the others agree.
         """
         passes = self.workspace.passes(taxonomy=self.taxonomy)
         passes_by_key = counted_passes(passes, "last")
@@ -233,7 +238,7 @@ class _AnnotatorWork:
         revealed_traces = visible_traces
         source = "others"
         if kind is AnnotatorKind.JUDGE:
-            # If suggestions were visible, a judge's verdict reveals nothing.
+            # Where suggestions were visible, a judge's verdict reveals nothing new.
             revealed_traces = [
                 trace_id for trace_id in visible_traces if self._is_judge_hidden(trace_id)
             ]

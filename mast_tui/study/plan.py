@@ -272,8 +272,9 @@ class _Plan:
 
 @lru_cache(maxsize=4)
 def _plan_of_study(study: Study) -> _Plan:
-    """Return the plan of a study: who labels which traces, without suggestions or twice.
+    """Return the plan of a study.
 
+    It says who labels which traces, which of them with hidden suggestions, and which of them twice.
     The batches are dealt out one by one. Then traces that annotators gave back get new annotators.
     """
     dealing = _Dealing(study)

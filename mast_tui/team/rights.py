@@ -508,7 +508,7 @@ def _view_statements(table: Table) -> Iterator[str]:
     yield f"$$; CREATE VIEW seen.{name} AS SELECT {', '.join(selected)}"
     yield "FROM public.traces t CROSS JOIN public.taxonomies k"
     yield f"CROSS JOIN LATERAL seen.{name}_of(t.id, k.ref) x"
-    if table is schema.events:
+    if table is schema.events:  # events that are about no trace have no row in the join
         yield f"UNION ALL SELECT {', '.join(columns)} FROM seen.events_beside()"
     yield ";"
 

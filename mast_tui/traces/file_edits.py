@@ -247,7 +247,7 @@ def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         new_lines = [f"{line}\n" for line in hunk.new.splitlines()]
-        is_insertion = hunk.last == 0
+        is_insertion = hunk.last == 0  # then ``first`` is the line before the new ones
         if is_insertion:
             lines[hunk.first : hunk.first] = new_lines
         else:

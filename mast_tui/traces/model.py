@@ -712,7 +712,11 @@ class Trace:
         return self._masked_meta[1]
 
     def _read_meta(self) -> TraceMeta:
-        """Return the facts of the run without masks."""
+        """Return the facts of the run without masks.
+
+        Those of an unread file are in its stored summary. If the reader gave the trace no facts,
+        the spans have them.
+        """
         summary = self._summary
         meta = self._meta
         if summary is not None:
@@ -723,7 +727,7 @@ class Trace:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problems of the trace."""
+        """The problems of the trace; of an unread file, those of its stored summary."""
         summary = self._summary
         problems = self._problems
         if summary is not None:

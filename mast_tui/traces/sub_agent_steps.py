@@ -55,12 +55,12 @@ class SubAgentFinder:
             self.read(trace.span(index) for index in range(first, end))
 
     def beginning_at(self, index: int) -> tuple[int, int] | None:
-        """Return the range of steps of the sub-agent that begins at a span, None if none does.
+        """Return the spans of the sub-agent that begins at a span, None if none does.
 
         While the sub-agent may continue, the range ends with the last span read.
 
         Returns:
-            The index of the first step, and the index after the last step.
+            The index of the first span, and the index after the last span.
         """
         with self._lock:
             position = bisect_left(self._first_steps, index)

@@ -200,7 +200,10 @@ _ITBENCH_METRIC: Final = "root_cause_entity"
 
 
 def _find_itbench(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the ITBench trial in a folder; None for a folder of another kind."""
+    """Return the ITBench trial in a folder; None for a folder of another kind.
+
+    The folder holds a published run, or the workspace of the agent, with or without its traces.
+    """
     session = folder / _ITBENCH_SESSION
     program_output = folder / "traces" / "stdout.log"
     telemetry = folder / "traces" / "traces.jsonl"

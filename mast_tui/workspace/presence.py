@@ -26,9 +26,9 @@ class Presence:
         self._annotator = ""
         self._location: str | None = None
         self._sent_at: float | None = None
-        """The time of the last message; None if no message has to follow."""
+        """The time at which this program last sent its location; None if it need not send it."""
         self._other_programs: dict[int, tuple[str, str, float]] = {}
-        """The annotator, the location and the time of the last message of each program."""
+        """The annotator, the location and the time of the last message, by program number."""
 
     def go_to(self, annotator: str, location: str | None) -> None:
         """Set the annotator's location.

@@ -354,6 +354,7 @@ class RunningTraces:
         # The members of a run are the files of its sub-agents.
         for run, members in changed_files.members.items():
             self._sub_agent_files[Path(run)] = tuple(map(Path, members))
+        # A file that the user has named may get sub-agents later, so their folders are watched too.
         for path in self._paths:
             if path not in unchanged and not is_folder(path):
                 self._sub_agent_files[path] = _sub_agent_paths(

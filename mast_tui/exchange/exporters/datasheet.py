@@ -255,9 +255,9 @@ def _identity_lines(facts: Values) -> list[str]:
 
 
 def _annotator_lines(document: Values) -> list[str]:
-    """Return a table of the annotators with their conditions, labels and dates."""
+    """Return a table of the annotators with the conditions of their passes, labels and dates."""
     # One entry for each annotator of each trace.
-    works = [side for trace in document["traces"] for side in trace["annotators"]]
+    works = [work for trace in document["traces"] for work in trace["annotators"]]
     rows = []
     for name in sorted({work["name"] for work in works}):
         own_works = [work for work in works if work["name"] == name]

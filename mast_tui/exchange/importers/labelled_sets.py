@@ -668,7 +668,7 @@ class _AgentRxReader(LabelledRuns):
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
     def to_incoming(self) -> Incoming:
-        """Return everything that was read, with a note for each trace with mismatching agents."""
+        """Return everything that was read, noting each trace whose labels name wrong agents."""
         for trace_id, mismatches in self._mismatches.items():
             more = f", and {len(mismatches) - 1} more like it" if len(mismatches) > 1 else ""
             self.notes.append(f"{trace_id}: {mismatches[0]}{more}")

@@ -334,7 +334,10 @@ def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
 
 
 def _traces_by_record(records: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
-    """Return the traces in the files of these records, by file and record number."""
+    """Return the traces in the files of these records, by file and record number.
+
+    No key is None; the type admits it for labels without a trace record, which are looked up too.
+    """
     traces: dict[tuple[Path, int] | None, Trace] = {}
     for file in {record.file for record in records}:
         for trace in read_traces(file):

@@ -554,7 +554,8 @@ def _amounts_of_runs(
 ) -> dict[str, Values]:
     """Return the tokens, minutes and money of each run, NaN if unknown.
 
-    An amount that is unknown for all runs is left out.
+    An amount that is unknown for all runs is left out. The strata of ``inputs`` are the models of
+    the runs.
     """
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):

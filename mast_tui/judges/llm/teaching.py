@@ -266,7 +266,7 @@ def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersi
 
 
 def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion) -> None:
-    """Store a version, unless the workspace has a version of the same name.
+    """Store a taught version of a judge, unless the workspace has a version of this name.
 
     Args:
         workspace: The workspace.

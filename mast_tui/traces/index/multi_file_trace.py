@@ -69,7 +69,8 @@ class RunSpans(Spans):
         """The index of each merged span in its own file."""
         self._columns = ColumnsOfParts()
         self._merging_files = [0]
-        """The numbers of the files that are being merged: each was begun by the one before."""
+        """The numbers of the files that are being merged: each but the first is the file of a
+        sub-agent that a call in the file before it began."""
         self._files[0].begun = True
         self._finished = False
         self._merge_new_spans()

@@ -187,7 +187,8 @@ def _open_tar(file: IO[bytes], path: str) -> Any:
     """Open a tar archive, perhaps compressed; raise ``OSError`` if it is over a limit."""
     compression = infer_compression(path)
     unpacked = file if compression is None else compr[compression](file)
-    # To list the members, ``tarfile`` moves past all of them, so the limit is for the whole file.
+    # To list the members, ``tarfile`` moves past all of them, so the limit is for the whole file:
+    # contents and headers.
     files = _LimitedTar(_LimitedReader(unpacked, MOST_BYTES + _HEADER_BYTES))
     _check_sizes(info["size"] for info, *_ in files.index.values())
     return files

@@ -65,7 +65,7 @@ def recognising_readers(source: Source) -> Iterator[Reader]:
 
 
 def _readers_without_marks(source: Source) -> Iterator[Reader]:
-    """Yield the plug-ins and the fallback that recognise the file."""
+    """Yield the plug-ins and the fallback that recognise a file without the mark of a format."""
     yield from (plugin for plugin in plugins() if plugin.recognises(source))
     if not source.is_binary:
         fallback = _import_reader(_FALLBACK_READER)

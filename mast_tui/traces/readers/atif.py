@@ -601,8 +601,9 @@ class _TrajectorySpans:
     ) -> None:
         """Add a result after the sub-agents to which it refers, and set the end of its call.
 
-        A result that has only references, and neither call, id nor text, has no span. A result
-        without a call in a step of the system or the user is a log.
+        The call ends when the result starts. A result that has only references, and neither call,
+        id nor text, has no span. A result without a call in a step of the system or the user is a
+        log.
         """
         for reference in result.references:
             self._add_referenced_sub_agent(reference, result.key_suffix)

@@ -287,7 +287,10 @@ class AnswerKeyDraft:
                 self.add_score(f"{name} {field_name}", field_value, depth + 1)
 
     def _add_named_score(self, score: Fields, depth: int) -> None:
-        """Add the score in an object with a name, and the fields that are no score to ``other``."""
+        """Add the score in an object with a name, and its other fields to ``other``.
+
+        ``depth`` is the number of objects around the object.
+        """
         name = str(score["name"])
         verdict: dict[str, object] = {}
         other_fields: dict[str, object] = {}

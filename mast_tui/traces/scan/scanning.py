@@ -172,7 +172,10 @@ class Scan:
 
     @classmethod
     def one_run(cls, path: Path) -> FileReport:
-        """Return the report on a folder with exactly one run; ``failed`` is set for other paths."""
+        """Return the report on the folder of a trial: one run in several files.
+
+        ``failed`` is set for any other folder, and for one with no run or several.
+        """
         try:
             trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
         except OSError as error:

@@ -247,7 +247,7 @@ def _matching_spans(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[S
 
 
 def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
-    """Yield all spans with 0 matches, in groups."""
+    """Yield all spans in groups, as they are read, with 0 matches, as there is no text to find."""
     begin = 0
     has_more = True
     while has_more:

@@ -173,6 +173,7 @@ def encodable_text(text: str) -> str:
 def _refusal_reason(error: str, pattern: str) -> str:
     """Return why RE2 refuses a pattern, in plain words."""
     part = error.rpartition(": ")[2]
+    # RE2 names only the beginning of a back-reference to a group with a name.
     if part == "(?P" and "(?P=" in pattern:
         part = "(?P="
     if part.startswith(("(?=", "(?!", "(?<=", "(?<!")):

@@ -616,7 +616,7 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
 
 
 def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
-    """Return the end of a text about a decision: whose answer it is.
+    """Return the end of a text about a decision, which names the sides whose answer it adopts.
 
     Args:
         decisions: The decision on a verdict, or the decisions on the span ranges of a mode.
@@ -632,8 +632,10 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
     marked = [target for decision in decisions for side in decision.said for target in side.targets]
     firsts = {target.first for target in marked}
     lasts = {target.last for target in marked}
-    # A place that was joined from several begins and ends where sides have marked one.
-    if any(t.first not in firsts or t.last not in lasts for t in targets_taken(decisions)):
+    # A joined range is not moved: its first and last span are those of ranges that sides marked.
+    if any(
+        taken.first not in firsts or taken.last not in lasts for taken in targets_taken(decisions)
+    ):
         return ", moved"
     if len(sides) > MOST_NAMED_SIDES:
         return f", as {len(sides)} sides"

@@ -511,5 +511,6 @@ def _wrapped_lines(
     """Return the rows of a wrapped and indented text; none for an empty text."""
     if not text:
         return []
+    # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
     rows = wrapped(text, max(8, width - 1 - INDENT))
     return [_SideLine(side, side_place, [(" " * INDENT + row, style_name)]) for row in rows]

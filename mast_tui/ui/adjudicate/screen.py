@@ -656,8 +656,8 @@ class AdjudicateScreen(BaseScreen):
     async def _current_work(self) -> tuple[Adjudication, ConflictGroup] | None:
         """Return the work on the trace under the cursor and the conflicts that a key decides.
 
-        Return None if there are none. A hint then tells what to choose; for a hidden trace a
-        dialog asks whether to take it on.
+        Return None if there are none. Then a hint tells what to choose; for a trace whose answers
+        are hidden, a dialog asks whether to adjudicate it all the same.
         """
         row = self.queue.row
         items = self.queue.current_items
@@ -852,9 +852,10 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_nobody(self) -> None:
-        """Decide that the mode is absent, or drop its disputed places.
+        """Decide that the mode is absent, or that none of its disputed places becomes gold.
 
-        If the cursor of the sides is on a place, drop only that place.
+        A place is a span range that a side marked. If the cursor in the list of the sides is on a
+        place, drop only that place.
         """
         target = self._place_at_cursor()
         self._decide_at_cursor(lambda group: group.take_same(ABSENT_CHOICE), only_target=target)

@@ -528,9 +528,9 @@ class Filter(ScreenPart):
             self.check_new_spans()
 
     def show_titles(self) -> None:
-        """Show the filter and the number of its spans in the title and in the open dialog.
+        """Show the filter and the number of passing spans in the title and in the open dialog.
 
-        Also show the visible part in the overview if the timeline is filtered.
+        Once the timeline shows only these spans, update its visible part in the overview too.
         """
         status = self._status_text()
         title = f"Timeline · {status}" if self.present_filter else "Timeline"

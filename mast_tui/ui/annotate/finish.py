@@ -514,7 +514,7 @@ class Finish(ScreenPart):
             self._commands.when_session_opens(self._reveal_or_ask)
 
     async def _reveal_or_ask(self, session: Session) -> None:
-        """Show what is hidden; if the study may repeat the trace, ask first: then it will not.
+        """Show what is hidden; in a study with retests ask first, as it rules out a retest.
 
         Before the trace is finished, only show a message.
         """

@@ -639,7 +639,7 @@ class Labelling(ScreenPart):
         return True
 
     def _show_choice_again(self) -> None:
-        """Repeat the question which label to use; withdraw it if its label was removed."""
+        """Repeat the question which label to use; withdraw it if the shown label is gone."""
         assert self._choice is not None
         action = self._choice.action
         labels = self._labels_under_cursor()

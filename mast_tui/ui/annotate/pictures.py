@@ -89,6 +89,7 @@ class Pictures:
 
     def _find_pictures(self, trace: Trace, index: int) -> tuple[Picture, ...]:
         """Find the pictures of a span in a worker thread."""
+        # Another trace, or this one after it was read again, has other ``spans``.
         if self._finder is None or self._finder_spans is not trace.spans:
             self._finder = PictureFinder(trace)
             self._finder_spans = trace.spans

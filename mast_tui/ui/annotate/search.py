@@ -274,7 +274,7 @@ class Search(ScreenPart):
         self.start(text)
 
     def submit(self) -> None:
-        """Close the line and keep the matches."""
+        """Close the line and keep the matches; remember where the search began, for going back."""
         if self._index_at_opening is not None and self._state.has_spans:
             self._timeline.trail.record_jump(self._index_at_opening, self._state.index)
         self.close()

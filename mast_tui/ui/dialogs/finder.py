@@ -278,6 +278,7 @@ class Palette(FinderDialog):
             where: The screen.
             keymap: The keys that the user has set.
         """
+        # Each digit key has an action of its own, which would only lengthen the list.
         choices = [
             FinderChoice(action.id, " ".join(map(key_text, keys_of(action, keymap))), action.help)
             for screen in dict.fromkeys((where, Where.EVERYWHERE))

@@ -281,7 +281,7 @@ class Contents:
         return None if trace is None else HitRow(trace_id, self._name_of(trace), hit)
 
     def open_hit(self) -> None:
-        """Open the trace of the hit under the cursor at its span, with the search set."""
+        """Open the trace of the hit under the cursor at its span, and search for the same text."""
         row = self.list.row
         trace = None if row is None else self._screen.mast.catalog.traces.get(row.trace_id)
         if row is None or trace is None:

@@ -470,7 +470,7 @@ class LibraryList(ColumnTable[LibraryRow]):
         return [text_lengths(COLUMNS, row) for row in self.rows[:MEASURED_ROWS]]
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render a trace, the heading of the unreadable files, or an unreadable file.
+        """Render a trace, the heading of the unreadable files (troubles), or one of these files.
 
         Args:
             row: The position of the row.
@@ -486,6 +486,7 @@ class LibraryList(ColumnTable[LibraryRow]):
         base = self.row_style(row)
         trouble = self.troubles[file_index]
         name = one_line(trouble.path)
+        # 5 cells: the edge, the sign and the blanks.
         message = shortened(one_line(trouble.message), max(1, width - 5 - cell_len(name)))
         parts = [
             Segment("▌" if row == self.cursor else " ", base),

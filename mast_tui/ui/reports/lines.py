@@ -526,7 +526,11 @@ class ReportLines(VirtualLines):
         return super().render_line(y)
 
     def _is_sticky_heading(self, y: int) -> bool:
-        """Return whether a line of the widget keeps the column titles of the scrolled table."""
+        """Return whether the line ``y`` of the widget keeps the column titles of a table.
+
+        Only the first line does, if the report is scrolled into a table. A small screen has no
+        line to spare for them.
+        """
         top = round(self.scroll_y)
         if y or not 0 < top < len(self._lines) or self.lines_area.height <= SMALL_HEIGHT:
             return False

@@ -449,7 +449,7 @@ class SignaturesScreen(ReportScreen):
         return list_traces
 
     def location_of(self, row: str) -> TraceLocation | None:
-        """Return the location of the trace of a row; None if the open page lists no traces."""
+        """Return the location of the trace with the id ``row``; None if no traces are listed."""
         if self.page != TRACES or self._group_report is None:
             return None
         traces = self._group_report.failing.traces

@@ -168,9 +168,10 @@ class InputQueue:
         return screen is self._unread_screen and self._awaits_content(event, screen)
 
     def _is_interrupted(self) -> bool:
-        """Check if a dialog has opened over a screen whose content the next event still needs.
+        """Check if a dialog has opened over a screen before the next event could reach it.
 
-        Once the content has been read, the dialog that it has opened is meant to get the event.
+        This is so while the screen has not read the content that the event needs. A dialog that
+        opens once the content has been read is a result of it, and receives the event.
         """
         unread_screen = self._unread_screen
         if unread_screen is None or self._app.screen is unread_screen:

@@ -448,6 +448,7 @@ class JudgeRuns:
             work: Runs the judge.
         """
         self.running_judge = RunningJudge(name, message)
+        # A message on screen would cover the report on the judge.
         for bar in self._app.screen.query(HintBar):
             bar.clear()
         self._show_report(message)

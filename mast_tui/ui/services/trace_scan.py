@@ -110,9 +110,10 @@ class ScanThread:
         self.has_ended.set_result(None)
 
     def _pass_on_reports(self, scan: Iterator[ScanNews]) -> None:
-        """Store the first report and wait for ``go_on``, then pass on all reports.
+        """Pass the reports of the scan on to ``_take``.
 
-        The first report is passed on only if ``first`` has not returned it.
+        Hold the first report until ``go_on`` is called; if ``first`` has returned it to its caller
+        by then, do not pass it on.
         """
         for index, report in enumerate(scan):
             if index:
@@ -120,7 +121,7 @@ class ScanThread:
             else:
                 self._first_report.put(report)
                 self._continue_event.wait()
-                with suppress(Empty):  # if ``first`` has returned the report
+                with suppress(Empty):  # ``first`` has returned the report
                     self._take(self._first_report.get_nowait())
             if self._stop_event.is_set():
                 return

@@ -239,6 +239,7 @@ class TraceService:
 
             yield from scan_paths(self._app.options.paths, stopped, self._take_later)
             return
+        # Nothing is cached, so let the first frame appear without waiting for the file.
         yield CachedTraces(())
         while self.prefetch.report(REPORT_SECONDS) is None and self.prefetch.is_reading:
             yield StillReading(self.prefetch.description)

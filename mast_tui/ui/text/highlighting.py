@@ -541,7 +541,10 @@ def _lexer_for(language: str) -> Any:
 
 @cache
 def _name_of(token: Any) -> str:
-    """Return the name of the part for a token, empty for plain text."""
+    """Return the name of the style for a token of Pygments, empty for plain text.
+
+    A token without a style of its own has that of its nearest parent.
+    """
     while token is not None:
         name = _NAMES_OF_TOKENS.get(str(token))
         if name is not None:

@@ -129,7 +129,7 @@ class _Side:
     def convert_range(self, start: int, end: int, other: _Side) -> tuple[int, int]:
         """Convert a range to one in the other side.
 
-        A piece of different lengths counts as a whole.
+        A range that ends in a piece whose lengths differ between the sides includes all of it.
 
         Args:
             start: The first code point.

@@ -45,14 +45,14 @@ def word_at(text: str, offset: int) -> tuple[int, int] | None:
     return None
 
 
-def next_word(text: str, end: int) -> tuple[int, int] | None:
+def next_word(text: str, offset: int) -> tuple[int, int] | None:
     """Return the range of the first word after an offset, or None if there is none near it.
 
     Args:
         text: The text.
-        end: The offset.
+        offset: The offset.
     """
-    match = _WORD.search(text, end, min(len(text), end + _WORD_REACH_CHARS))
+    match = _WORD.search(text, offset, min(len(text), offset + _WORD_REACH_CHARS))
     return match.span() if match else None
 
 

@@ -146,10 +146,10 @@ class BackgroundIndex:
         return True
 
     def _index_repeats(self, trace: Trace) -> None:
-        """Compare a few more steps.
+        """Compare a few more steps in the search for repeated steps.
 
-        If the trace has grown after all steps were compared, a new search begins. The runs of the
-        previous search stay until the new search is complete.
+        If the trace has grown since a search ended (``closed``), begin a new search. The result of
+        the previous search stays until the new one has ended.
         """
         if self.repeats.closed and self._new_repeats is None:
             self._new_repeats = RepeatFinder()

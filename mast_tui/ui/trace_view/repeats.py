@@ -395,7 +395,7 @@ class RepeatFinder:
         return run
 
     def _close_streak(self, streak: _Streak, end: int) -> None:
-        """End a streak before ``end``, and add its run to the finished runs if there is one."""
+        """End a streak before ``end``, and add its complete cycles to the finished runs."""
         run = self._run_of_streak(streak, end)
         streak.length = 0
         streak.has_unequal_steps = False

@@ -452,6 +452,7 @@ class SpanView(VirtualLines):
         Textual's own setter would draw the whole box.
         """
         edge = self.gutter
+        # ``_redraw_edge`` counts lines from the first line of the text, below the upper border.
         previous_upper, previous_lower = titles_of(self)
         if upper is not previous_upper and upper != previous_upper:
             self._redraw_edge(-edge.top, self.styles.border_title_align, (previous_upper, upper))
@@ -693,7 +694,10 @@ class SpanView(VirtualLines):
         self._scroll_to_offset(self._layout.step(self._top, delta))
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Scroll to a row; for the last row or a later row, scroll to the end of the text."""
+        """Scroll to a row; for the last row or a later row, scroll to the end of the text.
+
+        A row of the text is always scrolled to the top, so ``in_upper_third`` has no effect.
+        """
         if row >= self.row_count - 1:
             self._scroll_to_offset(len(self._displayed.displayed))
         else:

@@ -421,6 +421,7 @@ class TimelineLines(VirtualLines):
             read_keys: The keys of these spans. The set is not copied, so later changes count too.
         """
         self.read_keys = read_keys
+        # Only the style of the number, after the cell of the edge, shows that a span is unread.
         changed_cells = 1 + self._columns().number
         self.redraw_where(
             lambda row: (row in self._rows_drawn_unread) != self._is_unread(row),

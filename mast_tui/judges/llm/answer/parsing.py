@@ -225,10 +225,11 @@ class _Reader:
         self._remarks: dict[str, None] = {}
         """The remarks, each once, in their order."""
         self._verdicts: dict[str, VerdictValue] = {}
+        # Of several findings with the same mode, range and evidence, the most confident counts.
         self._findings_by_key: dict[tuple[object, ...], Finding] = {}
         self._finding_counts: Counter[str] = Counter()
         self._scale = 1
-        """The highest value of a confidence."""
+        """The highest confidence on the scale that the answer uses, such as 1, 10 or 100."""
 
     def is_answer(self, value: Mapping[str, object]) -> bool:
         """Check whether an object can be an answer."""

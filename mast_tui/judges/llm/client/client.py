@@ -592,7 +592,10 @@ class Client(ModelClient):
         return RunStops(reason)
 
     async def _stop_message(self, error_kind: ErrorKind, api_error: ApiError, reason: str) -> str:
-        """Return the message for an error of the server that stops the run."""
+        """Return the message for an error of the server that stops the run.
+
+        Errors of all other kinds mean that the server has no such model or address.
+        """
         variable = self._endpoint.key_variable
         if error_kind is ErrorKind.KEY and self._endpoint.api_key == NO_KEY:
             return f"{self._host} needs a key: set {variable} ({api_error.status})"

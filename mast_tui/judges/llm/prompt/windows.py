@@ -120,7 +120,7 @@ class _SpanCosts:
 
         Args:
             view: The trace as it is sent.
-            unit: The token limit of a text with weight 1.
+            unit: The token limit of a text with weight 1; later spans may have a higher weight.
             first: The index of the first span.
             last: The index of the last span.
         """

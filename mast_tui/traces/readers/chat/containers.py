@@ -472,7 +472,10 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _located_bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields]]:
-    """Yield the bodies of a logged HTTP request or response, each with its JSON pointer first."""
+    """Yield the bodies of a logged HTTP request or response, each with its JSON pointer first.
+
+    A body may hold another message with a body of its own.
+    """
     for field in _BODY_FIELDS:
         body = _json_object(message.get(field))
         if body is not None and not _is_of_other_format(body):

@@ -115,9 +115,9 @@ class _Stream:
         _merge(self.fields, part)
 
     def response(self) -> Fields:
-        """Return the response in the form of a whole one.
+        """Return the merged response in the form of one that was not streamed.
 
-        Blocks of Anthropic have no index there, and their input is parsed.
+        In that form, Anthropic's blocks have no index, and their input is parsed JSON.
         """
         for block in items_of(self.fields.get("content")):
             if isinstance(block, dict):

@@ -126,7 +126,9 @@ class TraceBuilder(ABC):
         self.version: str | None = None
         self.task: str | None = None
         self._source = source
+        # For each span, the index of its piece in its record, so that its text can be read again.
         self._text_positions = array("I")
+        # The indices are those of spans. A response is identified by its thread and its own id.
         self._call_index_by_id: dict[str, int] = {}
         self._last_index_by_response: dict[str, int] = {}
         self._tokens_by_response: dict[str, Tokens] = {}

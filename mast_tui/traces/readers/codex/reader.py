@@ -320,16 +320,18 @@ class CodexParser(CodexLines):
         return step_of(kind, payload)
 
     def _take_record(self, line_number: int, record: Fields) -> None:
-        """Add the spans of a record, unless it belongs to the parent's history in a fork's file.
+        """Add the spans of a record, unless it is a copy from another thread.
 
-        The filter of this history may hold a record, and release it with a later one.
+        The file of a fork begins with the history of the thread from which it was forked. A filter
+        drops the records that belong to this history. It holds a record that may or may not, and
+        releases it with a later one.
         """
         history_filter = self._forked_history
         kind, payload = payload_of(record)
         if kind == "session_meta":
             path = _path_of(payload)
             begins_history = history_filter.note_session_meta(record, payload, path)
-            # Within a history, the filter below drops any further ``session_meta``.
+            # Of a history, only the first ``session_meta`` is shown; the filter drops the others.
             if begins_history or self.thread is None or not history_filter.may_continue:
                 self._take_session_meta(line_number, record, payload)
                 return

@@ -475,9 +475,10 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
 
 
 def _event_step(payload: Fields) -> RolloutStep | None:
-    """Return the step of an event, or of the turn item that newer builds write in its place.
+    """Return the step of an event.
 
-    The result is None for an event that shows nothing. An event of an unknown type becomes a log.
+    Newer builds of Codex write a turn item in place of an event, with a type in camel case. The
+    result is None for an event that shows nothing. An event of an unknown type becomes a log.
     """
     kind = payload.get("type")
     if not isinstance(kind, str):
@@ -513,7 +514,8 @@ def _event_step(payload: Fields) -> RolloutStep | None:
 
     status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
     text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
-    is_about_call = kind.startswith("collab_")  # a call from agent to agent
+    # A call from agent to agent, which the item of the call shows too.
+    is_about_call = kind.startswith("collab_")
     return replace(
         log_step(text, kind, status), call_id=call_id, only_without_call_item=is_about_call
     )

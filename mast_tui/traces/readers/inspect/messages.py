@@ -606,7 +606,9 @@ class MessagePool:
         self._pool: list[object] = []
         self._pool_pointer = ""
         self._spans = spans
+        # An identity is costly, so it is computed once for each message of the pool.
         self._identity_by_index: dict[int, Hashable] = {}
+        # Each text of a problem is reported once.
         self._reported_messages: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
@@ -615,6 +617,7 @@ class MessagePool:
         elif isinstance(messages := sample.get("message_pool"), list):
             self._pool = messages
             self._pool_pointer = "/message_pool"
+        # A large pool without repetition must not reach the limit.
         self._lookups_left = _MAX_LOOKUPS + len(self._pool)
 
     def new_in(

@@ -97,7 +97,8 @@ def _whole_records(
 ) -> list[SessionRecord]:
     """Return the messages and the updates of a session, in the order in which they began.
 
-    - The chunks of a message become one update, even if a silent update lies between them.
+    - The chunks of a message become one update, even if a silent update lies between them. A
+      message that repeats the prompt before it is left out.
     - The updates of a call become two: a ``tool_call`` with all that is known of the call, at its
       first update, and a ``tool_result``, at the update that ends the call.
     """

@@ -367,9 +367,10 @@ KIRO: Final = SessionFormat(
 
 
 def _any_claude_web_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Claude Code, and none is for another reader.
+    """Return whether the records are an export of Claude Code on the web.
 
-    Messages in session files have ``uuid`` and ``sessionId``, those in streams ``session_id``.
+    One record must be a message of Claude, and none may be for another reader: messages in session
+    files of Claude Code have ``uuid`` and ``sessionId``, those in its streams ``session_id``.
     """
     messages = [record for record in records if "message" in record]
     return any(map(_is_claude_message, messages)) and not any(

@@ -208,7 +208,11 @@ def _is_left_out(item: Fields) -> bool:
 
 
 def _typed_message(item: object) -> object:
-    """Return an item as a message; a call gets its type, a result or a part its role."""
+    """Return an item as a message with the type or role that it lacks.
+
+    A call gets the type ``function_call``, and a result the role ``tool``. An item whose content is
+    an object, or that is a part with ``toolUse``, gets the role ``assistant`` unless it has one.
+    """
     fields = fields_of(item)
     if fields.keys() >= {"call_id", "name", "arguments"}:
         return {**fields, "type": "function_call"}
