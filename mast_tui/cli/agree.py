@@ -617,6 +617,7 @@ def _requested_comparison(
         raise click.UsageError(f"--judge names {judge_names[0]!r} twice")
     count_outside_workspace = None
     if request.shards is not None:
+        # Only this option needs the code for shards, which this module must not import.
         count_outside_workspace = partial(
             import_module(_SHARDS).judged_outside_workspace, request.shards
         )

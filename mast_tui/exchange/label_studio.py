@@ -684,7 +684,10 @@ def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Inc
 
 
 def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
-    """Return the work under another annotator's name, with the label ids for that name."""
+    """Return the work under another annotator's name, with the label ids for that name.
+
+    A judge's work becomes imported work, as it is no longer under the judge's name.
+    """
     labels = {}
     for label in work.labels.values():
         new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)

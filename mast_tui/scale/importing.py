@@ -117,7 +117,12 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
 def _parsed_conditions(
     where: Sequence[str], manifest: Manifest, common: CommonOptions
 ) -> _Conditions:
-    """Parse the conditions of ``--where``: the accepted values by the column of a shard.
+    """Parse the conditions of ``--where``.
+
+    Shards are Parquet files with a row for each judged trace.
+
+    Returns:
+        The accepted values of a row, by column.
 
     Raises:
         click.UsageError: A condition has no valid field or mode.
@@ -135,6 +140,7 @@ def _parsed_conditions(
         elif argument == _OF_STUDY:
             conditions.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
         elif separator and name in FIELDS:
+            # ``field=`` accepts the traces without a value.
             conditions.setdefault(name, set()).add(value or None)
         else:
             names = ", ".join(f"{field}=…" for field in ("mode", *FIELDS))
