@@ -62,6 +62,9 @@ class _ShardsJudge:
 def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     """Import traces of shards and the judge's suggestions, and return the exit code.
 
+    The keys of all traces that meet the conditions are read first. Only the traces of the sample
+    are read whole.
+
     Args:
         request: The options of the command; its first file is the folder's path or URL.
         pool: The processes that read the shards.
