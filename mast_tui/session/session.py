@@ -266,7 +266,10 @@ class Session:
 
     @property
     def _suggestions_withheld(self) -> bool:
-        """True if a study withholds suggestions from the current pass, or from the coming one."""
+        """True if a study withholds suggestions from the current pass, until they are revealed.
+
+        If no pass has begun, the conditions of the session decide.
+        """
         if self._passes.revealed:
             return False
         current = self._passes.current

@@ -170,6 +170,7 @@ class TraceJudge:
         """The first request; None once it is sent."""
         if self._windows:
             window = self._windows[0]
+            # A story is merged from summaries, so the first request is a summary.
             if self._has_story(self._windows):
                 self.first_request = self._summary_request(window)
             else:

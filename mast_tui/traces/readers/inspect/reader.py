@@ -394,7 +394,7 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 def _is_log_archive(source: Source) -> bool:
     """Return whether a file is an archive with a log's header.
 
-    The header in the journal of an unfinished log may be damaged if the archive has samples.
+    In an archive with samples, the header in the journal of an unfinished log may be unreadable.
     """
     if not is_archive(source.head):
         return False
