@@ -122,10 +122,8 @@ def _parsed_conditions(
 ) -> _Conditions:
     """Parse the conditions of ``--where``.
 
-    Shards are Parquet files with a row for each judged trace.
-
     Returns:
-        The accepted values of a row, by column.
+        The accepted values by column. Each shard has a table with a row for each judged trace.
 
     Raises:
         click.UsageError: A condition has no valid field or mode.

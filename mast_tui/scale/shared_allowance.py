@@ -206,6 +206,7 @@ class SharedBudget(Budget):
                     unanswered_share,
                     planned_share - held_share,
                 )
+                # 0.0: too little is left; None: answers to other requests may leave enough.
                 self._checked_out_share = held_share + (granted or 0.0)
                 if granted == 0.0:
                     raise AllowanceSpent(

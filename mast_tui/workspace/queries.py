@@ -383,7 +383,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Return the author of the newest study under each taxonomy, by taxonomy."""
+    """Return the lead under each taxonomy: the annotator who set up its newest study."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator

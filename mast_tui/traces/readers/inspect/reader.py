@@ -125,6 +125,7 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
     if not has_model_calls:
         for pointer, message in messages:
             spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
+    # Without model calls, the messages above have shown the calls of the tool events.
     walk.walk(events, skip_known_calls=not has_model_calls)
     if has_model_calls:
         _add_last_messages(messages, walk)
