@@ -186,6 +186,8 @@ class Outputs:
     def _checked_output(self, path: Path, ours: Callable[[bytes], bool] | None) -> _OutputPath:
         """Return an output with its links followed, after the checks of ``check``.
 
+        ``ours`` is that of ``check``: it accepts an existing file that this program wrote.
+
         Raises:
             OutputError: The path cannot be written, or the existing file must stay.
         """

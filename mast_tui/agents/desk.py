@@ -201,7 +201,7 @@ class AgentDesk:
     def __init__(
         self, workspace: Workspace, taxonomy: Taxonomy, name: str, traces: Iterable[Trace]
     ) -> None:
-        """Set up the work.
+        """Begin without an open trace.
 
         Args:
             workspace: The workspace for the labels.
@@ -216,7 +216,7 @@ class AgentDesk:
         self._modes = {mode.slug: mode for mode in taxonomy.all_modes}
         self._codes = {mode.code: mode for mode in taxonomy.all_modes}
         self._open: _OpenTrace | None = None
-        """The trace of the last call that needed a session."""
+        """The trace of the last call that needed a session, with the session; kept for the next."""
 
     # Reading
 

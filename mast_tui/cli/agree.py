@@ -278,9 +278,10 @@ def _span_agreement(
 
 
 def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """Return an input without traces if all compared labels were imported without trace files.
+    """Return an input that counts shared traces as not at hand, if none of them was ever opened.
 
-    Return None if a trace that several annotators finished was ever opened.
+    A shared trace is one that several annotators finished. A trace whose labels were imported
+    without its file was never opened. Return None if any shared trace was.
     """
     finished_traces = [study.finished.get(name, frozenset()) for name in study.annotators]
     finish_counts = Counter(trace for traces in finished_traces for trace in traces)
@@ -617,6 +618,7 @@ def _requested_comparison(
         raise click.UsageError(f"--judge names {judge_names[0]!r} twice")
     count_outside_workspace = None
     if request.shards is not None:
+        # Only this option needs the code for shards, which this module must not import.
         count_outside_workspace = partial(
             import_module(_SHARDS).judged_outside_workspace, request.shards
         )

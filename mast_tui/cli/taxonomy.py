@@ -807,7 +807,7 @@ def _figures_on_same_traces(
 
 
 def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
-    """Count the visible traces to check again after a split, once for each annotator."""
+    """Count the visible traces to check again, since a mode was split; once for each annotator."""
     may_see = _visibility_test(viewer)
     names = [annotator.name for annotator in workspace.annotators() if annotator.kind.is_person]
     return sum(

@@ -341,6 +341,7 @@ def _compared_traces(
                 neither=total.neither,
                 meet=total.meet,
                 apart=total.apart,
+                # None if neither judge names a step.
                 same_step=bool(spans & other_spans) if spans or other_spans else None,
             )
         )

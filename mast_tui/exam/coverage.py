@@ -208,7 +208,8 @@ def _true_step(question: Question) -> int | None:
 def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
     """Return a matrix with a row for each step and two columns of 0 and 1.
 
-    The first column is 1 if the step is decisive, the second if it has a mark.
+    The first column is 1 if the step is decisive, the second if it has a mark. A mark without a
+    step's number has no row.
     """
     is_decisive = np.zeros(step_count)
     has_mark = np.zeros(step_count)

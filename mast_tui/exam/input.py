@@ -523,13 +523,17 @@ def candidate_from_workspace(
 ) -> ExamCandidate:
     """Return a judge or annotator in a workspace as a candidate, with its labels as answers.
 
+    Without work under the taxonomy of the set, work under another taxonomy is used.
+
     Args:
         workspace: The workspace.
         exam: The labelled set.
         name: The name of the judge or annotator.
         may_see: Returns True if the user may see the labels on the trace with an id.
     """
-    trace_ids = {question.trace_id for question in exam.questions if may_see(question.trace_id)}
+    visible_trace_ids = {
+        question.trace_id for question in exam.questions if may_see(question.trace_id)
+    }
     refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
     refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
@@ -544,16 +548,18 @@ def candidate_from_workspace(
             is_truth=False,
         )
         for trace_id in _finished_traces(workspace, name, ref)
-        if trace_id in trace_ids
+        if trace_id in visible_trace_ids
     }
     records = workspace.verdicts(annotator=name, taxonomy=ref) if uses_set_taxonomy else ()
-    # ``answers`` has the traces that the judge has finished.
+    # Verdicts count only on finished traces, which are the keys of ``answers``.
     verdicts = {
         (record.trace_id, record.mode): record.value
         for record in records
         if record.trace_id in answers
     }
-    quotes = QuoteCounts.count([label.evidence for label in labels if label.trace_id in trace_ids])
+    quotes = QuoteCounts.count(
+        [label.evidence for label in labels if label.trace_id in visible_trace_ids]
+    )
     return ExamCandidate(
         name=name,
         answers=Answers(answers, uses_set_taxonomy),

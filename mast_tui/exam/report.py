@@ -300,7 +300,8 @@ def _changed_settings(pair: Values) -> str:
 def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
     """Return the section on the shares of traces in which each judge names the decisive step.
 
-    Return None if the set is not scored by decisive steps.
+    Return None if the labelled set is not scored by the decisive step, the one that led to the
+    failure.
     """
     figures_by_judge = {
         name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]

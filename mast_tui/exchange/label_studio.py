@@ -226,7 +226,14 @@ def _results_and_details(
 ) -> tuple[list[Values], list[Values]]:
     """Return the results for Label Studio, and the details that an import needs.
 
-    The details hold each label as it is in the workspace, and its region if it has one.
+    The details hold each label as it is in the workspace, and its region if it has one. Labels
+    without a region, and verdicts without a label, become choices about the whole trace.
+
+    Args:
+        work: The work to convert.
+        taxonomy: The taxonomy of the work.
+        spans: The texts of the trace's spans.
+        number: A part of the ids in Label Studio, from ``_work_number``.
     """
     modes = {mode.slug: mode for mode in taxonomy.all_modes}
     results: list[Values] = []
@@ -684,7 +691,10 @@ def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Inc
 
 
 def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
-    """Return the work under another annotator's name, with the label ids for that name."""
+    """Return the work under another annotator's name, with the label ids for that name.
+
+    A judge's work becomes imported work, as it is no longer under the judge's name.
+    """
     labels = {}
     for label in work.labels.values():
         new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)

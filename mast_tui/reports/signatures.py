@@ -1126,7 +1126,7 @@ class _Group:
         yield self._chains_table()
 
     def _traces_with_place(self) -> str:
-        """Return the part of a caption on the number of traces with labels on spans."""
+        """Return a caption's count: of the traces with a failure, those with labels on spans."""
         places = self.places
         assert places is not None
         singular = self.traces_text.removesuffix("s")

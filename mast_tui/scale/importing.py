@@ -62,6 +62,9 @@ class _ShardsJudge:
 def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     """Import traces of shards and the judge's suggestions, and return the exit code.
 
+    The keys of all traces that meet the conditions are read first. Only the traces of the sample
+    are read whole.
+
     Args:
         request: The options of the command; its first file is the folder's path or URL.
         pool: The processes that read the shards.
@@ -117,7 +120,10 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
 def _parsed_conditions(
     where: Sequence[str], manifest: Manifest, common: CommonOptions
 ) -> _Conditions:
-    """Parse the conditions of ``--where``: the accepted values by the column of a shard.
+    """Parse the conditions of ``--where``.
+
+    Returns:
+        The accepted values by column. Each shard has a table with a row for each judged trace.
 
     Raises:
         click.UsageError: A condition has no valid field or mode.
@@ -135,6 +141,7 @@ def _parsed_conditions(
         elif argument == _OF_STUDY:
             conditions.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
         elif separator and name in FIELDS:
+            # ``field=`` accepts the traces without a value.
             conditions.setdefault(name, set()).add(value or None)
         else:
             names = ", ".join(f"{field}=…" for field in ("mode", *FIELDS))

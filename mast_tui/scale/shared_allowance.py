@@ -60,8 +60,8 @@ class SharedAllowance:
 
         Args:
             host: The address at which processes reach this one.
-            used: The share that was spent before.
-            record: Called with the used share before a process gets its part.
+            used: The share of the allowance that was spent before, from 0 to 1.
+            record: Stores the used share; called before a process gets its part.
         """
         secret = token_bytes(32)
         self._listener = Listener((host, 0), backlog=_BACKLOG, authkey=secret)
@@ -206,6 +206,7 @@ class SharedBudget(Budget):
                     unanswered_share,
                     planned_share - held_share,
                 )
+                # 0.0: too little is left; None: answers to other requests may leave enough.
                 self._checked_out_share = held_share + (granted or 0.0)
                 if granted == 0.0:
                     raise AllowanceSpent(

@@ -85,7 +85,8 @@ def retests_of(
 ) -> Retests:
     """Return the state of an annotator's retests: planned second readings of finished traces.
 
-    A begun retest stays in ``begun`` even if the study no longer plans it.
+    A begun retest stays in ``begun`` even if the study no longer plans it. A retest is lost if the
+    annotator has since revised the labels or seen others' labels.
 
     Args:
         study: The study, if there is one.

@@ -194,7 +194,10 @@ class Session:
         return self._read_model
 
     def _visible_others(self) -> ReadModel:
-        """Return the visible state; read others' labels from the workspace if they are missing."""
+        """Return the visible state, after reading the labels of others that it lacks.
+
+        Those of judges are always read, those of other people only while ``others_shown``.
+        """
         state = self._visible_state()
         if state.must_read(people=self.others_shown):
             state.show_others(state.read_others(), people=self.others_shown)
@@ -263,7 +266,10 @@ class Session:
 
     @property
     def _suggestions_withheld(self) -> bool:
-        """True if a study withholds suggestions from the current pass, or from the coming one."""
+        """True if a study withholds suggestions from the current pass, until they are revealed.
+
+        If no pass has begun, the conditions of the session decide.
+        """
         if self._passes.revealed:
             return False
         current = self._passes.current
@@ -808,6 +814,7 @@ class Session:
         action = self._passes.last_undone
         if action is None:
             return None
+        # A finish counts the spans that are read now.
         facts: list[Fact] = [
             self._finish_fact(fact.open_modes) if isinstance(fact, PassFinished) else fact
             for fact in action.facts

@@ -318,7 +318,7 @@ def _table_statements() -> Iterator[str]:
 
 
 def _rule_statements() -> Iterator[str]:
-    """Yield the SQL that creates all functions and views in the schema ``seen``."""
+    """Yield the SQL that makes the schema ``seen`` anew: the functions and views for members."""
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
     yield _MAY_WRITE

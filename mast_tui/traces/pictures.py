@@ -235,8 +235,9 @@ class PictureFinder:
     ) -> list[_PictureText]:
         """Return those of the pictures at a location that belong to one of its spans.
 
-        The pictures are dealt out in order: each span gets as many as it has notes. If the numbers
-        of notes and pictures differ, each span has all pictures.
+        The pictures are dealt out in order: each span gets as many as its text has notes that stand
+        for pictures, such as ``[image]``. If there are more or fewer notes than pictures, each span
+        gets all pictures.
         """
         own_pointer = pointers[index]
         span_indices = [

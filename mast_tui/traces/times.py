@@ -28,6 +28,7 @@ def unix_seconds(value: object) -> float | None:
     if isinstance(value, str):
         try:
             moment = _from_iso(value.strip())
+            # Most times are in UTC, and need no further checks.
             return moment.timestamp() if moment.tzinfo is UTC else _timestamp(moment)
         except ValueError:
             return _seconds_of_plain_text(value.strip())

@@ -362,6 +362,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             """Show the open codes that contain a text, and their number."""
             self._search_text = text.strip()
             self._show_codes()
+            # The row of a group has no code.
             count = counted(sum(row.code is not None for row in self.main_list.rows), "place")
             key = self.mast.key_of("open_codes.search")
             if self._search_text:

@@ -33,7 +33,7 @@ def checked_url(url: str) -> SplitResult:
     """Return the parts of the address that visitors type.
 
     Raises:
-        MastError: The text is no URL, or has more than scheme and host.
+        MastError: The text is no URL of HTTP, or has a path.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):

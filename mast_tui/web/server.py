@@ -83,9 +83,9 @@ class GuessLimit:
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait until no other sign-in from the address's network is checked, then run the block.
+        """Wait for the turn of a sign-in, then run the block, which checks it.
 
-        The block checks the sign-in.
+        One sign-in of the address's network is checked at a time, and few of all networks.
 
         Args:
             address: The client's address.
@@ -373,7 +373,7 @@ class WebServer:
         self._workspace = workspace
         self._taxonomy = taxonomy
         self.cookie = f"mast_tui_{secrets.token_hex(4)}"
-        """Browsers share cookies among the ports of a machine: each server has one of its own."""
+        """The name of the cookie; unique, as browsers share cookies among a machine's ports."""
         self._visitors: dict[str, Visitor] = {}
         """The visitors by their cookies."""
         self._team: TeamSignIn | None = None
@@ -385,6 +385,7 @@ class WebServer:
                     "password. Use it only on this machine's own address, without --token and "
                     "--url"
                 )
+            # The database may need no password from this machine; others must not benefit from it.
             self._team = TeamSignIn(workspace, taxonomy, trusts_database=access.only_this_machine)
         self._guesses = GuessLimit()
         self._report: Callable[[str], None] = lambda _: None

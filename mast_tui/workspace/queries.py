@@ -186,16 +186,16 @@ def span_notes(connection: Connection, **filters: Unpack[OfPass]) -> tuple[SpanN
 def _ordered_query(
     table: Table, filters: OfPass, last_column: str
 ) -> tuple[Select[Any], dict[str, object]]:
-    """Return a query and the values of its parameters.
+    """Return a query for the rows of a table that match filters, and its parameters' values.
 
     The rows are sorted by trace, annotator, taxonomy, pass and ``last_column``.
     """
-    pass_choice = filters.get("pass_number", "last")
+    requested_pass = filters.get("pass_number", "last")
     values = {name: value for name, value in filters.items() if value is not None}
-    last_or_finished = None if isinstance(pass_choice, int) else pass_choice
-    if not isinstance(pass_choice, int):  # "last" and "finished" are no values of a column
+    pass_choice = None if isinstance(requested_pass, int) else requested_pass
+    if not isinstance(requested_pass, int):  # the column holds numbers, no "last" or "finished"
         values.pop("pass_number", None)
-    return _ordered_statement(table, tuple(sorted(values)), last_or_finished, last_column), values
+    return _ordered_statement(table, tuple(sorted(values)), pass_choice, last_column), values
 
 
 @cache
@@ -386,7 +386,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Return the author of the newest study under each taxonomy, by taxonomy."""
+    """Return the lead under each taxonomy: the annotator who set up its newest study."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator

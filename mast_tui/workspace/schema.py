@@ -43,6 +43,7 @@ def _text_columns(*names: str, key: bool = False, empty: bool = False) -> list[C
 def _whole_number_columns(
     *names: str, key: bool = False, empty: bool = False, default: int | None = None
 ) -> list[Column[int]]:
+    """Return columns of whole numbers; with ``empty`` they may be NULL."""
     default_text = None if default is None else text(str(default))
     return [
         Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=default_text)

@@ -122,7 +122,9 @@ def capture(
     with_intervals: bool = True,
     taxonomy: str = "",
 ) -> Capture:
-    """Estimate the number of missed failures, for each mode and over all modes.
+    """Estimate the number of failures that all finders missed, by mode and over all modes.
+
+    If finders depend on each other, the estimates get no intervals.
 
     Args:
         names: The names of the finders: the annotators who looked for failures.

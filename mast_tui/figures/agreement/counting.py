@@ -308,7 +308,7 @@ class TableSums:
             "positive_agreement": [present],
             "negative_agreement": [ratings - present],
         }.get(name, [present, ratings - present])
-        if name == "fleiss_kappa":
+        if name == "fleiss_kappa":  # it rests only on units that all annotators rated
             rated_by_all = ratings == len(self.rated)
             answers = [np.where(rated_by_all, answer, 0) for answer in answers]
         return min(self.traces_with(answer) for answer in answers)

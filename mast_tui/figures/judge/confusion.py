@@ -75,6 +75,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         The units (trace × mode) with a definite verdict of both, and the numbers of other units by
         the reason why they are left out.
     """
+    # Traces in ``examples`` are left out, because the judge's prompt shows them with their labels.
     reference = judge_input.reference
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
     # Annotators differ on these units, and no one has decided.
@@ -89,7 +90,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         for unit in unresolved
         if judge_input.verdicts[unit] in DEFINITE
     }
-    # True for present.
+    # A value is True for present.
     judge_says: dict[Unit, bool] = {}
     reference_says: dict[Unit, bool] = {}
     example_traces: set[str] = set()

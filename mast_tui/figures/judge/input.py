@@ -195,7 +195,7 @@ def judge_input_from_workspace(
     passes_of_people = [
         labelling for labelling in passes if annotator_kind(labelling.annotator).is_person
     ]
-    # Hidden traces count too, as the judge is not the only one who has labelled them.
+    # Only the judge has labelled a trace outside of this set, so hidden traces belong to it too.
     labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
     visible_passes = [
         labelling
@@ -245,6 +245,7 @@ def judge_input_from_workspace(
         passes=assisted_passes(workspace, ref, study_passes, only_if_some_hidden=True),
         order_of=order_of,
         study=workspace.study(ref),
+        # A judge that is interrupted has a pass on the trace, but no judgement.
         unfinished=len(
             {labelling.trace_id for labelling in passes if labelling.annotator == judge}
             - judged_traces

@@ -208,7 +208,7 @@ def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
 
 
 def _minutes_by_span(spans: list[Span]) -> NDArray[np.float64] | None:
-    """Return the minutes of each span; None if no span has a time."""
+    """Return the minutes from each span's start to the next one's; None if no span has a time."""
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:
         return None

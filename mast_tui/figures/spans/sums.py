@@ -282,7 +282,10 @@ def finding_sums(
 def _findings_of_pair(
     ours: PreparedReading, theirs: PreparedReading, modes: Sequence[str]
 ) -> Floats:
-    """Return one row of ``finding_sums``: any mode, then each mode, × columns."""
+    """Return the sums of one trace for ``finding_sums``: (any mode, then each mode) × columns.
+
+    The places of a mode are compared only if both annotators have answers on it.
+    """
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
     # Places of different modes with the same spans are one place of "any mode".
     all_our_places: dict[LabelRange, None] = {}
@@ -380,6 +383,7 @@ class _SharedAnswers:
         self._read_by = ReadBy([reading.seen for reading in readings])
         # The results for a mode that no one has marked.
         self._nothing_marked = coverage_sums(self._read_by, ())
+        # The last count is of the spans that all annotators have read.
         read_by_all = self._read_by.in_all[-1]
         no_units: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
         self._without_units = (

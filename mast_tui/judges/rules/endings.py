@@ -314,9 +314,14 @@ def _only_takes_notes(call: Call) -> bool:
 
 
 def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | None:
-    """Return the part of a check's result that contradicts a claim; None if no part does.
+    """Return the part of a check's result that contradicts a claim of success, else None.
 
     A check with the same tool as the change counts only if both commands name the same object.
+
+    Args:
+        change: The last call before the claim that changed anything.
+        check: The last call between both that read anything.
+        claim: The message that claims success.
     """
     changed_names = set(_OBJECT_NAME.findall(change.command))
     is_other_object = changed_names.isdisjoint(_OBJECT_NAME.findall(check.command))

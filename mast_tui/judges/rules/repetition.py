@@ -144,6 +144,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
             # After a change every call has a use again, except the same change again.
             open_chains = {}
             after_change = True
+        # A call with another answer was of use.
         if chain is None or chain.first.answer != call.answer:
             chain = _Chain(call, after_change, unknown_count)
             chains.append(chain)
@@ -158,6 +159,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
             chain.repetitions.append(call)
             chain.unknown_count = unknown_count - chain.unknown_before
         open_chains[key] = chain
+        # Such a call may have changed something, which makes later repetitions less certain.
         unknown_count += call.effect is Effect.UNKNOWN
         previous = call
         has_waited = False

@@ -272,7 +272,8 @@ class LineIndex:
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """Read lines, without the last line feed.
 
-        If the lines follow those of the previous call, later lines are read in advance.
+        If the lines begin soon after those of the previous call, the bytes after them are read too,
+        and kept for the next calls.
 
         Args:
             first: The number of the first line, from 1 on.
@@ -285,15 +286,15 @@ class LineIndex:
         begin, end = self.range_of(first, last)
         if most is not None and most < end - begin:
             return self.read_range(begin, begin + most)
-        offset, data = self._ahead_cache
-        if not offset <= begin <= end <= offset + len(data):
+        cache_begin, data = self._ahead_cache
+        if not cache_begin <= begin <= end <= cache_begin + len(data):
             is_sequential = 0 <= begin - self._last_read_end <= _AHEAD_BYTES
             self._last_read_end = end
             ahead_end = min(begin + _AHEAD_BYTES, self._line_starts[-1]) if is_sequential else end
-            offset = begin
+            cache_begin = begin
             data = self.read_range(begin, max(ahead_end, end))
-            self._ahead_cache = (offset, data) if ahead_end > end else (0, b"")
-        return data[begin - offset : end - offset].removesuffix(b"\n")
+            self._ahead_cache = (cache_begin, data) if ahead_end > end else (0, b"")
+        return data[begin - cache_begin : end - cache_begin].removesuffix(b"\n")
 
     def range_of(self, first: int, last: int) -> tuple[int, int]:
         """Return the byte at which lines begin, and the byte after their end.

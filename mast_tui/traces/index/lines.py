@@ -721,7 +721,7 @@ class Lines(NamedTuple):
 
         Args:
             hits: The sorted offsets of the hits, counted from ``first_byte``.
-            first_byte: A byte of the file.
+            first_byte: The offset in the file at which the search began.
             begin: The index of the first span.
             end: The index after the last span.
         """

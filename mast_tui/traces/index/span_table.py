@@ -55,7 +55,7 @@ class KeyTable:
         self._lines = lines
         """The first line of each span."""
         self._key_bytes = bytearray()
-        """The keys in UTF-8, without those of ``_line_key_spans``."""
+        """The keys in UTF-8, without those that ``__getitem__`` makes of line numbers."""
         self._key_ends = array("I", [0])
         """The offset in ``_key_bytes`` at which the key of each span ends, after a 0."""
         self._indices: dict[str, int] = {}
@@ -63,7 +63,7 @@ class KeyTable:
         self._last_line = 0
         """The line of the last key in ``_line_key_spans``."""
         self._has_other_line_key = False
-        """True if a key that was given to ``add`` looks like one made of a line."""
+        """True if an explicit key begins like one made of a line, and so may equal one."""
         self._last_numbers: dict[str, int] = {}
         """The last number of each key with many repetitions, at which the next search begins."""
         self._further_keys: dict[str, int] = {}
@@ -250,7 +250,7 @@ class KeyTable:
         self._has_other_line_key = facts["looks_like_line"]
         self._last_numbers.update(facts["free_numbers"])
         self._further_keys.update(facts["further_keys"])
-        if self._key_bytes:
+        if self._key_bytes:  # an empty table needs no copy of the block's bytes
             self._key_bytes += columns["own"]
         else:
             self._key_bytes = columns["own"]
@@ -715,7 +715,7 @@ class _TokenColumn:
         return len(self._indices)
 
     def unsent_columns(self) -> dict[str, Column]:
-        """Return the columns from ``first_unsent`` on, for the next block."""
+        """Return the tokens for the next block: all from position ``first_unsent`` on."""
         return {
             "token_from": array("I", [self.first_unsent]),
             "token_index": self._indices[self.first_unsent :],

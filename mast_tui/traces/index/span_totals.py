@@ -217,7 +217,7 @@ class SpanTotals:
 
     @classmethod
     def of_block(cls, block: Block) -> SpanTotals:
-        """Return the totals that a block holds."""
+        """Return the totals of a block that ``block`` made; they share no columns with it."""
         facts, columns = block
         totals = cls()
         totals.start = facts["start"]

@@ -565,6 +565,7 @@ class _Repair:
         if self._open_containers:
             self._open_containers[-1].expects_comma = True
             self._open_containers[-1].learn_first_key(container.value)
+            # The end of a list of objects may be an error; a later object may reopen the list.
             if container.first_keys:
                 closed_list = _ClosedList(container, self._open_containers[-1])
                 self._closed_lists = [closed_list, *self._closed_lists[: _MOST_EARLIER_LISTS - 1]]

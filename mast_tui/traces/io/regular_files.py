@@ -85,7 +85,7 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
             return _content_of(path, file, most)
     except FileNotFoundError:
         return None
-    except UnreadableFile:
+    except UnreadableFile:  # an ``OSError`` with a reason already
         raise
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"

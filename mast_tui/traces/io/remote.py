@@ -451,6 +451,7 @@ class _CacheRoom:
         self._bytes_until_sweep -= size
         if self._bytes_until_sweep < 0:
             self._bytes_until_sweep = _SWEEP_BYTES
+            # Until the next sweep the cache may grow by as much as is left free here.
             remove_least_used(_copies_folder().glob("*/*"), max(0, MOST_BYTES - _SWEEP_BYTES))
 
 

@@ -233,7 +233,7 @@ class Source:
         return _LIST_OF_OBJECTS.match(as_utf8(self.head)) is not None
 
     def _beginning(self, length: int) -> bytes:
-        """Return the first bytes of the content, at most ``length``."""
+        """Return the first bytes of the content, unpacked if need be, at most ``length``."""
         if self.packing is not None:
             return self.data[:length]
         with open_regular(self.path) as file:

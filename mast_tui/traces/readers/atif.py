@@ -367,20 +367,23 @@ def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
 
 
 def _move_early_results(steps: Sequence[AtifStep]) -> None:
-    """Move each result that names a call of a later step to that step; ignore copied steps."""
+    """Move each result that names a call of a later step to that step; ignore copied steps.
+
+    Of several calls with one id, the first counts.
+    """
     own_steps = [step for step in steps if not step.is_copied]
-    caller_by_id: dict[str | None, tuple[AtifStep, int]] = {}
+    calling_step_by_id: dict[str | None, tuple[AtifStep, int]] = {}
     for step in reversed(own_steps):
         for call_index, call in enumerate(step.calls):
-            caller_by_id[call.call_id] = step, call_index
-    caller_by_id.pop(None, None)  # calls without an id
+            calling_step_by_id[call.call_id] = step, call_index
+    calling_step_by_id.pop(None, None)  # calls without an id
 
     for step in own_steps:
         for result in step.results.copy():
-            caller, call_index = caller_by_id.get(result.call_id, (step, 0))
-            if caller.index > step.index:
+            calling_step, call_index = calling_step_by_id.get(result.call_id, (step, 0))
+            if calling_step.index > step.index:
                 step.results.remove(result)
-                caller.early_results.append((call_index, result))
+                calling_step.early_results.append((call_index, result))
 
 
 class AtifTrajectory:

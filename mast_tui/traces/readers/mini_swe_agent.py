@@ -93,6 +93,7 @@ class MiniSweAgentReader:
         for message_index, message in enumerate(_messages_of_document(source.json) or ()):
             _add_message(mapper, message, f"{pointer}/{message_index}")
         info = fields_of(record.get("info"))
+        # One of the last two messages may show the exit status or the submission already.
         add_ending(steps, info, compared_step_count=2)
         trace = trace_of_steps(
             self,

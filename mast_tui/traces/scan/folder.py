@@ -85,7 +85,7 @@ def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Itera
     table = table_of(path)
     if table is None:
         reason = reason_by_neighbours(path.name, names) or reason_by_name(path)
-        skipped = None if is_row(path) else reason
+        skipped = None if is_row(path) else reason  # the name of a row is an id, not a file's name
         yield FolderEntry(path, skipped=skipped, real=real)
     else:
         yield from entries_under(table)

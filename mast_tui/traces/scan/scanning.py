@@ -229,8 +229,8 @@ class Scan:
 
         Args:
             entries: The files and trials of a folder, or one file that the user named.
-            threads: The sub-agents among the files.
-            named: True if the user named the file.
+            threads: The sub-agents among the files; their files are read with that of their run.
+            named: True if the user named the file, and not a folder.
         """
         outcomes_paths = []
         for entry in entries:
@@ -255,7 +255,8 @@ class Scan:
                 if named:
                     members = sorted({*members, *sub_agents_of(entry.path)})
                 yield Unit(entry.path, members, named, records=self._records.get(real_path))
-        # The traces of the folder must come first, because the rows are matched with them.
+        # The traces of the folder must come first, because the rows are matched with them. If some
+        # are not read, a row without a trace is no problem.
         for path in outcomes_paths:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
 

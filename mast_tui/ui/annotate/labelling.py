@@ -503,7 +503,7 @@ class Labelling(ScreenPart):
     def _begin_edit(self, label: Label) -> None:
         """Mark the target of a label, and show the keys that edit the label."""
         self._screen.set_focus(self._screen.timeline)
-        self._marking.mark(PLAIN)
+        self._marking.mark(PLAIN)  # ends the previous selection
         self._marking.mark_target(label.target)
         self._edited_label_id = label.id
         self.show_editing()

@@ -437,7 +437,10 @@ class Arrival(ScreenPart):
         self.try_to_arrive()
 
     async def go_to_saved_position(self, workspace: OpenWorkspace) -> None:
-        """Go to the last position in the workspace, unless another location was requested."""
+        """Go to the last position in the workspace.
+
+        Stay in place if another location was requested, or the cursor has left the first span.
+        """
         trace = self._state.trace
         if trace is None or self._target is not None or self._state.index:
             return

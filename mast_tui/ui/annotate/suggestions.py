@@ -466,7 +466,7 @@ class Suggestions(ScreenPart):
         return {suggestion.id: suggestion for suggestion in self.pending}
 
     def current(self) -> Suggestion | None:
-        """Return the selected suggestion, which the answer keys answer, or None."""
+        """Return the selected suggestion, which the keys to accept or reject act on, or None."""
         session = self._state.session
         if session is None or self._current_id is None:
             return None

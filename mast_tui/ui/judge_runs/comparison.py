@@ -694,7 +694,10 @@ class ComparisonScreen(OpensTraces):
     # Keys
 
     def action_open(self) -> None:
-        """Open the trace under the cursor at its evidence; from the counts, move to the traces."""
+        """Open the trace of the case under the cursor at its evidence.
+
+        In the list of counts by mode, focus the list of cases instead.
+        """
         if self.pane is not self.cases:
             if self.cases.rows:
                 self.cases.focus()

@@ -224,7 +224,7 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
     """Return the columns of a run's traces.
 
     Args:
-        view: The run.
+        view: The judge's run; without ``answers``, its suggestions are hidden from the annotator.
         names: The names of the traces, by their ids.
     """
     is_hidden = view.answers is None

@@ -523,7 +523,7 @@ class TracesScreen(TablesScreen):
         self.mast.workspace.when_ready(self._find_traces)
 
     def _find_traces(self, opened: OpenWorkspace) -> None:
-        """Find the source traces in a worker, which then shows them or the problem."""
+        """Find the source traces of the figure in a worker, then show them or the problem."""
         self.work.run(
             "sources",
             lambda: self._find(opened),

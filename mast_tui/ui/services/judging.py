@@ -376,6 +376,7 @@ class JudgeRuns:
         """Return the runs in the library with which the twins judge compares these traces.
 
         They have the same tasks. Only a task counts that some runs have solved and others have not.
+        The runs are to be read one after the other, since there may be many.
         """
         catalog_traces = self._app.catalog.traces
         current_traces = (catalog_traces.get(trace.identity.trace_id, trace) for trace in traces)

@@ -783,11 +783,15 @@ class MarkdownTables:
         return table
 
     def _rows_before(self, start: int) -> tuple[int, list[str]]:
-        """Return the offset of the first row of a table, and its rows up to an offset, in order."""
+        """Return the offset of the first row of a table, and its rows before an offset, in order.
+
+        ``start`` is the offset at which a line of the table begins.
+        """
         text = self._text
         rows: list[str] = []
         first = start
         while first > 0 and start - first <= MOST_TABLE_CHARS:
+            # The character before ``first`` is the line feed of the row.
             line_start = text.rfind("\n", max(0, first - 1 - MOST_TABLE_CHARS), first - 1) + 1
             if line_start == 0 and first - 1 > MOST_TABLE_CHARS:
                 break  # the line begins too far away

@@ -94,16 +94,16 @@ class _Scan:
         has_same_head: Callable[[int, int], bool],
         is_similar: Callable[[int, int], bool],
     ) -> Iterator[tuple[int, int]]:
-        """Yield the first and last step (exclusive) of each stretch before ``end``.
+        """Yield each stretch before ``end``: its first step, and the step after its last.
 
-        In a stretch each step resembles the step one period before it. If the last stretch
-        continues, the next call yields it again with its new end.
+        The steps of the first period, which the others repeat, are included. If the last stretch
+        reaches ``end``, the next call yields it again with its new end.
 
         Args:
-            end: The first span that is not read yet.
-            has_same_head: Checks for a step and the period if the step has the same kind, agent
-                and name as its predecessor.
-            is_similar: Checks for a step and the period if their texts are nearly the same too.
+            end: The first step that is not read yet.
+            has_same_head: Checks if a step has the same kind, agent and name as its predecessor,
+                the step one period before it. Its arguments are the step and the period.
+            is_similar: Checks if both also have nearly the same text.
         """
         period = self.period
         while True:

@@ -408,8 +408,9 @@ class SpanView(VirtualLines):
             text: The text.
             highlights: The parts to highlight; the first one is made visible.
             empty: The message to show if the text is empty.
-            text_format: The format of the text (``text_format``); None to show it as it is.
-            opens_at: The code point to show in the first row if there are no highlights.
+            text_format: The format, as the function ``text_format`` returns it; None to show the
+                text as it is.
+            opens_at: The offset in the text to show in the first row if there are no highlights.
         """
         previous_lines = self._lines_on_screen()
         self.text = text
@@ -538,7 +539,7 @@ class SpanView(VirtualLines):
         """
         layout = self._layout
         if self._displayed.format_until(layout, end):
-            self._cache.clear()
+            self._cache.clear()  # drawn rows may differ now that more of the JSON is formatted
         start, end = self._displayed.range_to_shown(start, end)
         last_offset = max(start, end - 1)
         # Laying out these rows may change the number of the first visible row.

@@ -291,12 +291,14 @@ def _record_waiting_change(
     """
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
-    # A change follows an earlier change in the outbox, or else the last known event on the server.
+    # A change follows an earlier change in the outbox, or else the event on the server that was the
+    # last one when the change was made (``known_seq``).
     last_id, last_seq = connection.execute(_LAST_OF_WORK, work).one_or_none() or (None, 0)
     if change.follows is None:
         has_other_predecessor = last_seq != change.known_seq
     else:
         has_other_predecessor = last_id != change.follows
+    # An unchecked change is valid after any other event.
     if has_other_predecessor and change.known_seq != UNCHECKED:
         table = schema.passes
         pass_filters = {**work, "number": first.pass_number}

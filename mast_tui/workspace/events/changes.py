@@ -142,6 +142,10 @@ def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) ->
 
     An item is the verdict of a mode, or one place of it. They depend on each other: a mode has
     places only if its verdict is present, and a verdict may be decided together with places.
+
+    Args:
+        new: The new decisions by key: trace, taxonomy and item.
+        in_force: The stored entries, also of other tables.
     """
     changed_traces = {(trace_id, taxonomy) for trace_id, taxonomy, _ in new}
     stored_by_mode: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)

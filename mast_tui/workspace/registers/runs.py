@@ -254,20 +254,22 @@ class _AnswersOfKind(NamedTuple):
 
 
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
-    """Count the answers of runs and their tokens: usable, unusable, and cut at the limit.
+    """Count the answers of runs and their tokens.
+
+    Usable answers that were cut at the token limit count as overflows.
 
     Args:
         connection: An open connection.
         run_ids: The runs.
     """
-    is_usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
+    is_complete = _ASKED.c.usable & (_ASKED.c.finish == "stop")
     is_cut = _ASKED.c.finish == "length"  # at the limit of tokens
     # An answer with fewer characters than tokens consists of hidden thoughts for the most part.
     is_unfinished_thought = (
         ~_ASKED.c.usable & is_cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
     )
     kind = case(
-        (is_usable, "answer"),
+        (is_complete, "answer"),
         (_ASKED.c.usable & is_cut, "overflow"),
         (is_unfinished_thought, "unfinished_thought"),
         else_="unusable",
@@ -286,13 +288,13 @@ def answer_statistics(connection: Connection, run_ids: Collection[str]) -> Answe
     answers_by_kind = {name: _AnswersOfKind(*columns) for name, *columns in rows}
     no_answers = _AnswersOfKind()
     usable_answers = answers_by_kind.get("answer", no_answers)
-    unusable = answers_by_kind.get("unusable", no_answers)
+    unusable_answers = answers_by_kind.get("unusable", no_answers)
     return AnswerStatistics(
         answers=usable_answers.answers,
         tokens_out=usable_answers.tokens_out,
         longest_request=usable_answers.longest_request,
-        unusable=unusable.answers,
-        unusable_tokens_out=unusable.tokens_out,
+        unusable=unusable_answers.answers,
+        unusable_tokens_out=unusable_answers.tokens_out,
         longest_thought=answers_by_kind.get("unfinished_thought", no_answers).longest_answer,
         overflows=answers_by_kind.get("overflow", no_answers).answers,
     )

@@ -82,6 +82,7 @@ async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
         ResponseTooLarge: The content is too long, or compressed more than once.
     """
     encodings = response.headers.get_list("content-encoding", split_commas=True)
+    # Decompressed twice, one received part could fill the memory before it is counted.
     if sum(encoding.strip().lower() != "identity" for encoding in encodings) > 1:
         raise ResponseTooLarge("its answer is compressed more than once")
     content = bytearray()

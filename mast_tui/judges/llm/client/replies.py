@@ -121,7 +121,8 @@ def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
         return False
     if reply.tokens_in * OVERSHOOT >= sent_tokens:
         return False
-    # A long run of one character can be a single token, so only its start is counted.
+    # The estimate counts a long run of one character in full, but it can be a single token. So the
+    # request was truncated only if the server counted too few tokens without such runs too.
     least_tokens = sum(estimate(_LONG_RUN.sub(r"\1\1\1", text)) for text in texts)
     return least_tokens >= LEAST_CHECKED and reply.tokens_in * OVERSHOOT < least_tokens
 

@@ -144,10 +144,10 @@ class _SpanCosts:
         return self._sums[last + 1 - self._first] - self._sums[first - self._first]
 
     def last_fitting(self, first: int, room: int, least: int = 1) -> int:
-        """Return the last span that fits together with all spans from ``first``.
+        """Return the index of the last span that fits together with all spans from ``first``.
 
         Args:
-            first: The first span.
+            first: The index of the first span.
             room: The token limit.
             least: The number of spans that are included in any case.
         """

@@ -170,6 +170,7 @@ class TraceJudge:
         """The first request; None once it is sent."""
         if self._windows:
             window = self._windows[0]
+            # A story is merged from summaries, so the first request is a summary.
             if self._has_story(self._windows):
                 self.first_request = self._summary_request(window)
             else:
@@ -429,7 +430,7 @@ class TraceJudge:
 
     async def _ask_about_window(self, sample: int, window: Window) -> Answer:
         """Request the answer on a window; record the remarks on the request and the answer."""
-        # The first request was made before, to prepare the trace outside the event loop.
+        # The first request, on the first window, was made before, outside the event loop.
         request = self.first_request
         self.first_request = None
         if request is None:

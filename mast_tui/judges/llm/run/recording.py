@@ -210,16 +210,16 @@ class _Player(ModelClient):
             RunStops: The request was not recorded.
         """
         key = _request_key(request, self._parameters, correction)
-        line_by_room = self._lines_by_request.get(key)
-        if line_by_room is None:
+        line_by_limit = self._lines_by_request.get(key)
+        if line_by_limit is None:
             raise RunStops(
                 f"{self._path.name} has no answer to the request about "
                 f"{one_line(request.about, 80)}: it was recorded with another model, other "
                 "options or other traces"
             )
-        needed_room = int(answer_tokens)
-        sufficient_rooms = [room for room in line_by_room if room >= needed_room]
-        return line_by_room[min(sufficient_rooms, default=max(line_by_room))].outcome()
+        needed_limit = int(answer_tokens)
+        sufficient_limits = [limit for limit in line_by_limit if limit >= needed_limit]
+        return line_by_limit[min(sufficient_limits, default=max(line_by_limit))].outcome()
 
 
 def _request_key(request: Request, parameters: Parameters, correction: Correction | None) -> str:

@@ -92,6 +92,7 @@ class AnswerLimits:
         self._raised_for_all = raised_for_all
         self.current = asked_for
         """The tokens for the next request."""
+        # The setting is doubled until the largest number, which allows at least one doubling.
         largest = max(MOST_ROOM, 2 * asked_for)
         self.all: tuple[int, ...] = tuple(
             sorted({min(asked_for * 2**doublings, largest) for doublings in range(8)})
@@ -263,6 +264,13 @@ class RequestLoop:
 
         - A cut answer is requested again with more tokens: once, or more often after thinking.
         - An answer that cannot be read is corrected by the model, once.
+
+        Args:
+            request: The request.
+            parse: Reads the answer from its text.
+            subject: The spans of the request, for messages.
+            ignored_notes: The keys of stored notes that the request was too long, which may be out
+                of date.
 
         Raises:
             ContextOverflow: The request is too long for the model.

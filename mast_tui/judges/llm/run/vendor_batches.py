@@ -208,7 +208,7 @@ class BatchClient:
 
     @contextmanager
     def _translated_errors(self, *, requested: str | None = None) -> Iterator[None]:
-        """Return a context that translates the errors of the SDK to ``RunStops``.
+        """Return a context that raises errors of the SDK as ``RunStops`` or its subclasses.
 
         Args:
             requested: The id of the file or batch that is requested, if it may no longer exist.

@@ -426,6 +426,7 @@ def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Message
             prompt_pointer = (
                 f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
             )
+            # A prompt without an event gets a key that no event has, and comes last.
             event_id = as_text(fields_of(request).get("event_id")) or prompt_pointer
             prompt_by_event_id[event_id] = (prompt_pointer, {"role": "system", "content": text})
     if not prompt_by_event_id:

@@ -257,7 +257,7 @@ class MessageMapper:
             key: The key of the message.
             location: The location of the message in its source; by default the key.
         """
-        if turn.pieces:
+        if turn.pieces:  # their spans get the tokens, not that of the previous message
             self._token_span_key = None
         for piece in turn.pieces:
             self._add_message_piece(piece, key, turn.start, location)

@@ -314,6 +314,7 @@ def _merge(target: dict[str, object], part: Fields) -> None:
     """Add the fields of a part of a response to ``target``; texts and lists there are continued."""
     for name, value in part.items():
         present = target.get(name)
+        # An empty text sets a missing field, but replaces nothing.
         is_empty = value is None or (value == "" and present is not None)
         if is_empty:
             continue

@@ -277,10 +277,14 @@ class _StreamBuilder(TraceBuilder):
         return self._thread_by_caller.setdefault(caller, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
-        """Add the line of an event to the partial message of its caller, or begin a new message."""
+        """Add the line of an event to a partial message, or begin a new message.
+
+        Each caller (the call that started a sub-agent, None for the main agent) has its own.
+        """
         caller = _caller_of(record)
         if fields_of(record.get("event")).get("type") == "message_start":
-            self._add_partial_span(caller)  # The whole previous message was never written.
+            # Partial lines that are left are of a message that was never written whole.
+            self._add_partial_span(caller)
         elif _delta_text(record):
             line_range = self._partial_lines_by_caller.get(caller)
             self._partial_lines_by_caller[caller] = extended_range(line_range, number)

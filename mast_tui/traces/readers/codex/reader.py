@@ -107,7 +107,10 @@ that method. Empty for a record that shows nothing."""
 
 
 def digest_line(line: bytes) -> Digest | bytes:
-    """Return the digest of a line's record, with the facts for the parser, else the whole line."""
+    """Return the digest of a line's record, which the parser needs instead of the record.
+
+    Return the line itself if only the parser can read it.
+    """
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -108,7 +108,7 @@ class CodexLines:
         self._number_on_line = 0
         """The number of the current record on its line, from 0 on."""
         self._part_by_span: dict[int, int] = {}
-        """The number on its line of each span's record, if that is not the first record."""
+        """The number of a span's record on its line, by span index; 0 is left out."""
 
     def _add_span(
         self,

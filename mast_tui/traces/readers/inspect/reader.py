@@ -125,6 +125,7 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
     if not has_model_calls:
         for pointer, message in messages:
             spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
+    # Without model calls, the messages above have shown the calls of the tool events.
     walk.walk(events, skip_known_calls=not has_model_calls)
     if has_model_calls:
         _add_last_messages(messages, walk)
@@ -394,7 +395,7 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 def _is_log_archive(source: Source) -> bool:
     """Return whether a file is an archive with a log's header.
 
-    The header in the journal of an unfinished log may be damaged if the archive has samples.
+    In an archive with samples, the header in the journal of an unfinished log may be unreadable.
     """
     if not is_archive(source.head):
         return False

@@ -167,8 +167,8 @@ class Calls:
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a request's history repeats; None if it is new.
 
-        It is the call with the same id, else the oldest equal call of a tool's row without an id.
-        The call of a tool's row is returned once, and gets the id of ``part``.
+        It is the call with the same id, else the oldest equal call that only the row of a tool has
+        shown, without an id. Such a call is returned once, and gets the id of ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:

@@ -90,17 +90,17 @@ def last_answer(value: object) -> tuple[Message, ...]:
 
 
 def without_lost_messages(request: object, answer: object) -> tuple[object, object]:
-    """Return a request and an answer; None in place of each whose message a tracer lost.
+    """Return a request and an answer, each replaced by None if the tracer lost its message.
 
     Args:
         request: The input of the model.
         answer: The output of the model.
     """
     is_plain_request = isinstance(request, str) and json_in(request) is None
-    # A tracer that writes messages as plain text loses an answer that only calls tools. LangSmith's
-    # exporter may write the keys of a message in its place.
-    is_answer_none = is_plain_request and answer == _NONE_TEXT
-    is_answer_lost = is_answer_none or value_in(answer) == _LOST_MESSAGE
+    # A tracer that writes messages as plain text writes "None" for an answer that only calls tools.
+    # LangSmith's exporter may write the keys of a message in place of the message.
+    is_none_text = is_plain_request and answer == _NONE_TEXT
+    is_answer_lost = is_none_text or value_in(answer) == _LOST_MESSAGE
     is_request_lost = value_in(request) == _LOST_MESSAGE
     return (None if is_request_lost else request), (None if is_answer_lost else answer)
 
