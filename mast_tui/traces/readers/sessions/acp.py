@@ -171,10 +171,11 @@ class _Calls:
 
     def __init__(self, records: Iterable[SessionRecord]) -> None:
         self._fields_by_id: dict[str, dict[str, object]] = {}
-        self._start_by_id: dict[str, str] = {}
-        """The location of the first update of each call."""
-        self._end_by_id: dict[str, str] = {}
-        """The location of the update that has the result of each call."""
+        # Records are compared by identity, because several may be on one line.
+        self._start_by_id: dict[str, SessionRecord] = {}
+        """The first update of each call."""
+        self._end_by_id: dict[str, SessionRecord] = {}
+        """The update that has the result of each call."""
         self._ended: set[str] = set()
         """The ids of the calls with an update that ends them."""
         for record in records:
@@ -188,12 +189,12 @@ class _Calls:
         fields = self._fields_by_id.setdefault(call_id, {})
         # An update leaves out what it does not change; some agents write it as null or empty.
         fields.update({name: value for name, value in update.items() if value not in _UNCHANGED})
-        self._start_by_id.setdefault(call_id, record.location)
+        self._start_by_id.setdefault(call_id, record)
         ends = update.get("status") in _STATUS_BY_END
         # The result comes at the update that ends the call; if none does, as after an
         # interruption, at the last update with output.
         if call_id not in self._ended and (ends or _output_of(update)):
-            self._end_by_id[call_id] = record.location
+            self._end_by_id[call_id] = record
         if ends:
             self._ended.add(call_id)
 
@@ -205,9 +206,9 @@ class _Calls:
             return
         call_id = _call_id(update)
         fields = {**self._fields_by_id[call_id], "timestamp": update.get("timestamp")}
-        if self._start_by_id[call_id] == record.location:
+        if self._start_by_id[call_id] is record:
             yield SessionRecord({**fields, "sessionUpdate": "tool_call"}, record.location)
-        if self._end_by_id.get(call_id) == record.location:
+        if self._end_by_id.get(call_id) is record:
             yield SessionRecord({**fields, "sessionUpdate": "tool_result"}, record.location)
 
 
