@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Label, Target, VerdictValue
@@ -167,35 +168,46 @@ def compare(
     counts = []
     cases = {}
     for mode in modes:
-        mode_cases: list[Case] = []
-        undecided = 0
-        neither = 0
-        for trace_id in sorted(traces):
-            if (trace_id, mode) in left_out:
-                continue
-            values = first.value(trace_id, mode), second.value(trace_id, mode)
-            if None in values or VerdictValue.UNSURE in values:
-                undecided += 1
-            elif VerdictValue.PRESENT in values:
-                mode_cases.append(_compare_marks(first, second, trace_id, mode, order_of))
-            else:
-                neither += 1
-        outcomes = [case.outcome for case in mode_cases]
-        counts.append(
-            ModeCounts(
-                mode,
-                both=outcomes.count(PresentSide.BOTH),
-                first=outcomes.count(PresentSide.FIRST),
-                second=outcomes.count(PresentSide.SECOND),
-                neither=neither,
-                undecided=undecided,
-                # In other cases ``meet`` is None: a side marks no span range.
-                meet=sum(case.meet is True for case in mode_cases),
-                apart=sum(case.meet is False for case in mode_cases),
-            )
-        )
-        cases[mode] = tuple(sorted(mode_cases, key=_differences_first))
+        trace_ids = [trace for trace in sorted(traces) if (trace, mode) not in left_out]
+        mode_counts, cases[mode] = _compare_mode(first, second, mode, trace_ids, order_of)
+        counts.append(mode_counts)
     return Comparison(tuple(counts), cases)
+
+
+_DECIDED: Final = {VerdictValue.PRESENT, VerdictValue.ABSENT}
+
+
+def _compare_mode(
+    first: Side,
+    second: Side,
+    mode: str,
+    trace_ids: Sequence[str],
+    order_of: Callable[[str], Order],
+) -> tuple[ModeCounts, tuple[Case, ...]]:
+    """Return the counts of a mode, and the cases, those in which the sides differ first."""
+    values = {
+        trace_id: {first.value(trace_id, mode), second.value(trace_id, mode)}
+        for trace_id in trace_ids
+    }
+    decided = [trace_id for trace_id in trace_ids if values[trace_id] <= _DECIDED]
+    cases = [
+        _compare_marks(first, second, trace_id, mode, order_of)
+        for trace_id in decided
+        if VerdictValue.PRESENT in values[trace_id]
+    ]
+    outcomes = [case.outcome for case in cases]
+    counts = ModeCounts(
+        mode,
+        both=outcomes.count(PresentSide.BOTH),
+        first=outcomes.count(PresentSide.FIRST),
+        second=outcomes.count(PresentSide.SECOND),
+        neither=len(decided) - len(cases),
+        undecided=len(trace_ids) - len(decided),
+        # In other cases ``meet`` is None: a side marks no span range.
+        meet=sum(case.meet is True for case in cases),
+        apart=sum(case.meet is False for case in cases),
+    )
+    return counts, tuple(sorted(cases, key=_differences_first))
 
 
 def _compare_marks(

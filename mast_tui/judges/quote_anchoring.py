@@ -155,18 +155,9 @@ class Locator:
         self._has_unsearched_spans = False
         named_spans: Sequence[int] = () if named is None else range(named[0], named[1] + 1)
         outward = partial(_spans_outward, self._span_count, named, around)
-        # First the quote in one piece, then split at its ellipses. A reading is a text that the
-        # quote may stand for, such as the quote without its quotation marks.
-        for possible_readings in (parsed_quote.whole, parsed_quote.pieced):
-            if not possible_readings:
-                continue
-            # A short quote occurs by chance, so it counts in the named spans only.
-            for is_named in (True,) if parsed_quote.short else (True, False):
-                for match_kind in (Match.EXACT, Match.SPACING):
-                    area = named_spans if is_named else outward(self._span_count)
-                    location = self._nearest_location(possible_readings, match_kind, area)
-                    if location is not None:
-                        return location
+        location = self._identical_location(parsed_quote, named_spans, outward)
+        if location is not None:
+            return location
         location = self._most_similar_location(parsed_quote, named_spans)
         if parsed_quote.long and (location is None or location.altered):
             location = _better_location(
@@ -175,6 +166,31 @@ class Locator:
         if location is None and self._has_unsearched_spans:
             self.partly_searched_count += 1
         return location
+
+    def _identical_location(
+        self,
+        parsed_quote: _Quote,
+        named_spans: Sequence[int],
+        outward: Callable[[int], Iterator[int]],
+    ) -> QuoteLocation | None:
+        """Return the nearest location of the exact quote or of the same words, or None.
+
+        Args:
+            parsed_quote: The quote.
+            named_spans: The indices of the spans that the judge named.
+            outward: Yields the indices of the spans within a reach of these, the nearest first.
+        """
+        # First the quote in one piece, then split at its ellipses. A reading is a text that the
+        # quote may stand for, such as the quote without its quotation marks.
+        for possible_readings in filter(None, (parsed_quote.whole, parsed_quote.pieced)):
+            # A short quote occurs by chance, so it counts in the named spans only.
+            for is_named in (True,) if parsed_quote.short else (True, False):
+                for match_kind in (Match.EXACT, Match.SPACING):
+                    area = named_spans if is_named else outward(self._span_count)
+                    location = self._nearest_location(possible_readings, match_kind, area)
+                    if location is not None:
+                        return location
+        return None
 
     def _is_agent(self, name: str) -> bool:
         return name.casefold() in self._agents

@@ -316,31 +316,24 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
         first_word = blocks.pop(0).text_end
     if blocks and blocks[-1].quote_start == len(quote_words):
         end_word = blocks.pop().text_start
-    differences = []
-    likeness = WordLikeness.SAME
-    text_may_be_cut = False
-    for block in blocks:
-        is_at_edge = block.quote_start == 0 or block.quote_end == len(quote_words)
-        text_may_be_cut = text_may_be_cut or is_at_edge
-        block_likeness = _block_likeness(
-            quote_words.slice(block.quote_start, block.quote_end),
-            text_words.slice(block.text_start, block.text_end),
-            has_gap=in_parts and quote_words.has_gap(block.quote_start, block.quote_end),
-            at_edge=is_at_edge,
+    likenesses = [_likeness_of(block, quote_words, text_words, in_parts) for block in blocks]
+    differences = tuple(
+        Difference(
+            quote_words.span(block.quote_start, block.quote_end),
+            text_words.span(block.text_start, block.text_end),
+            alters_meaning=likeness is WordLikeness.ALTERED,
         )
-        if block_likeness is not WordLikeness.SAME:
-            differences.append(
-                Difference(
-                    quote_words.span(block.quote_start, block.quote_end),
-                    text_words.span(block.text_start, block.text_end),
-                    alters_meaning=block_likeness is WordLikeness.ALTERED,
-                )
-            )
-        likeness = min(likeness, block_likeness)
+        for block, likeness in zip(blocks, likenesses, strict=True)
+        if likeness is not WordLikeness.SAME
+    )
     # Signs at an end of the text are kept unless words are left out there.
-    start = text_words.ranges[first_word][0] if first_word > 0 else 0
-    end = text_words.ranges[end_word - 1][1] if end_word < len(text_words) else len(text)
-    return WordComparison(likeness, tuple(differences), start, end, text_may_be_cut)
+    return WordComparison(
+        min(likenesses, default=WordLikeness.SAME),
+        differences,
+        start=text_words.ranges[first_word][0] if first_word > 0 else 0,
+        end=text_words.ranges[end_word - 1][1] if end_word < len(text_words) else len(text),
+        text_may_be_cut=any(block.is_at_edge_of(quote_words) for block in blocks),
+    )
 
 
 class _Block(NamedTuple):
@@ -350,6 +343,22 @@ class _Block(NamedTuple):
     quote_end: int
     text_start: int
     text_end: int
+
+    def is_at_edge_of(self, quote_words: _WordSequence) -> bool:
+        """Check whether the words begin or end the quote."""
+        return self.quote_start == 0 or self.quote_end == len(quote_words)
+
+
+def _likeness_of(
+    block: _Block, quote_words: _WordSequence, text_words: _WordSequence, in_parts: bool
+) -> WordLikeness:
+    """Compare the words of a block; ``in_parts`` as for ``compare``."""
+    return _block_likeness(
+        quote_words.slice(block.quote_start, block.quote_end),
+        text_words.slice(block.text_start, block.text_end),
+        has_gap=in_parts and quote_words.has_gap(block.quote_start, block.quote_end),
+        at_edge=block.is_at_edge_of(quote_words),
+    )
 
 
 def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -68,6 +68,18 @@ class _Chain:
         """The confidence that the repetitions had no use."""
         return min(0.9, 0.6 + 0.15 * len(self.repetitions)) - 0.1 * min(self.unknown_count, 3)
 
+    @property
+    def may_wait(self) -> bool:
+        """True if a repetition after a wait is fair, as the change may still take effect."""
+        return self.after_change and not self.repetitions and self.waits < _FAIR_WAITS
+
+
+class _Repetition(NamedTuple):
+    """A call that repeats the first call of a chain."""
+
+    call: Call
+    chain: _Chain
+
 
 def find_same(walk: Walk) -> Iterator[Finding]:
     """Yield a finding for each block of calls that repeat earlier ones.
@@ -75,95 +87,117 @@ def find_same(walk: Walk) -> Iterator[Finding]:
     Only calls that think, wait or hand over may be between the calls of a block. Two calls that
     alternate form one block.
     """
+    block: list[_Repetition] = []
+    for repetition in _useless_repetitions(walk):
+        if block and walk.calls_between(block[-1].call.index, repetition.call.index):
+            yield _block_finding(walk, block)
+            block = []
+        block.append(repetition)
+    if block:
+        yield _block_finding(walk, block)
+
+
+def _useless_repetitions(walk: Walk) -> list[_Repetition]:
+    """Return the repetitions that had probably no use, in the order of the run."""
     repetitions = [
-        (call, chain)
+        _Repetition(call, chain)
         for chain in _find_chains(walk)
         if chain.first.result is not None and chain.confidence >= _LEAST_CONFIDENCE
         for call in chain.repetitions
     ]
-    repetitions.sort(key=lambda repetition: repetition[0].index)
-    blocks: list[list[tuple[Call, _Chain]]] = []
-    previous_call: Call | None = None
-    for call, chain in repetitions:
-        if previous_call is None or walk.calls_between(previous_call.index, call.index):
-            blocks.append([])
-        blocks[-1].append((call, chain))
-        previous_call = call
-    for block in blocks:
-        calls = [call for call, _ in block]
-        chains = [chain for _, chain in block]
-        first_numbers = list(dict.fromkeys(chain.first.step.number for chain in chains))
-        numbers = ", ".join(call.step.number for call in calls[:_MOST_LISTED])
-        if len(calls) > _MOST_LISTED:
-            numbers += " …"
-        times = f"{len(calls)} calls"
-        if len(first_numbers) == 1:
-            # The block may have only a part of the repetitions of its chain.
-            times = _repetitions_phrase(len(calls), len(chains[0].repetitions))
-        yield walk.finding(
-            MODE,
-            (calls[0].index, calls[-1].last_index),
-            calls[0].quote(),
-            f"{numbers}: the same call as {', '.join(first_numbers[:_MOST_LISTED])}, with the same "
-            f"answer, and no change in between ({times}).",
-            max(chain.confidence for chain in chains),
-        )
+    return sorted(repetitions, key=lambda repetition: repetition.call.index)
+
+
+def _block_finding(walk: Walk, block: Sequence[_Repetition]) -> Finding:
+    """Return the finding on a block of repetitions."""
+    calls = [repetition.call for repetition in block]
+    chains = [repetition.chain for repetition in block]
+    first_numbers = list(dict.fromkeys(chain.first.step.number for chain in chains))
+    numbers = ", ".join(call.step.number for call in calls[:_MOST_LISTED])
+    if len(calls) > _MOST_LISTED:
+        numbers += " …"
+    times = f"{len(calls)} calls"
+    if len(first_numbers) == 1:
+        # The block may have only a part of the repetitions of its chain.
+        times = _repetitions_phrase(len(calls), len(chains[0].repetitions))
+    return walk.finding(
+        MODE,
+        (calls[0].index, calls[-1].last_index),
+        calls[0].quote(),
+        f"{numbers}: the same call as {', '.join(first_numbers[:_MOST_LISTED])}, with the same "
+        f"answer, and no change in between ({times}).",
+        max(chain.confidence for chain in chains),
+    )
 
 
 def _find_chains(walk: Walk) -> list[_Chain]:
     """Return the chains, each a call with its repetitions, in the order of their first calls.
 
-    A call without a repetition is a chain too. A change ends all chains, and a new request of the
-    user ends the chains of calls that read. A call may be repeated a few times after a wait, while
-    an earlier change may still take effect.
+    A call without a repetition is a chain too.
     """
-    chains: list[_Chain] = []
-    open_chains: dict[tuple[str, str, str], _Chain] = {}
-    unknown_count = 0
-    after_change = False
-    has_waited = False
-    previous: Call | None = None
+    collector = _ChainCollector()
     request_indices = frozenset(_request_indices(walk))
     for step, call in walk.steps_with_calls():
         if step.index in request_indices:
-            open_chains = {
-                key: chain
-                for key, chain in open_chains.items()
-                if chain.first.effect is Effect.CHANGES
-            }
-        if call is None:
-            continue
-        if _WAITING.search(call.command) is not None or _has_pause_between(previous, call):
-            has_waited = True
+            collector.end_chains_of_reads()
+        if call is not None:
+            collector.add(call)
+    return collector.chains
+
+
+class _ChainCollector:
+    """The chains of the calls of a run so far.
+
+    A change ends all chains, and a new request of the user ends the chains of calls that read. A
+    call may be repeated a few times after a wait, while an earlier change may still take effect.
+    """
+
+    def __init__(self) -> None:
+        self.chains: list[_Chain] = []
+        self._open_chains: dict[tuple[str, str, str], _Chain] = {}
+        """The chains that a call may continue, by agent, tool and plain command."""
+        self._unknown_count = 0
+        """The number of calls of unknown effect."""
+        self._after_change = False
+        self._has_waited = False
+        """True if there was a wait since the last call that works."""
+        self._previous: Call | None = None
+
+    def end_chains_of_reads(self) -> None:
+        """Start new chains for calls that read, as after a new request of the user."""
+        self._open_chains = {
+            key: chain
+            for key, chain in self._open_chains.items()
+            if chain.first.effect is Effect.CHANGES
+        }
+
+    def add(self, call: Call) -> None:
+        """Add the next call to its chain, or begin a chain with it."""
+        if _WAITING.search(call.command) is not None or _has_pause_between(self._previous, call):
+            self._has_waited = True
         if not call.works:
-            continue
+            return
         plain_command = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
         key = (call.agent, call.tool, plain_command)
-        chain = open_chains.get(key)
+        chain = self._open_chains.get(key)
         if call.changed:
             # After a change every call has a use again, except the same change again.
-            open_chains = {}
-            after_change = True
+            self._open_chains = {}
+            self._after_change = True
         # A call with another answer was of use.
         if chain is None or chain.first.answer != call.answer:
-            chain = _Chain(call, after_change, unknown_count)
-            chains.append(chain)
-        elif (
-            has_waited
-            and chain.after_change
-            and not chain.repetitions
-            and chain.waits < _FAIR_WAITS
-        ):
+            chain = _Chain(call, self._after_change, self._unknown_count)
+            self.chains.append(chain)
+        elif self._has_waited and chain.may_wait:
             chain.waits += 1
         else:
             chain.repetitions.append(call)
-            chain.unknown_count = unknown_count - chain.unknown_before
-        open_chains[key] = chain
+            chain.unknown_count = self._unknown_count - chain.unknown_before
+        self._open_chains[key] = chain
         # Such a call may have changed something, which makes later repetitions less certain.
-        unknown_count += call.effect is Effect.UNKNOWN
-        previous = call
-        has_waited = False
-    return chains
+        self._unknown_count += call.effect is Effect.UNKNOWN
+        self._previous = call
+        self._has_waited = False
 
 
 def _request_indices(walk: Walk) -> Iterator[int]:

@@ -169,44 +169,58 @@ def _find_last_object(
     Raises:
         Malformed: No object fits, or an object after the last fitting one breaks off.
     """
-    decoder = json.JSONDecoder(strict=False)  # accepts line breaks in strings
     last_match: Mapping[str, object] | None = None
-    problem: str | None = None
+    problem = ""
     offset = 0
     chars_read = 0
-    for _ in range(_MOST_STARTS):
-        start = _OBJECT_START.search(text, offset)
-        if start is None:
-            break
-        if chars_read > _MOST_READ:
+    start_count = 0
+    while start := _OBJECT_START.search(text, offset):
+        if chars_read > _MOST_READ or start_count == _MOST_STARTS:
             problem = problem or "too many begin in it"
             break
-        offset = start.end()
-        end = len(text)  # the most that was read, if no error names the place
-        try:
-            value, offset = decoder.raw_decode(text, start.start())
-            end = offset
-        except json.JSONDecodeError as error:
-            end = error.pos
-            reason = error.msg.removesuffix(" at")
-            problem = f"{reason} at character {error.pos + 1:,} of {len(text):,}"
-        except RecursionError:
-            problem = "it is nested too deeply"
-        except ValueError:
-            problem = "it holds a number that is too long"
-        else:
-            if isinstance(value, dict) and fits(value):
-                last_match = value
-                problem = None
-        chars_read += end - start.start()
-    else:
-        if _OBJECT_START.search(text, offset):
-            problem = problem or "too many begin in it"
-    if problem is not None:
+        piece = _decode_object(text, start.start())
+        if piece.problem:
+            problem = piece.problem
+        elif isinstance(piece.value, dict) and fits(piece.value):
+            last_match = piece.value
+            problem = ""
+        offset = start.end() if piece.problem else piece.end
+        chars_read += piece.end - start.start()
+        start_count += 1
+    if problem:
         raise Malformed(f"the answer is no whole JSON object: {problem}")
     if last_match is None:
         raise Malformed(f"the answer holds no JSON object with a {content}")
     return last_match
+
+
+class _Decoded(NamedTuple):
+    """The JSON value that begins at an offset of a text.
+
+    Attributes:
+        value: The value; None if there is a problem.
+        end: The offset to which the text was read.
+        problem: The reason why there is no value; empty if there is one.
+    """
+
+    value: object
+    end: int
+    problem: str = ""
+
+
+def _decode_object(text: str, start: int) -> _Decoded:
+    """Decode the JSON object that begins at an offset of a text."""
+    decoder = json.JSONDecoder(strict=False)  # accepts line breaks in strings
+    try:
+        return _Decoded(*decoder.raw_decode(text, start))
+    except json.JSONDecodeError as error:
+        place = f"at character {error.pos + 1:,} of {len(text):,}"
+        return _Decoded(None, error.pos, f"{error.msg.removesuffix(' at')} {place}")
+    # These errors do not name the place, so the whole text counts as read.
+    except RecursionError:
+        return _Decoded(None, len(text), "it is nested too deeply")
+    except ValueError:
+        return _Decoded(None, len(text), "it holds a number that is too long")
 
 
 def _kind_name(value: object) -> str:

@@ -91,6 +91,9 @@ _REFUSED_PARTS: Final[Mapping[ErrorKind, Part]] = {
     ErrorKind.LIMIT: "limit",
     ErrorKind.TEMPERATURE: "temperature",
 }
+_PASSING_ERRORS: Final = (ErrorKind.BUSY, ErrorKind.TEMPORARY, ErrorKind.LOADING)
+"""The errors after which the same request may succeed later."""
+
 AWAY_STATUS: Final = (502, 503)
 """The status of a gateway whose server is away, and of a server that is not ready."""
 
@@ -123,6 +126,44 @@ class _FailedTry:
     model_loading: bool = False
     server_away: bool = False
     form_changed: bool = False
+
+
+@dataclass(slots=True)
+class _FailedTries:
+    """The counts of the failed tries of one request.
+
+    Attributes:
+        sent: All tries.
+        failed: The tries that count against the limit: not those in another form, those after which
+            the server asked for a short wait, or those while it answered other requests.
+        unreached: The tries without a connection.
+        late: The tries whose answer did not arrive in time.
+        waited_seconds: The total of the waits that the server asked for.
+    """
+
+    sent: int = 0
+    failed: int = 0
+    unreached: int = 0
+    late: int = 0
+    waited_seconds: float = 0.0
+
+    def add(self, failed_try: _FailedTry, *, others_answered: bool) -> None:
+        """Count a failed try.
+
+        Args:
+            failed_try: The try.
+            others_answered: True if the server answered other requests meanwhile.
+        """
+        self.sent += 1
+        if failed_try.form_changed:
+            return
+        self.unreached += not failed_try.server_reached
+        self.late += failed_try.answer_late
+        self.waited_seconds += failed_try.wait
+        wait_is_free = failed_try.wait and self.waited_seconds <= FREE_WAIT_SECONDS
+        only_busy = failed_try.server_busy and others_answered
+        if not wait_is_free and not only_busy:
+            self.failed += 1
 
 
 class Client(ModelClient):
@@ -216,69 +257,48 @@ class Client(ModelClient):
             Unanswered: There was no usable answer in the allowed tries, or the request was refused.
             RunStops: No request will be answered, or the allowance is spent.
         """
-        failure_count = 0
-        unreached_count = 0
-        late_count = 0
-        sent_count = 0
-        waited_seconds = 0.0
+        tries = _FailedTries()
         while True:
             answer_count_before = self._answer_count
             outcome = await self._send_once(request, answer_tokens, correction)
-            sent_count += 1
             if isinstance(outcome, Reply):
                 return outcome
+            if _leaves_server_unproven(outcome):
+                self._unproven_count -= 1
             if isinstance(outcome, AskError):
                 self._last_problem = str(outcome)
-                # A request that is too long does not show that the server cannot answer, so it does
-                # not count as a request without a usable answer.
-                if isinstance(outcome, ContextOverflow):
-                    self._unproven_count -= 1
                 raise outcome
             self._last_problem = outcome.reason
-            if outcome.form_changed:
-                continue
-            # A server that is not ready yet may answer later, so this try does not count either.
-            if outcome.wait and (outcome.model_loading or outcome.server_away):
-                self._unproven_count -= 1
-            waited_seconds += outcome.wait
-            # It is no failure if the server answers other requests, or asks for a short wait.
-            answers_others = outcome.server_busy and self._answer_count > answer_count_before
-            wait_is_free = outcome.wait and waited_seconds <= FREE_WAIT_SECONDS
-            if not answers_others and not wait_is_free:
-                failure_count += 1
-            late_count += outcome.answer_late
-            unreached_count += not outcome.server_reached
-            if outcome.server_away and not outcome.wait:
-                raise self._give_up_error(
-                    outcome, sent_count, unreached=unreached_count == sent_count
-                )
-            if failure_count >= self._tries or late_count >= TIMEOUTS:
-                raise self._give_up_error(
-                    outcome, failure_count, unreached=unreached_count == failure_count
-                )
+            tries.add(outcome, others_answered=self._answer_count > answer_count_before)
+            give_up_error = self._give_up_error(tries, outcome)
+            if give_up_error is not None:
+                raise give_up_error
             if outcome.answer_late:
                 self._on_wait(f"{self._host}: {outcome.reason}; retrying")
-            if not outcome.wait:
-                await self.limiter.timing.sleep(
-                    back_off(max(failure_count, 1), self.limiter.timing.random())
-                )
+            if not outcome.wait and not outcome.form_changed:
+                timing = self.limiter.timing
+                await timing.sleep(back_off(max(tries.failed, 1), timing.random()))
 
-    def _give_up_error(self, last_try: _FailedTry, count: int, *, unreached: bool) -> AskError:
-        """Return the error of a request that is not tried again.
+    def _give_up_error(self, tries: _FailedTries, last_try: _FailedTry) -> AskError | None:
+        """Return the error of a request that is not tried again; None if it is tried again.
 
-        Args:
-            last_try: The last failed try.
-            count: The number of failed tries.
-            unreached: True if no try reached the server, so that the run has to stop.
+        The run stops if no try reached the server.
         """
-        if unreached:
+        if last_try.server_away and not last_try.wait:
+            count = tries.sent
+        elif tries.failed >= self._tries or tries.late >= TIMEOUTS:
+            count = tries.failed
+        else:
+            return None
+        if tries.unreached == count:
             return RunStops(
                 f"no answer from {self._host}: {last_try.reason}; "
                 "the same command continues the run"
             )
-        tries = "1 try" if count == 1 else f"{count} tries"
+        counted_tries = "1 try" if count == 1 else f"{count} tries"
         return Unanswered(
-            f"{self._host} gave no usable answer in {tries}; the last problem: {last_try.reason}"
+            f"{self._host} gave no usable answer in {counted_tries}; "
+            f"the last problem: {last_try.reason}"
         )
 
     async def _send_once(
@@ -534,22 +554,8 @@ class Client(ModelClient):
             if self.capabilities.change_form(request_form, part):
                 return _FailedTry(reason, form_changed=True)
             return Unanswered(f"{self._host} refuses the request: {reason}")
-        if error_kind in (ErrorKind.BUSY, ErrorKind.TEMPORARY, ErrorKind.LOADING):
-            is_busy = error_kind is ErrorKind.BUSY
-            is_loading = error_kind is ErrorKind.LOADING
-            wait = api_error.wait or (LOADING_WAIT if is_loading else None)
-            if is_loading:
-                self._on_wait(f"{self._host} is loading the model; retrying every {wait:,g} s")
-            if is_busy or wait:
-                self._slow_down_all(slow_downs_before, wait)
-            is_away = not wait and api_error.status in AWAY_STATUS
-            return _FailedTry(
-                reason,
-                server_busy=is_busy,
-                model_loading=is_loading,
-                server_away=is_away,
-                wait=wait or 0.0,
-            )
+        if error_kind in _PASSING_ERRORS:
+            return self._passing_failure(error_kind, api_error, reason, slow_downs_before)
         if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
                 f"the request is too long for {self._host}: {reason}",
@@ -570,6 +576,32 @@ class Client(ModelClient):
             if self._stop_reason is None:
                 return self._stop_run(await self._stop_message(error_kind, api_error, reason))
         return RunStops(self._stop_reason)
+
+    def _passing_failure(
+        self, error_kind: ErrorKind, api_error: ApiError, reason: str, slow_downs_before: int
+    ) -> _FailedTry:
+        """Return the failed try of an error that may pass; all tasks wait if the server asks.
+
+        Args:
+            error_kind: One of ``_PASSING_ERRORS``.
+            api_error: The error.
+            reason: The message of the error, for a person.
+            slow_downs_before: The limiter's count of slow-downs when the request was sent.
+        """
+        is_busy = error_kind is ErrorKind.BUSY
+        is_loading = error_kind is ErrorKind.LOADING
+        wait = api_error.wait or (LOADING_WAIT if is_loading else None)
+        if is_loading:
+            self._on_wait(f"{self._host} is loading the model; retrying every {wait:,g} s")
+        if is_busy or wait:
+            self._slow_down_all(slow_downs_before, wait)
+        return _FailedTry(
+            reason,
+            server_busy=is_busy,
+            model_loading=is_loading,
+            server_away=not wait and api_error.status in AWAY_STATUS,
+            wait=wait or 0.0,
+        )
 
     def _slow_down_all(self, slow_downs_before: int, wait: float | None) -> None:
         """Lower the limit of concurrent requests, and make all tasks wait if the server asks.
@@ -664,3 +696,13 @@ class Client(ModelClient):
             return []
         names = (model.get("id") for model in models if isinstance(model, dict))
         return [self._endpoint.clean(name) for name in names if isinstance(name, str)]
+
+
+def _leaves_server_unproven(outcome: _FailedTry | AskError) -> bool:
+    """Check whether a try does not show that the server cannot answer.
+
+    The request was too long, or the server is not ready yet and may answer later.
+    """
+    if isinstance(outcome, _FailedTry):
+        return bool(outcome.wait) and (outcome.model_loading or outcome.server_away)
+    return isinstance(outcome, ContextOverflow)

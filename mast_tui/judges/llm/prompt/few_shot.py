@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,42 +168,58 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
     except FileNotFoundError as error:
         raise FewShotError(str(error)) from error
     traces: dict[str, Trace] = {}
-    sources_by_verdict: dict[tuple[str, VerdictValue], list[ExampleSource]] = {}
-    for name, verdict in (
-        ("planted.jsonl", VerdictValue.PRESENT),
-        ("clean.jsonl", VerdictValue.ABSENT),
-    ):
-        for line in (folder / name).read_bytes().splitlines():
-            row = orjson.loads(line)
-            trace = _sample_trace(folder / row["trace"], row["record"], traces)
-            choice = ExampleChoice(row["slug"], verdict, trace.identity.trace_id)
-            target = Target(row["first"], row["last"])
-            sources_by_verdict.setdefault((row["slug"], verdict), []).append(
-                ExampleSource(choice, target, row["why"], row["quote"])
-            )
+    sources_by_verdict = _sample_sources(folder, traces)
     maker = ExampleMaker(traces.get, redaction, BUILT_IN_CHARS)
     example_count_by_trace: Counter[str] = Counter()
     examples: list[Example] = []
-    for mode in taxonomy.modes:
-        for verdict in (VerdictValue.PRESENT, VerdictValue.ABSENT):
-            candidates = sources_by_verdict.get((mode.slug, verdict), [])
-            # Prefer single spans, quotes, and traces that were used least.
-            candidates.sort(
-                key=lambda candidate: (
-                    candidate.target.first != candidate.target.last,
-                    candidate.quote is None,
-                    example_count_by_trace[candidate.choice.trace_id],
-                )
-            )
-            mode_examples = maker.make(candidates, 1)
-            example_count_by_trace.update(example.trace_id for example in mode_examples)
-            examples += mode_examples
+    for mode, verdict in itertools.product(taxonomy.modes, _SAMPLE_VERDICTS.values()):
+        # Prefer single spans, quotes, and traces that were used least.
+        candidates = sorted(
+            sources_by_verdict.get((mode.slug, verdict), []),
+            key=lambda candidate: (
+                candidate.target.first != candidate.target.last,
+                candidate.quote is None,
+                example_count_by_trace[candidate.choice.trace_id],
+            ),
+        )
+        mode_examples = maker.make(candidates, 1)
+        example_count_by_trace.update(example.trace_id for example in mode_examples)
+        examples += mode_examples
     if not examples:
         raise FewShotError(
             f"the built-in examples are of MAST, and {taxonomy.ref} has none of its modes; use "
             "--few-shot gold for examples from your own gold"
         )
     return tuple(examples)
+
+
+_SAMPLE_VERDICTS: Final = {
+    "planted.jsonl": VerdictValue.PRESENT,
+    "clean.jsonl": VerdictValue.ABSENT,
+}
+"""The verdict of the labels of each list, by its file name."""
+
+
+def _sample_sources(
+    folder: Path, traces: dict[str, Trace]
+) -> dict[tuple[str, VerdictValue], list[ExampleSource]]:
+    """Return the labels of the samples, by mode and verdict.
+
+    Args:
+        folder: The folder of the samples.
+        traces: Receives the traces of the labels, by their ids.
+    """
+    sources: dict[tuple[str, VerdictValue], list[ExampleSource]] = defaultdict(list)
+    for name, verdict in _SAMPLE_VERDICTS.items():
+        for line in (folder / name).read_bytes().splitlines():
+            row = orjson.loads(line)
+            trace = _sample_trace(folder / row["trace"], row["record"], traces)
+            choice = ExampleChoice(row["slug"], verdict, trace.identity.trace_id)
+            target = Target(row["first"], row["last"])
+            sources[row["slug"], verdict].append(
+                ExampleSource(choice, target, row["why"], row["quote"])
+            )
+    return sources
 
 
 def _sample_trace(path: Path, record: int | None, cache: dict[str, Trace]) -> Trace:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from math import ceil
 from operator import add
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.story import STORY_TOKENS, SUMMARY_TOKENS
@@ -119,6 +119,14 @@ def estimate_run(
     return total
 
 
+class _RequestGroup(NamedTuple):
+    """Requests of one kind for a trace, with the total tokens of their first tries."""
+
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
 def _estimate_trace(
     trace: Trace, setup: Setup, judged: JudgedBefore | None, expected: ExpectedAnswers
 ) -> RunEstimate:
@@ -134,46 +142,60 @@ def _estimate_trace(
         view = RedactedView(trace, Redaction.none())
         planned = plan(view, setup.prompt, setup.parameters)
         windows = tuple(_split_windows(setup, view, planned, expected.longest_request))
-        is_whole = len(windows) == 1
-        sample_tokens = sum(
-            _request_tokens(setup, view, window, is_whole=is_whole) for window in windows
-        )
-        shortened = 0 if is_whole else _shortened_count(setup, view)
+        judgements = _judgements(setup, view, windows, expected)
+        shortened = 0 if len(windows) == 1 else _shortened_count(setup, view)
     except OSError:
         return RunEstimate(traces=1, unread=1)
-    samples = setup.parameters.samples
-    window_requests = len(windows) * samples
     # If each window asks about one step, there is no story.
-    has_story = not is_whole and windows[0].step is None
-    story_requests = 0
-    story_in = 0
-    story_out = 0
-    if has_story:
-        story_requests = len(windows) + 1
-        story_in = _story_tokens(setup, view, windows)
-        story_out = len(windows) * SUMMARY_TOKENS + STORY_TOKENS
-    verifications = 0
-    if has_story and not setup.parameters.decisive:
-        # Findings that no other window confirms are verified; few windows have few of them.
-        verifications = min(UNSHARED_FINDINGS, (len(windows) - 1) // 2)
-    if setup.parameters.verify:
-        verifications = VERIFIED_FINDINGS * len(windows)
-    data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
-    verification_in = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
-    answer = expected.answer
-    # The guess for an answer grows with the modes, but a verification is about one mode.
-    verification_out = answer if expected.measured else min(answer, ANSWER_TOKENS)
-    tokens_in = sample_tokens * samples + verifications * verification_in + story_in
+    has_story = len(windows) > 1 and windows[0].step is None
+    story = _story_requests(setup, view, windows) if has_story else _RequestGroup()
+    verifications = _verifications(setup, view, len(windows), expected, has_story=has_story)
+    groups = (judgements, verifications, story)
     return RunEstimate(
         traces=1,
         windows=len(windows),
-        requests=window_requests + verifications + story_requests,
-        tokens_in=round(tokens_in * expected.tries),
-        tokens_out=answer * window_requests + verifications * verification_out + story_out,
+        requests=sum(group.requests for group in groups),
+        tokens_in=round(sum(group.tokens_in for group in groups) * expected.tries),
+        tokens_out=sum(group.tokens_out for group in groups),
         shortened=shortened,
-        story_requests=story_requests,
-        story_tokens=round(story_in * expected.tries) + story_out,
+        story_requests=story.requests,
+        story_tokens=round(story.tokens_in * expected.tries) + story.tokens_out,
     )
+
+
+def _judgements(
+    setup: Setup, view: RedactedView, windows: Sequence[Window], expected: ExpectedAnswers
+) -> _RequestGroup:
+    """Estimate the requests that ask for the modes, or for the decisive step, of each window."""
+    samples = setup.parameters.samples
+    is_whole = len(windows) == 1
+    tokens_of_a_sample = sum(
+        _request_tokens(setup, view, window, is_whole=is_whole) for window in windows
+    )
+    requests = len(windows) * samples
+    return _RequestGroup(requests, tokens_of_a_sample * samples, expected.answer * requests)
+
+
+def _verifications(
+    setup: Setup,
+    view: RedactedView,
+    window_count: int,
+    expected: ExpectedAnswers,
+    *,
+    has_story: bool,
+) -> _RequestGroup:
+    """Guess the requests that verify findings."""
+    count = 0
+    if setup.parameters.verify:
+        count = VERIFIED_FINDINGS * window_count
+    elif has_story and not setup.parameters.decisive:
+        # Findings that no other window confirms are verified; few windows have few of them.
+        count = min(UNSHARED_FINDINGS, (window_count - 1) // 2)
+    data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
+    request_tokens = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
+    # The guess for an answer grows with the modes, but a verification is about one mode.
+    answer = expected.answer if expected.measured else min(expected.answer, ANSWER_TOKENS)
+    return _RequestGroup(count, count * request_tokens, count * answer)
 
 
 def _split_windows(
@@ -226,8 +248,8 @@ def _request_tokens(setup: Setup, view: RedactedView, window: Window, *, is_whol
     return setup.prompt.system.tokens + min(budget, data_tokens) + story_tokens
 
 
-def _story_tokens(setup: Setup, view: RedactedView, windows: Sequence[Window]) -> int:
-    """Estimate the tokens of the requests for the summaries and the story of a trace."""
+def _story_requests(setup: Setup, view: RedactedView, windows: Sequence[Window]) -> _RequestGroup:
+    """Estimate the requests for a summary of each window and for the story of a trace."""
     prompt = setup.prompt
     budget = setup.parameters.window_tokens
     # A summary has other instructions than a judgement, and no story beside the spans.
@@ -238,7 +260,11 @@ def _story_tokens(setup: Setup, view: RedactedView, windows: Sequence[Window]) -
     notes_tokens = len(windows) * (SUMMARY_TOKENS + HEADER_TOKENS)
     task_tokens = min(estimate(view.task), task_room(budget))
     story_data_tokens = min(budget, notes_tokens + FRAME_TOKENS + task_tokens)
-    return summary_tokens + prompt.story.story_system.tokens + story_data_tokens
+    return _RequestGroup(
+        requests=len(windows) + 1,
+        tokens_in=summary_tokens + prompt.story.story_system.tokens + story_data_tokens,
+        tokens_out=len(windows) * SUMMARY_TOKENS + STORY_TOKENS,
+    )
 
 
 def _shortened_count(setup: Setup, view: RedactedView) -> int:

@@ -160,6 +160,57 @@ class _RequestRoom:
         return True
 
 
+class _NextTry:
+    """The changes to a request for its next try.
+
+    Args:
+        subject: The spans of the request, for messages.
+        room: The token limit of the answer.
+    """
+
+    def __init__(self, subject: str, room: _RequestRoom) -> None:
+        self._subject = subject
+        self.room = room
+        self.correction: Correction | None = None
+        """The problem of an answer that the model is to correct."""
+        self._was_cut = False
+
+    def prepare(self, reply: Reply, problem: str) -> None:
+        """Allow more tokens after a cut answer, or ask for a correction of an unreadable one.
+
+        Args:
+            reply: The unusable reply.
+            problem: The reason why it is unusable.
+
+        Raises:
+            TraceFails: The request is not tried again; the message says why.
+        """
+        if reply.finish == "refusal":
+            reason = one_line(reply.text.strip(), MOST_REFUSAL_CHARS) or "it gave no reason"
+            raise TraceFails(f"the model refused to judge {self._subject}: {reason}")
+        if reply.finish == "length":
+            self._allow_more_tokens(reply)
+        elif self.correction is not None:
+            raise Unanswered(
+                f"the answer about {self._subject} was unusable twice: "
+                f"{problem}{_quoted_beginning(reply.text)}",
+                cause=problem,
+            )
+        else:
+            self.correction = Correction(reply.text, problem)
+
+    def _allow_more_tokens(self, reply: Reply) -> None:
+        """Allow a longer answer: once, or more often if thinking used up the tokens."""
+        thinking = _is_only_thought(reply)
+        has_more_room = self.room.widen(thinking=thinking)
+        if not has_more_room or (self._was_cut and not thinking):
+            raise Unanswered(
+                _cut_message(self._subject, reply, self.room.tokens, thinking),
+                cause=_cut_message("a trace", reply, self.room.tokens, thinking),
+            )
+        self._was_cut = True
+
+
 class RequestLoop:
     """A source of usable answers, stored or new.
 
@@ -276,87 +327,90 @@ class RequestLoop:
             ContextOverflow: The request is too long for the model.
             TraceFails: There is no usable answer; the message says why.
         """
-        room = _RequestRoom(self._room)
-        was_cut = False
-        correction: Correction | None = None
+        next_try = _NextTry(subject, _RequestRoom(self._room))
         while True:
             async with self._room.turn():
-                reply = await self._request_reply(request, room, correction)
-                key = self._key_of(request, room.tokens)
-                # Any answer replaces a note that its request was too long. It is stored as usable
-                # even if it is cut or unreadable, or the next run would find the note again.
-                replaces_note = key in ignored_notes
-                if not reply.kept:
-                    usable = replaces_note or reply.finish == "stop"
-                    await self._store.keep(key, reply, usable, request.tokens)
-                answer, problem = _read_answer(reply, parse)
-                may_be_rejected = not (replaces_note or reply.kept)
-                if answer is None and reply.finish == "stop" and may_be_rejected:
-                    await self._store.reject(key)
+                reply = await self._request_reply(request, next_try.room, next_try.correction)
+                key = self._key_of(request, next_try.room.tokens)
+                answer, problem = await self._store_and_read(
+                    reply, request, parse, key, replaces_note=key in ignored_notes
+                )
                 if answer is not None:
                     self.forms.add(reply.form)
                     self._room.record_usable_answer()
                     self._client.record_problem(None)
                     return answer
                 self._client.record_problem(_PROBLEMS.get(reply.finish, problem))
-                if reply.finish == "refusal":
-                    reason = one_line(reply.text.strip(), MOST_REFUSAL_CHARS) or "it gave no reason"
-                    raise TraceFails(f"the model refused to judge {subject}: {reason}")
-                if reply.finish == "length":
-                    thinking = _is_only_thought(reply)
-                    has_more_room = room.widen(thinking=thinking)
-                    if not has_more_room or (was_cut and not thinking):
-                        raise Unanswered(
-                            _cut_message(subject, reply, room.tokens, thinking),
-                            cause=_cut_message("a trace", reply, room.tokens, thinking),
-                        )
-                    was_cut = True
-                elif correction is not None:
-                    raise Unanswered(
-                        f"the answer about {subject} was unusable twice: "
-                        f"{problem}{_quoted_beginning(reply.text)}",
-                        cause=problem,
-                    )
-                else:
-                    correction = Correction(reply.text, problem)
+                next_try.prepare(reply, problem)
+
+    async def _store_and_read(
+        self,
+        reply: Reply,
+        request: Request,
+        parse: Callable[[str], A],
+        key: str,
+        *,
+        replaces_note: bool,
+    ) -> tuple[A | None, str]:
+        """Store a reply, and then return its answer and an empty text, or None and the problem.
+
+        A complete answer that cannot be read is marked as unusable afterwards.
+
+        Args:
+            reply: The reply.
+            request: The request.
+            parse: Reads the answer from its text.
+            key: The key of the request.
+            replaces_note: True if an overflow note is stored under the key. Any reply replaces it,
+                and is stored as usable even if it is cut or unreadable, or the next run would find
+                the note again.
+        """
+        if not reply.kept:
+            usable = replaces_note or reply.finish == "stop"
+            await self._store.keep(key, reply, usable, request.tokens)
+        answer, problem = _read_answer(reply, parse)
+        may_be_rejected = reply.finish == "stop" and not replaces_note and not reply.kept
+        if answer is None and may_be_rejected:
+            await self._store.reject(key)
+        return answer, problem
 
     async def _request_reply(
+        self, request: Request, room: _RequestRoom, correction: Correction | None
+    ) -> Reply:
+        """Send a request, and store an overflow note if it is too long.
+
+        Raises:
+            ContextOverflow: The request is too long; later runs find the note and do not send it.
+        """
+        try:
+            return await self._request_fitting_reply(request, room, correction)
+        except ContextOverflow as error:
+            if error.truncated_usage is not None:  # then earlier requests may be truncated too
+                await self._store.take_back(error.truncated_usage.tokens_in, request.tokens)
+            note = _overflow_note(min(self.forms, default="json_schema"), error.truncated_usage)
+            await self._store.keep(self._key_of(request, room.tokens), note, usable=True)
+            self._record_overflow(request, room.tokens)
+            raise
+
+    async def _request_fitting_reply(
         self, request: Request, room: _RequestRoom, correction: Correction | None
     ) -> Reply:
         """Send a request; if its answer would exceed the context, send it again with less room.
 
         Raises:
-            ContextOverflow: The request is too long. An overflow note, a reply without a text, is
-                stored, so that later runs do not send the request.
+            ContextOverflow: The context has too little room for the request and an answer.
         """
         try:
-            try:
-                reply = await self._client.ask(request, room, correction)
-                allowed = room.tokens
-            except ContextOverflow as error:
-                if error.answer_room is None or error.answer_room >= room.tokens:
-                    raise
-                allowed = error.answer_room
-                reply = await self._client.ask(request, allowed, correction)
-            if allowed < room.tokens or _has_filled_context(reply, allowed):
-                await self._raise_if_cut(reply, self._key_of(request, room.tokens))
-            return reply
+            reply = await self._client.ask(request, room, correction)
+            allowed = room.tokens
         except ContextOverflow as error:
-            form: Form = min(self.forms, default="json_schema")
-            usage = error.truncated_usage or Usage()
-            note = Reply(
-                "",
-                "length",
-                form,
-                usage.tokens_in,
-                usage.tokens_out,
-                tokens_cached=usage.tokens_cached,
-            )
-            if error.truncated_usage is not None:  # then earlier requests may be truncated too
-                await self._store.take_back(usage.tokens_in, request.tokens)
-            await self._store.keep(self._key_of(request, room.tokens), note, usable=True)
-            self._record_overflow(request, room.tokens)
-            raise
+            if error.answer_room is None or error.answer_room >= room.tokens:
+                raise
+            allowed = error.answer_room
+            reply = await self._client.ask(request, allowed, correction)
+        if allowed < room.tokens or _has_filled_context(reply, allowed):
+            await self._raise_if_cut(reply, self._key_of(request, room.tokens))
+        return reply
 
     async def _raise_if_cut(self, reply: Reply, key: str) -> None:
         """Raise an error if an answer was cut because the server's context had too little room.
@@ -421,6 +475,19 @@ def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
 def _quoted_beginning(text: str) -> str:
     beginning = one_line(text.strip(), MOST_ANSWER_CHARS)
     return f"; it began “{beginning}”" if beginning else ""
+
+
+def _overflow_note(form: Form, usage: Usage | None) -> Reply:
+    """Return the note that a request was too long: a cut reply without a text.
+
+    Args:
+        form: The form of the answers of the run.
+        usage: The tokens of the request if the server read a part of it.
+    """
+    spent = usage or Usage()
+    return Reply(
+        "", "length", form, spent.tokens_in, spent.tokens_out, tokens_cached=spent.tokens_cached
+    )
 
 
 def _is_overflow_note(reply: Reply) -> bool:

@@ -182,12 +182,6 @@ def configured_setup(
     if allowance.cost is not None and prices is None:
         lines = ", then ".join(prices_to_write(model).splitlines())
         raise ConfigurationError(f"{model} has no price; add it to config.toml: {lines}")
-    redaction = Redaction.none()
-    if not no_redact:
-        secret = os.environ.get(configuration.key_variable, "").strip()
-        redaction = Redaction.default().with_secret(secret)
-        if configuration.redact is not None:
-            redaction = redaction.with_file(configuration.redact)
     return Setup(
         taxonomy=taxonomy,
         parameters=Parameters(
@@ -202,7 +196,7 @@ def configured_setup(
             extra_body=tuple(configuration.body.items()),
         ),
         base_url=configuration.address(base_url),
-        redaction=redaction,
+        redaction=Redaction.none() if no_redact else _configured_redaction(configuration),
         prices=prices,
         key_variable=configuration.key_variable,
         concurrency=configuration.concurrency,
@@ -211,6 +205,19 @@ def configured_setup(
         allowance=allowance,
         headers=configuration.sent_headers(),
     )
+
+
+def _configured_redaction(configuration: JudgeConfiguration) -> Redaction:
+    """Return the default redaction with the key in the environment and the file of patterns.
+
+    Raises:
+        RedactionError: The file of patterns cannot be used.
+    """
+    secret = os.environ.get(configuration.key_variable, "").strip()
+    redaction = Redaction.default().with_secret(secret)
+    if configuration.redact is None:
+        return redaction
+    return redaction.with_file(configuration.redact)
 
 
 def _check_model(model: str) -> None:
