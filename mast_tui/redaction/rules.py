@@ -304,17 +304,82 @@ def personal_rules() -> tuple[SecretRule, ...]:
     )
 
 
+_IS: Final = r"[\"'\\]{0,3}\s{0,3}[:=]\s{0,3}[\"'\\]{0,3}"
+"""The signs between a name and its value, in code, JSON, also escaped, and settings."""
+
+_MIXED_VALUE: Final = r"(?=[^\s\"'\\,;]{0,127}[0-9])(?=[^\s\"'\\,;]{0,127}[A-Za-z])[^\s\"'\\,;]"
+"""The first sign of a value with a letter and a digit, so that words are no secrets."""
+
+_OPTION_VALUE: Final = (
+    r"[\"']?(?P<secret>(?![$<{(\[%-])(?=[A-Za-z]{0,127}[^\sA-Za-z\"'\\])[^\s\"'\\]"
+)
+"""The first sign of the value of a command's option: no variable or placeholder, and no word."""
+
 _OWN_KEY_RULES: Final = (
     pattern_rule(
         "password",
-        r"(?:password|passwd|passphrase|pwd|secret|client_secret)[\"'\\]{0,3}\s{0,3}(?:=|:)\s{0,3}"
-        r"[\"'\\]{0,3}(?P<secret>(?=[^\s\"'\\,;]{0,127}[0-9])(?=[^\s\"'\\,;]{0,127}[A-Za-z])"
-        r"[^\s\"'\\,;]{8,128}+)",
+        rf"(?:password|passwd|passphrase|pwd|secret){_IS}(?P<secret>{_MIXED_VALUE}{{8,128}}+)",
         "password",
         "passwd",
         "passphrase",
         "pwd",
         "secret",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        r"(?:(?<![A-Za-z0-9])|(?:access|auth|bearer|bot|id|refresh|security|session)[_-]?)token"
+        rf"{_IS}(?P<secret>{_MIXED_VALUE}{{16,4000}}+)",
+        "token",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "API key",
+        r"(?:access|account|auth|encryption|private|secret|signing)[_-]?key"
+        rf"{_IS}(?P<secret>{_MIXED_VALUE}{{12,4000}}+)",
+        "key",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "token",
+        r"(?<![A-Za-z0-9])cookie[\"'\\]{0,3}: {0,3}[\"'\\]{0,3}"
+        r"(?P<secret>(?=[^\s=;\"'\\]{1,100}=)[^\n\"'\\]{12,4000}+)",
+        "cookie",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule(
+        "password",
+        r"--(?:password|passwd|pwd|pass|token|secret|api-key)(?:=| {1,3})"
+        rf"{_OPTION_VALUE}{{6,}}+)",
+        "--pass",
+        "--pwd",
+        "--token",
+        "--secret",
+        "--api-key",
+    ),
+    pattern_rule(
+        "password",
+        r"(?<![\w-])(?:mysql(?:dump|admin)?|sshpass)\b[^\n|;]{0,120}? -p ?"
+        rf"{_OPTION_VALUE}{{4,}}+)",
+        "mysql",
+        "sshpass",
+    ),
+    pattern_rule(
+        "password",
+        r"(?<![\w-])(?:curl|wget)\b[^\n|;]{0,120}? (?:-u|--user) {1,3}[\"']?[^\s:\"'\\]{1,60}:"
+        r"(?P<secret>(?![$<{])[^\s\"'\\]{3,}+)",
+        "curl",
+        "wget",
+    ),
+    pattern_rule(
+        "phone",
+        r"(?<![A-Za-z])(?:(?:cell|tele)?phone|mobile|tel|cell|fax)(?:[ _-]?(?:number|no\.?))?"
+        rf"{_IS}(?P<secret>\+?[0-9(](?:[ ().\-/]{{0,2}}[0-9]){{6,14}}(?![\w.]))",
+        "phone",
+        "mobile",
+        "tel",
+        "cell",
+        "fax",
         flags=re.IGNORECASE,
     ),
     pattern_rule("API key", r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[0-9A-Za-z_-]{33}(?![\w-])", ":aa"),

@@ -129,9 +129,35 @@ def test_planted_secrets_are_masked_and_few_look_alikes() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *("token={}", '{{"access_token": "{}"}}', "AccountKey={}==;", 'secret_key = "{}"'),
+        *("--token {} -v", "mysql -u root -p'{}' shop", "curl -sS -u bob:{} https://x.example"),
+        *("Cookie: session={}; theme=dark", r"{{\"refresh_token\":\"{}\"}}"),
+    ],
+)
+def test_secrets_are_masked_by_what_stands_before_them(text: str) -> None:
+    secret = "52a1850806116d13af96f0d4214d29a5"
+    assert secret not in masks().text(text.format(secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("max_tokens=4096", "token: see the vault", "--password $DB_PASSWORD", "mysql -p shop"),
+        *("--token <your-token1>", "cookie: none", "Smartphone: 1801728040", "the primary key=id1"),
+    ],
+)
+def test_words_and_placeholders_are_no_secrets(text: str) -> None:
+    assert masks().text(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         *("password=" * 20_000, "sk-" * 40_000, "eyJ" * 40_000, "1.1.1." * 40_000, "+1-" * 40_000),
         *("0 1" * 40_000, "a:" * 40_000, "a@" * 40_000, "AB12 " * 40_000, "xoxb-" * 40_000),
         *("-----BEGIN PRIVATE KEY-----" * 5_000, "//:_authToken=" * 10_000, "key=1a" * 40_000),
+        *("token=1a" * 40_000, "cookie: a=" * 20_000, "mysql " * 40_000, "curl -u a" * 20_000),
+        *("--pass -" * 40_000, "tel: 1 " * 40_000),
     ],
     ids=lambda text: text[:8],
 )
