@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -328,7 +329,7 @@ def _reason_for_off(rates: TestedRates) -> str:
     """Return why a guard is off: its false alarms are too many for its runs without the failure."""
     needed_runs = next(
         n
-        for n in range(rates.runs + 1, 10**6)
+        for n in itertools.count(rates.runs + 1)
         if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
     )
     return (

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.rules import REMOVED, RULES, RulesJudge, UnknownRule, chosen_rules
+from mast_tui.judges.rules.walk import walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from tests.judges.memory_trace import MemoryTrace
@@ -412,3 +413,10 @@ def test_only_the_ends_of_long_texts_are_read() -> None:
     words = finding.evidence
     assert words is not None
     assert shown.text(0)[words.char_start : words.char_end] == words.quote
+
+
+def test_a_final_message_that_the_file_has_already_is_no_further_step() -> None:
+    message = "The login works again. " * 200
+    trace = MemoryTrace().say(message)
+    assert len(walk(trace, message).steps) == 1
+    assert len(walk(trace, message + "Done.").steps) == 2

@@ -40,6 +40,8 @@ _NOWHERE: Final = ("/dev/null", "/dev/stderr", "/dev/stdout", "&1", "&2")
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 _NAME_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CALLED_FUNCTION: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
+_WRAPPER_VALUE_OPTIONS: Final = frozenset({"-C", "-I", "-g", "-k", "-n", "-s", "-u"})
+_DURATION: Final = re.compile(r"[\d.]+[smh]?\Z")
 _SSH_VALUE_OPTIONS: Final = frozenset({"-F", "-J", "-i", "-l", "-o", "-p"})
 _EXEC_VALUE_OPTIONS: Final = frozenset(
     {"-c", "-e", "-n", "-u", "-w", "--container", "--env", "--namespace", "--user", "--workdir"}
@@ -201,9 +203,8 @@ def _without_wrappers(tokens: list[str]) -> list[str]:
     while tokens:
         name = tokens[0].rsplit("/", 1)[-1]
         if name in commands.WRAPPERS:
-            del tokens[0]
-            # The options of the wrapper, and its duration.
-            while tokens and re.match(r"-|[\d.]+[smh]?\Z", tokens[0]):
+            tokens = _without_options(tokens[1:], _WRAPPER_VALUE_OPTIONS)
+            while tokens and _DURATION.match(tokens[0]):
                 del tokens[0]
         elif name in commands.KEYWORDS or _ASSIGNMENT.match(tokens[0]):
             del tokens[0]

@@ -242,11 +242,13 @@ def read_steps(trace: Trace, final_message: str) -> tuple[RuleStep, ...]:
     """
     steps: list[RuleStep] = []
     line_owners = _LineOwners(steps)
+    last_text = ""
     for index in range(len(trace)):
-        steps.append(_make_step(trace.span(index), trace.text(index), line_owners))
+        last_text = trace.text(index)
+        steps.append(_make_step(trace.span(index), last_text, line_owners))
     agent_spans = (step.span for step in reversed(steps) if step.span.role is Role.AGENT)
     agent_span = next(agent_spans, None)
-    if final_message and agent_span is not None and final_message.strip() != steps[-1].head.strip():
+    if final_message.strip() not in ("", last_text.strip()) and agent_span is not None:
         final_span = replace(
             agent_span,
             index=len(steps),

@@ -203,8 +203,7 @@ def _split_windows(
 ) -> Iterator[Window]:
     """Yield the windows of a trace, split until the server accepts their requests.
 
-    A window that cannot be split is yielded as it is. Parts of a window on the whole trace are
-    measured without the story that the run sends with them.
+    A window that cannot be split is yielded as it is.
 
     Args:
         setup: The judge and its server.
@@ -212,10 +211,11 @@ def _split_windows(
         planned: The windows that are tried first.
         longest: The approximate longest request that the server accepts; None without a limit.
     """
-    is_whole = len(planned) == 1
+    whole_range = (planned[0].first, planned[0].last) if len(planned) == 1 else None
     pending = deque(planned)
     while pending:
         window = pending.popleft()
+        is_whole = (window.first, window.last) == whole_range
         if longest is None or _request_tokens(setup, view, window, is_whole=is_whole) <= longest:
             yield window
             continue
