@@ -238,6 +238,60 @@ class PendingChange:
         if previous != text:
             self.record(SpanNoteSet(key, previous, text))
 
+    def accept(
+        self, suggestion: Suggestion, mode: str | None = None, target: Target | None = None
+    ) -> None:
+        """Answer a suggestion with a label of a mode on a target; by default the suggestion's own.
+
+        - A label with this mode and target is used; the label of an earlier answer is removed.
+        - Else the label of an earlier answer gets this mode and target.
+        - Else a label is added.
+
+        Args:
+            suggestion: The suggestion.
+            mode: The slug of another mode, which makes the answer an edit.
+            target: Another span range, which makes the answer an edit.
+        """
+        mode = mode or suggestion.mode
+        target = target or suggestion.target
+        is_own = (mode, target) == (suggestion.mode, suggestion.target)
+        origin = Origin.ACCEPTED if is_own else Origin.EDITED
+        earlier_label = self._label_of_answer(suggestion)
+        label = self.state.find(mode, target)
+        if label is None and earlier_label is not None:
+            changed = structs.replace(earlier_label, mode=mode, target=target, origin=origin)
+            label = self.change_label(earlier_label, changed)
+        elif label is None:
+            label = self.add_label(
+                mode,
+                target,
+                origin=origin,
+                suggestion=suggestion.id,
+                saw_suggestions=True,
+                severity=Severity.FATAL if suggestion.remedy else None,
+            )
+        elif earlier_label is not None and earlier_label is not label:
+            self.remove_label(earlier_label)
+        answer = ReviewAnswer.ACCEPT if is_own else ReviewAnswer.EDIT
+        self.set_review(suggestion.id, ReviewGiven(answer, label.id))
+
+    def reject(self, suggestion: Suggestion, reason: str = "") -> None:
+        """Reject a suggestion, and remove the label of an earlier acceptance.
+
+        Args:
+            suggestion: The suggestion.
+            reason: The reason.
+        """
+        label = self._label_of_answer(suggestion)
+        if label is not None:
+            self.remove_label(label)
+        self.set_review(suggestion.id, ReviewGiven(ReviewAnswer.REJECT, reason=reason.strip()))
+
+    def _label_of_answer(self, suggestion: Suggestion) -> Label | None:
+        """Return the label from an earlier answer to this suggestion; None if there is none."""
+        labels = self.state.labels.values()
+        return next((label for label in labels if label.suggestion == suggestion.id), None)
+
     def _reviews_with(self, label: Label) -> list[tuple[str, ReviewGiven]]:
         """Return the suggestions that were answered with a label, and their answers."""
         return [
@@ -256,6 +310,9 @@ _ANSWERED = {
 
 _MAX_PLACES: Final = 3
 """The number of places in the message after several suggestions were accepted."""
+
+_MAX_CHANGES: Final = 3
+"""The number of changes that one message describes; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,20 +378,8 @@ class ChangeMessages:
                 return Change(message, label.mode, target, target.first)
             case VerdictSet(mode, _, value):
                 return Change(f"{self.mode(mode)}: {value or 'no verdict'}", mode)
-            case ReviewSet(suggestion, previous, current):
-                if current is not None:
-                    same_answer_ids = _suggestions_answered(facts, current.answer)
-                    if len(same_answer_ids) > 1:
-                        return self._answers_summary(same_answer_ids, current.answer)
-                answer = "waits again" if current is None else _ANSWERED[current.answer]
-                # The label of this answer, or of the removed answer, if the label changed.
-                review = current or previous
-                label_id = None if review is None else review.label
-                answer_label = next(
-                    (candidate for candidate in _changed_labels(facts) if candidate.id == label_id),
-                    None,
-                )
-                return self._answer_summary(suggestion, answer, answer_label)
+            case ReviewSet() as review_set:
+                return self._answer_change(review_set, facts)
             case SpanNoteSet(key, _, text):
                 return Change(_note_text(self.span(key), text), key=key)
             case PassFinished(_, read, spans):
@@ -394,45 +439,44 @@ class ChangeMessages:
         labels_now: Mapping[str, Label],
         verdicts: Mapping[str, VerdictValue],
         verdicts_now: Mapping[str, VerdictValue],
-        *,
-        limit: int = 3,
     ) -> str:
         """Describe changed labels and verdicts, such as ``1.3 Step repetition on #13``.
 
         Args:
             labels: The previous labels, by id.
             labels_now: The current labels, by id.
-            verdicts: The previous verdicts, by mode. Changes to or from present are skipped, as the
-                labels show them.
+            verdicts: The previous verdicts, by mode.
             verdicts_now: The current verdicts, by mode.
-            limit: The number of changes to describe; the others are counted.
 
         Returns:
             The message; empty if nothing differs.
         """
-        facts: list[Fact] = [
-            LabelAdded(label) for key, label in labels_now.items() if key not in labels
-        ]
-        facts += [LabelRemoved(label) for key, label in labels.items() if key not in labels_now]
-        facts += [
-            LabelChanged(labels[key], label)
-            for key, label in labels_now.items()
-            if key in labels and labels[key] != label
-        ]
-        for mode in {**verdicts, **verdicts_now}:
-            previous = verdicts.get(mode)
-            current = verdicts_now.get(mode)
-            if previous is not current and VerdictValue.PRESENT not in (previous, current):
-                facts.append(VerdictSet(mode, previous, current))
-        messages = [self.change_with_message([fact]).message for fact in facts[:limit]]
-        if len(facts) > limit:
-            messages.append(f"{len(facts) - limit} more")
+        facts = [*_label_facts(labels, labels_now), *_verdict_facts(verdicts, verdicts_now)]
+        messages = [self.change_with_message([fact]).message for fact in facts[:_MAX_CHANGES]]
+        if len(facts) > _MAX_CHANGES:
+            messages.append(f"{len(facts) - _MAX_CHANGES} more")
         return ", ".join(messages)
 
     def _placed_change(self, label: Label, action: str) -> Change:
         """Return a change whose message is the action, followed by the location of the label."""
         target = label.target
         return Change(f"{action} {self.location(target)}", label.mode, target, target.first)
+
+    def _answer_change(self, review_set: ReviewSet, facts: Sequence[Fact]) -> Change:
+        """Describe the last answer of a change, or all answers if several are the same."""
+        current = review_set.after
+        if current is None:
+            answer_text = "waits again"
+        else:
+            same_answer_ids = _suggestions_answered(facts, current.answer)
+            if len(same_answer_ids) > 1:
+                return self._answers_summary(same_answer_ids, current.answer)
+            answer_text = _ANSWERED[current.answer]
+        # The label of this answer, or of the removed answer, if the label changed.
+        review = current or review_set.before
+        label_id = None if review is None else review.label
+        labels = (label for label in _changed_labels(facts) if label.id == label_id)
+        return self._answer_summary(review_set.suggestion, answer_text, next(labels, None))
 
     def _answers_summary(self, suggestion_ids: Sequence[str], answer: ReviewAnswer) -> Change:
         """Describe the same answer to several suggestions; the cursor moves to the first one."""
@@ -490,6 +534,30 @@ def _note_text(location: str, text: str, prefix: str = "") -> str:
 def _quoted_or_none(text: str) -> str:
     """Return a text in quotes; ``none`` for an empty text."""
     return f"“{text}”" if text else "none"
+
+
+def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -> Iterator[Fact]:
+    """Yield the facts that turn the previous labels, by id, into the current ones."""
+    for label_id, label in labels_now.items():
+        if label_id not in labels:
+            yield LabelAdded(label)
+    for label_id, label in labels.items():
+        if label_id not in labels_now:
+            yield LabelRemoved(label)
+    for label_id, label in labels_now.items():
+        if label_id in labels and labels[label_id] != label:
+            yield LabelChanged(labels[label_id], label)
+
+
+def _verdict_facts(
+    verdicts: Mapping[str, VerdictValue], verdicts_now: Mapping[str, VerdictValue]
+) -> Iterator[Fact]:
+    """Yield the changes of verdicts; those to or from present are left out, as labels show them."""
+    for mode in {**verdicts, **verdicts_now}:
+        previous = verdicts.get(mode)
+        current = verdicts_now.get(mode)
+        if previous is not current and VerdictValue.PRESENT not in (previous, current):
+            yield VerdictSet(mode, previous, current)
 
 
 def _suggestions_answered(facts: Sequence[Fact], answer: ReviewAnswer) -> list[str]:

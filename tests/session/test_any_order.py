@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -69,7 +70,9 @@ class Annotating(RuleBasedStateMachine):
     ) -> None:
         labels = self.session.labels
         label = labels[pick % len(labels)]
-        self.attempt(lambda s: s.edit_label(label.id, mode=mode, note=note, severity=severity))
+        values = {"mode": mode, "note": note}
+        given: Any = {name: value for name, value in values.items() if value is not None}
+        self.attempt(lambda s: s.edit_label(label.id, **given, severity=severity))
 
     @rule(mode=modes, value=st.none() | st.sampled_from(VerdictValue), remove=st.booleans())
     def verdict(self, mode: str, value: VerdictValue | None, remove: bool) -> None:
