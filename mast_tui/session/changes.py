@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -332,6 +332,13 @@ class Change:
     key: str | None = None
 
 
+class _ValueChange(NamedTuple):
+    """A changed value of a label: a message, and the previous value as a text; empty for none."""
+
+    message: str
+    previous: str
+
+
 class ChangeMessages:
     """Messages about one trace under one taxonomy."""
 
@@ -373,9 +380,9 @@ class ChangeMessages:
             case LabelRemoved(label):
                 return self._placed_change(label, f"{self.mode(label.mode)} removed from")
             case LabelChanged(previous, label):
+                messages = (value.message for value in self._value_changes(previous, label))
                 target = label.target
-                message = ", ".join(self._label_changes(previous, label))
-                return Change(message, label.mode, target, target.first)
+                return Change(", ".join(messages), label.mode, target, target.first)
             case VerdictSet(mode, _, value):
                 return Change(f"{self.mode(mode)}: {value or 'no verdict'}", mode)
             case ReviewSet() as review_set:
@@ -392,7 +399,8 @@ class ChangeMessages:
         change = self.change_with_message(facts)
         match facts[-1]:
             case LabelChanged(previous, current):
-                restored = ", ".join(self._differing_values(previous, current))
+                values = (value.previous for value in self._value_changes(previous, current))
+                restored = ", ".join(filter(None, values))
             case VerdictSet(_, previous, _):
                 restored = previous or "no verdict"
             case SpanNoteSet(_, previous, _):
@@ -402,36 +410,29 @@ class ChangeMessages:
         suffix = f" · again {restored}" if restored else ""
         return replace(change, message=f"undone: {change.message}{suffix}")
 
-    def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
-        """Yield a description of each value of a label that has changed; they form one message."""
+    def _value_changes(self, previous: Label, current: Label) -> Iterator[_ValueChange]:
+        """Yield the values of a label that have changed; their messages form one message."""
         code = self._codes.get(current.mode, current.mode)
         location = self.location(current.target)
+        where = f"{code} on {location}"
         if previous.mode != current.mode:
             previous_code = self._codes.get(previous.mode, previous.mode)
-            yield f"{previous_code} is {self.mode(current.mode)} now"
+            message = f"{previous_code} is {self.mode(current.mode)} now"
+            yield _ValueChange(message, self.mode(previous.mode))
         if previous.target != current.target:
-            yield f"{code} is on {location} now"
+            previous_location = self.location(previous.target)
+            yield _ValueChange(f"{code} is on {location} now", f"on {previous_location}")
         elif previous.mode != current.mode:
-            yield f"on {location}"
+            yield _ValueChange(f"on {location}", "")
         if previous.note != current.note:
-            yield _note_text(location, current.note, f"{code} at ")
+            message = _note_text(location, current.note, f"{code} at ")
+            yield _ValueChange(message, _quoted_or_none(previous.note))
         if previous.confidence != current.confidence:
-            yield f"confidence of {code} on {location}: {confidence_words(current.confidence)}"
+            message = f"confidence of {where}: {confidence_words(current.confidence)}"
+            yield _ValueChange(message, confidence_words(previous.confidence))
         if previous.severity is not current.severity:
-            yield f"severity of {code} on {location}: {current.severity or 'none'}"
-
-    def _differing_values(self, label: Label, other: Label) -> Iterator[str]:
-        """Yield as texts those values of a label that differ from another label."""
-        if label.mode != other.mode:
-            yield self.mode(label.mode)
-        if label.target != other.target:
-            yield f"on {self.location(label.target)}"
-        if label.note != other.note:
-            yield _quoted_or_none(label.note)
-        if label.confidence != other.confidence:
-            yield confidence_words(label.confidence)
-        if label.severity is not other.severity:
-            yield label.severity or "none"
+            message = f"severity of {where}: {current.severity or 'none'}"
+            yield _ValueChange(message, previous.severity or "none")
 
     def difference(
         self,
@@ -536,17 +537,16 @@ def _quoted_or_none(text: str) -> str:
     return f"“{text}”" if text else "none"
 
 
-def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -> Iterator[Fact]:
-    """Yield the facts that turn the previous labels, by id, into the current ones."""
-    for label_id, label in labels_now.items():
-        if label_id not in labels:
-            yield LabelAdded(label)
-    for label_id, label in labels.items():
-        if label_id not in labels_now:
-            yield LabelRemoved(label)
-    for label_id, label in labels_now.items():
-        if label_id in labels and labels[label_id] != label:
-            yield LabelChanged(labels[label_id], label)
+def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -> list[Fact]:
+    """Return the facts that turn the previous labels, by id, into the current ones."""
+    added = [LabelAdded(label) for id, label in labels_now.items() if id not in labels]
+    removed = [LabelRemoved(label) for id, label in labels.items() if id not in labels_now]
+    changed = [
+        LabelChanged(labels[id], label)
+        for id, label in labels_now.items()
+        if id in labels and labels[id] != label
+    ]
+    return [*added, *removed, *changed]
 
 
 def _verdict_facts(

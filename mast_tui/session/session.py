@@ -26,8 +26,9 @@ from mast_tui.labels import (
 )
 from mast_tui.redaction.filled_masks import with_whole_masks
 from mast_tui.session.changes import Change, ChangeMessages, PendingChange
-from mast_tui.session.pass_state import SHORT_RANGE, Action, Passes, PassState
+from mast_tui.session.pass_state import SHORT_RANGE, Passes, PassState
 from mast_tui.session.read_model import OthersWork, ReadModel, Suggestion
+from mast_tui.session.undo_history import Action
 from mast_tui.session.visibility import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -791,7 +792,7 @@ class Session:
             self._stored_indices |= write.indices
         for event in recorded:
             self._passes.apply_event(event)
-        self._count_change()
+        self.version += 1
 
     @property
     def _others_visible(self) -> bool:
@@ -806,7 +807,7 @@ class Session:
     def refresh_suggestions(self) -> None:
         """Read others' labels again, after a judge's run or an import."""
         self._read_model.forget_others()
-        self._count_change()
+        self.version += 1
 
     def reload(self) -> None:
         """Read everything again, after this annotator has changed the trace elsewhere."""
@@ -841,7 +842,7 @@ class Session:
         previous_labels = self.labels_by_id
         previous_verdicts = self.verdicts
         self._take_passes(passes)
-        self._count_change()
+        self.version += 1
         message = self._messages.difference(
             previous_labels, self.labels_by_id, previous_verdicts, self.verdicts
         )
@@ -971,9 +972,6 @@ class Session:
         if not has_quote_by_key:
             return {}
         return indices_in(self.trace, missing_indices(has_quote_by_key, self._stored_indices))
-
-    def _count_change(self) -> None:
-        self.version += 1
 
     def _leave_blind_pass(self) -> None:
         """Turn an unfinished blind pass into an assisted one, if the annotator left blind work."""
