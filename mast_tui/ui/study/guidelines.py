@@ -187,6 +187,11 @@ class PageLines(VirtualLines):
         """The paragraph under the cursor."""
         return self._rows[self.cursor].paragraph if self._rows else None
 
+    @property
+    def entry(self) -> Guideline | GuidelineCase | None:
+        """The guideline or case under the cursor."""
+        return None if self.paragraph is None else self.paragraph.entry
+
     def show(self, paragraphs: Sequence[PageParagraph], *, keep_cursor: bool) -> None:
         """Show a page.
 
@@ -405,8 +410,7 @@ class GuidelinesScreen(OpensTraces):
 
     def action_open(self) -> None:
         """Go to the decided case under the cursor, or show how to find one."""
-        paragraph = self.main_list.paragraph
-        case = None if paragraph is None else paragraph.entry
+        case = self.main_list.entry
         if not isinstance(case, GuidelineCase):
             key_of = self.mast.key_of
             self.hints.say(
@@ -436,16 +440,17 @@ class GuidelinesScreen(OpensTraces):
         if not self.may_write:
             self._say_read_only()
             return
+        mode_slug = self.mode_slug
         trace_id: str | None = None
         item: str | None = None
-        if self._occasion_ids is not None and self._occasion_mode == self.mode_slug:
+        if self._occasion_ids is not None and self._occasion_mode == mode_slug:
             trace_id, item = self._occasion_ids
-
-        def _write_guideline(book: GuidelineBook, text: str) -> Guideline | None:
-            return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
-
         key = self.mast.key_of("everywhere.undo")
-        self._ask_for_text("", _write_guideline, f"Saved · {key} undoes it")
+        self._ask_for_text(
+            "",
+            lambda book, text: book.write(mode_slug, text, trace_id=trace_id, item=item),
+            f"Saved · {key} undoes it",
+        )
 
     def action_edit(self) -> None:
         """Edit the guideline under the cursor."""
@@ -465,11 +470,17 @@ class GuidelinesScreen(OpensTraces):
 
     def action_undo(self) -> None:
         """Undo the user's last change on this page."""
-        self._undo_or_redo(undo=True)
+        key = self.mast.key_of("everywhere.redo")
+        self._change_page(
+            partial(GuidelineBook.undo, mode=self.mode_slug),
+            f"Undone · {key} redoes it",
+            "Nothing of yours to undo on this page",
+        )
 
     def action_redo(self) -> None:
         """Repeat the change that was undone last on this page."""
-        self._undo_or_redo(undo=False)
+        redo = partial(GuidelineBook.redo, mode=self.mode_slug)
+        self._change_page(redo, "Redone", "Nothing to redo")
 
     def _require_guideline(self) -> Guideline | None:
         """Return the guideline under the cursor.
@@ -479,8 +490,7 @@ class GuidelinesScreen(OpensTraces):
         if not self.may_write:
             self._say_read_only()
             return None
-        paragraph = self.main_list.paragraph
-        entry = None if paragraph is None else paragraph.entry
+        entry = self.main_list.entry
         if isinstance(entry, Guideline):
             return entry
         key_of = self.mast.key_of
@@ -512,21 +522,6 @@ class GuidelinesScreen(OpensTraces):
         title = f"Guideline for {mode.code} {mode.name}"
         self.mast.ask(NoteScreen(title, text), text_entered)
 
-    def _undo_or_redo(self, *, undo: bool) -> None:
-        """Undo a change of the page, or repeat the change that was undone last."""
-        mode = self.mode_slug
-        if not self.may_write:
-            self._say_read_only()
-        elif undo:
-            key = self.mast.key_of("everywhere.redo")
-            self._change_page(
-                lambda book: book.undo(mode),
-                f"Undone · {key} redoes it",
-                "Nothing of yours to undo on this page",
-            )
-        else:
-            self._change_page(lambda book: book.redo(mode), "Redone", "Nothing to redo")
-
     @piece_of_work
     async def _change_page(
         self,
@@ -542,6 +537,9 @@ class GuidelinesScreen(OpensTraces):
             message_if_none: The message if there was nothing to change; None for ``message``.
         """
         opened = self.mast.opened
+        if not self.may_write:
+            self._say_read_only()
+            return
         if opened is None:
             return
         try:
@@ -559,10 +557,6 @@ class GuidelinesScreen(OpensTraces):
 
 
 def _counts_text(page: ModePage) -> str:
-    """Return the number of guidelines and of decided cases."""
-    parts = []
-    if page.guidelines:
-        parts.append(counted(len(page.guidelines), "guideline"))
-    if page.cases:
-        parts.append(counted(len(page.cases), "decided case"))
-    return " · ".join(parts)
+    """Return the number of guidelines and of decided cases, without those that are 0."""
+    counts = {"guideline": len(page.guidelines), "decided case": len(page.cases)}
+    return " · ".join(counted(count, noun) for noun, count in counts.items() if count)
