@@ -253,9 +253,9 @@ def _labels_of_decided_verdict(
         for target in verdict_decision.targets
     ]
     item_decisions = _item_decisions_beside(verdict_decision, decisions, order)
-    items_by_decision, chosen_items = _items_by_decision(items, item_decisions, order)
-    labels = _labels_from_decisions(items_by_decision, sides, order)
-    for item in chosen_items:
+    split_items = _split_by_decision(items, item_decisions, order)
+    labels = _labels_from_decisions(split_items.decided, sides, order)
+    for item in split_items.undecided:
         agreeing = [label for label in item.labels if label.annotator in verdict_decision.sides]
         labels.append(_decided_label(verdict_decision, item.target, agreeing, sides))
     return tuple(in_reading_order(labels, lambda label: label.target, order))
@@ -270,11 +270,11 @@ def _labels_and_conflicts(
     """
     side_labels = _labels_of_mode(mode, sides)
     items = items_of_mode(side_labels, rules.order)
-    items_by_decision, other_items = _items_by_decision(items, item_decisions, rules.order)
-    labels = _labels_from_decisions(items_by_decision, sides, rules.order)
+    split_items = _split_by_decision(items, item_decisions, rules.order)
+    labels = _labels_from_decisions(split_items.decided, sides, rules.order)
     conflicts: list[Conflict] = []
     placing_sides = {label.annotator for label in side_labels if not label.target.is_whole}
-    for item in other_items:
+    for item in split_items.undecided:
         # A side that marked no place at all has no answer on a place.
         answering_sides = set(item.annotators) if item.target.is_whole else placing_sides
         source = _place_source(item, answering_sides, rules)
@@ -308,10 +308,18 @@ def _any_overlap(targets: Iterable[Target], other_targets: Sequence[Target], ord
     return any(overlap(target, other, order) for target in targets for other in other_targets)
 
 
-def _items_by_decision(
+@dataclass(frozen=True, slots=True)
+class _SplitItems:
+    """Each decision on items of a mode with its items, and the items without a decision."""
+
+    decided: Sequence[tuple[Decision, Sequence[Item]]]
+    undecided: Sequence[Item]
+
+
+def _split_by_decision(
     items: Sequence[Item], decisions: Sequence[Decision], order: Order
-) -> tuple[list[tuple[Decision, list[Item]]], list[Item]]:
-    """Return each decision with its items, and the items without a decision.
+) -> _SplitItems:
+    """Assign the items of a mode to the decisions on them.
 
     A decision belongs to the item with its id. If there is no such item, because labels were moved
     after the decision, it belongs to all items without a decision that overlap its targets or the
@@ -334,18 +342,18 @@ def _items_by_decision(
         for item in moved_items:
             del free_items[item.id]
     decided_items = [(decision, items_by_id[decision.item]) for decision in decisions]
-    return decided_items, list(free_items.values())
+    return _SplitItems(decided_items, list(free_items.values()))
 
 
 def _labels_from_decisions(
-    items_by_decision: Sequence[tuple[Decision, Sequence[Item]]],
+    decided_items: Sequence[tuple[Decision, Sequence[Item]]],
     sides: Sequence[TraceWork],
     order: Order,
 ) -> list[GoldLabel]:
     """Return the labels of the gold that follow from decisions on items."""
     return [
         label
-        for decision, items in items_by_decision
+        for decision, items in decided_items
         if decision.value is VerdictValue.PRESENT  # else the items do not count
         for label in _labels_of_present_decision(decision, items, sides, order)
     ]

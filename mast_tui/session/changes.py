@@ -105,16 +105,9 @@ class PendingChange:
         """
         kind = self._first_pass_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
         number = self._passes.next_number
-        self.state = PassState(
-            self._passes.annotator,
-            self._passes.trace_id,
-            self._passes.taxonomy,
-            number=number,
-            kind=kind,
-            started_at=self._at,
-            withheld=withheld,
-        )
-        self.facts.append(PassStarted(kind, None if base is None else base.number, withheld))
+        start = PassStarted(kind, None if base is None else base.number, withheld)
+        self.state = self._passes.new_pass(number, start, self._at)
+        self.facts.append(start)
         if base is None:
             return
         for label in base.labels.values():
@@ -308,11 +301,8 @@ _ANSWERED = {
 }
 
 
-_MAX_PLACES: Final = 3
-"""The number of places in the message after several suggestions were accepted."""
-
-_MAX_CHANGES: Final = 3
-"""The number of changes that one message describes; the others are counted."""
+_MAX_TEXTS: Final = 3
+"""The number of places or changes that one message describes; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,10 +443,7 @@ class ChangeMessages:
             The message; empty if nothing differs.
         """
         facts = [*_label_facts(labels, labels_now), *_verdict_facts(verdicts, verdicts_now)]
-        messages = [self.change_with_message([fact]).message for fact in facts[:_MAX_CHANGES]]
-        if len(facts) > _MAX_CHANGES:
-            messages.append(f"{len(facts) - _MAX_CHANGES} more")
-        return ", ".join(messages)
+        return _first_texts([self.change_with_message([fact]).message for fact in facts])
 
     def _placed_change(self, label: Label, action: str) -> Change:
         """Return a change whose message is the action, followed by the location of the label."""
@@ -502,10 +489,7 @@ class ChangeMessages:
         places = [self.location(target) for (_, target), count in counts.items() if count > 1]
         if not places:
             return ""
-        names = places[:_MAX_PLACES]
-        if len(places) > _MAX_PLACES:
-            names.append(f"{len(places) - _MAX_PLACES} more")
-        return f" · one label for several suggestions on {', '.join(names)}"
+        return f" · one label for several suggestions on {_first_texts(places)}"
 
     def _answer_summary(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
         """Describe an answer to a suggestion, with the mode and place of ``label`` if it made one.
@@ -523,6 +507,12 @@ class ChangeMessages:
             target,
             suggestion.evidence_key,
         )
+
+
+def _first_texts(texts: Sequence[str]) -> str:
+    """Return the first texts, and the number of the others: ``#3, #5, #9, 2 more``."""
+    more = [f"{len(texts) - _MAX_TEXTS} more"] if len(texts) > _MAX_TEXTS else []
+    return ", ".join([*texts[:_MAX_TEXTS], *more])
 
 
 def _note_text(location: str, text: str, prefix: str = "") -> str:

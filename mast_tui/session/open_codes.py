@@ -199,13 +199,7 @@ def open_coding(
     # Adjudications and retests are no readings.
     readings = [reading for reading in passes if reading.kind.is_reading]
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
-    codes = [
-        replace(code, added_tags=added_tags.get(code.identity, ()))
-        for code in _open_codes(labels, notes)
-    ]
-    positions = {trace_id: n for n, trace_id in enumerate(_traces_in_coding_order(readings))}
-    codes.sort(key=lambda code: positions.get(code.trace_id, len(positions)))
-
+    codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(readings))
     proposal = _proposed_groups(workspace, _groups_setting(ref, reader, visible_traces))
     groups = grouped(codes, proposal.groups)
     modes_by_trace: dict[str, set[str]] = defaultdict(set)
@@ -241,6 +235,21 @@ def _visibility_test(
         return visible_traces is None or trace_id in visible_traces
 
     return may_see
+
+
+def _codes_in_order(
+    labels: Iterable[Label],
+    notes: Iterable[SpanNote],
+    added_tags: Mapping[TaggedPlace, tuple[str, ...]],
+    traces_in_order: Sequence[str],
+) -> list[OpenCode]:
+    """Return open codes with their added tags, in the order of their traces."""
+    codes = [
+        replace(code, added_tags=added_tags.get(code.identity, ()))
+        for code in _open_codes(labels, notes)
+    ]
+    positions = {trace_id: number for number, trace_id in enumerate(traces_in_order)}
+    return sorted(codes, key=lambda code: positions.get(code.trace_id, len(positions)))
 
 
 def _open_codes(labels: Iterable[Label], notes: Iterable[SpanNote]) -> Iterator[OpenCode]:

@@ -265,16 +265,26 @@ class Passes:
         elif state is not None:
             state.apply(fact, event.at)
         elif isinstance(fact, PassStarted):
-            self._by_number[number] = PassState(
-                self.annotator,
-                self.trace_id,
-                self.taxonomy,
-                number=number,
-                kind=fact.kind,
-                started_at=event.at,
-                withheld=fact.withheld,
-            )
+            self._by_number[number] = self.new_pass(number, fact, event.at)
         # Only imported files have other events; their labels belong to no begun pass.
+
+    def new_pass(self, number: int, start: PassStarted, time: str) -> PassState:
+        """Return an empty pass; it belongs to these passes once its start is applied.
+
+        Args:
+            number: The number of the pass.
+            start: The fact that starts it.
+            time: The time of its start, ISO 8601 in UTC.
+        """
+        return PassState(
+            self.annotator,
+            self.trace_id,
+            self.taxonomy,
+            number=number,
+            kind=start.kind,
+            started_at=time,
+            withheld=start.withheld,
+        )
 
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
         """Return the ids of the events that a new fact replaces.
@@ -300,10 +310,9 @@ class Passes:
     def retest_open(self) -> bool:
         """True if the last pass is an unfinished retest."""
         passes = self._valid_passes
-        if not passes:
-            return False
-        last_pass = passes[-1]
-        return last_pass.kind is PassKind.RETEST and last_pass.finished_at is None
+        return (
+            bool(passes) and passes[-1].kind is PassKind.RETEST and passes[-1].finished_at is None
+        )
 
     @property
     def current(self) -> PassState | None:

@@ -606,11 +606,12 @@ class Session:
     def _mark_read(self, keys: Sequence[str], ranges: Sequence[range]) -> None:
         """Write the spans that were not read before, unless the pass is frozen."""
         read_spans = self._passes.read
-        index_of = self.trace.index_of
-        span = self.trace.span
-        new_keys = tuple(key for key in keys if key not in read_spans and index_of(key) is not None)
+        trace = self.trace
+        new_keys = tuple(
+            key for key in keys if key not in read_spans and trace.index_of(key) is not None
+        )
         new_ranges = tuple(
-            SpanRange(span(indices.start).key, span(indices.stop - 1).key)
+            SpanRange(trace.span(indices.start).key, trace.span(indices.stop - 1).key)
             for indices in ranges
             if not read_spans.has_range(indices.start, indices.stop)
         )

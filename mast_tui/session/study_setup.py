@@ -99,9 +99,9 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
         study: The changed study.
     """
     previous = workspace.study(study.taxonomy)
-    reassigned: dict[str, set[str]] = {}
     if previous is None:
         return {}
+    reassigned: dict[str, set[str]] = {}
     for trace_pass in workspace.passes(taxonomy=study.taxonomy):
         name = trace_pass.annotator
         trace_id = trace_pass.trace_id

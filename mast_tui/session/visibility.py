@@ -8,7 +8,7 @@ circumvent the study.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from mast_tui.errors import SessionError
@@ -221,7 +221,17 @@ class _LibraryFacts:
         """Return the entry of a trace, without counts of hidden suggestions."""
         is_retest = trace_id in self._retests
         entry = self._retest_entry(trace_id) if is_retest else self._entry_of_work(trace_id)
-        return entry if entry.suggestions_visible else replace(entry, waiting=0, look_here=None)
+        if entry.suggestions_visible:
+            return entry
+        # Much faster than ``replace``, which counts with many traces.
+        return LibraryEntry(
+            entry.state,
+            entry.finished_by,
+            entry.own_labels,
+            waiting=0,
+            outcome_visible=entry.outcome_visible,
+            withheld=entry.withheld,
+        )
 
     def _entry_of_work(self, trace_id: str) -> LibraryEntry:
         """Return the entry of a trace that is no retest, as if suggestions were visible."""
@@ -396,16 +406,10 @@ def visible_work(
         )
     )
     if label_source is not None and _is_judge(label_source):
-        view = library_view(workspace, annotator, taxonomy, blind=blind)
-        judged_traces = traces_by_source.get(label_source, frozenset())
-        visible_traces = frozenset(
-            trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
-        )
-        # The gold reveals the judge's errors, and so others' labels.
-        return VisibleWork(
-            visible_traces,
-            hidden=judged_traces - visible_traces,
-            revealing=finished_traces & judged_traces & labelled_by_others,
+        return _visible_judgements(
+            library_view(workspace, annotator, taxonomy, blind=blind),
+            judged_traces=traces_by_source.get(label_source, frozenset()),
+            gold_traces=finished_traces & labelled_by_others,
         )
     if label_source is not None:  # another person
         labelled_by_others = traces_by_source.get(label_source, frozenset())
@@ -413,6 +417,27 @@ def visible_work(
         finished_traces,
         hidden=labelled_by_others - finished_traces,
         revealing=labelled_by_others & finished_traces,
+    )
+
+
+def _visible_judgements(
+    view: Mapping[str, LibraryEntry],
+    *,
+    judged_traces: frozenset[str],
+    gold_traces: frozenset[str],
+) -> VisibleWork:
+    """Return the traces on which a judge's labels are visible in an annotator's library.
+
+    On ``gold_traces`` the gold is shown too, which reveals the judge's errors, and so others'
+    labels.
+    """
+    visible_traces = frozenset(
+        trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
+    )
+    return VisibleWork(
+        visible_traces,
+        hidden=judged_traces - visible_traces,
+        revealing=gold_traces & judged_traces,
     )
 
 

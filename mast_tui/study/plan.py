@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -46,6 +46,12 @@ def rounded(share: float, count: int) -> int:
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
+def _draw_key(seed: int, *texts: str) -> Callable[[str], tuple[int, str]]:
+    """Return a sort key for ids of traces: a random order that follows from the seed and texts."""
+    # The ids before a merge, and the word "lot" for a batch, keep earlier draws reproducible.
+    return lambda trace_id: (random_number(seed, *texts, original_id(trace_id)), trace_id)
+
+
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
     """Return ``n`` of the ids, each once, in the order in which they are drawn.
 
@@ -57,12 +63,7 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
         seed: The seed of the draw.
         n: The number of ids.
     """
-    return tuple(
-        sorted(
-            dict.fromkeys(ids),
-            key=lambda trace_id: (random_number(seed, "sample", original_id(trace_id)), trace_id),
-        )[:n]
-    )
+    return tuple(sorted(dict.fromkeys(ids), key=_draw_key(seed, "sample"))[:n])
 
 
 def stratified_sample(
@@ -86,7 +87,7 @@ def stratified_sample(
     frame = [
         trace_id
         for name in sorted(strata)
-        for trace_id in _in_order_of_draw(strata[name], seed, batch_number)
+        for trace_id in sorted(strata[name], key=_draw_key(seed, f"lot {batch_number}"))
     ]
     if n >= len(frame):
         return tuple(sorted(frame))
@@ -115,7 +116,7 @@ def weighted_sample(
         The chances of the drawn traces by id, sorted by id.
     """
     chances = _inclusion_chances(sizes, min(n, len(sizes)))
-    frame = _in_order_of_draw(sizes, seed, batch_number)
+    frame = sorted(sizes, key=_draw_key(seed, f"lot {batch_number}"))
     start = random_number(seed, f"start {batch_number}") / 2**64
     ends = [0.0, *accumulate(chances[trace_id] for trace_id in frame)]
     # The chances add up to n except for rounding, which must not leave out a trace.
@@ -127,18 +128,6 @@ def weighted_sample(
         if floor(range_end - start) > floor(range_start - start)
     ]
     return {trace_id: chances[trace_id] for trace_id in sorted(sample)}
-
-
-def _in_order_of_draw(trace_ids: Iterable[str], seed: int, batch_number: int) -> list[str]:
-    """Return ids in a random order that follows from the seed and the batch."""
-    # The word "lot" and the ids before a merge keep earlier draws reproducible.
-    return sorted(
-        trace_ids,
-        key=lambda trace_id: (
-            random_number(seed, f"lot {batch_number}", original_id(trace_id)),
-            trace_id,
-        ),
-    )
 
 
 def _inclusion_chances(sizes: Mapping[str, float], n: int) -> dict[str, float]:
@@ -536,13 +525,5 @@ def _spread_sample(
     count = _share_of_batch(share, len(ids), earlier_count)
     pool = ids[: max(len(ids) - traces_after, count)]
     borders = [len(pool) * part // count for part in range(count + 1)] if count else []
-    return [
-        min(
-            pool[start:end],
-            key=lambda trace_id: (
-                random_number(study.seed, purpose, name, original_id(trace_id)),
-                trace_id,
-            ),
-        )
-        for start, end in pairwise(borders)
-    ]
+    draw_key = _draw_key(study.seed, purpose, name)
+    return [min(pool[start:end], key=draw_key) for start, end in pairwise(borders)]

@@ -833,15 +833,15 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
     )
 
 
-def letters_of(trace_work: TraceSides, study: Study | None) -> Mapping[str, str]:
+def letters_of(trace_sides: TraceSides, study: Study | None) -> Mapping[str, str]:
     """Return the letters that replace the names of sides while names are hidden, by name.
 
     A side has a letter if it has answers, or had some when a conflict was decided.
 
     Args:
-        trace_work: The sides and decisions of the trace.
+        trace_sides: The sides and decisions of the trace.
         study: The study, whose seed orders the letters; None for seed 0.
     """
-    names = {side.annotator for side in trace_work.sides}
-    names |= {side.annotator for decision in trace_work.decisions for side in decision.said}
-    return letters(trace_work.trace_id, names, study.seed if study is not None else 0)
+    names = {side.annotator for side in trace_sides.sides}
+    names |= {side.annotator for decision in trace_sides.decisions for side in decision.said}
+    return letters(trace_sides.trace_id, names, study.seed if study is not None else 0)

@@ -436,12 +436,34 @@ class SidesPanel(VirtualLines):
             self.post_message(self.Moved(self, row))
 
 
-def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
-    """Return the rows of a side: its verdict, then its places with quotes and notes.
+@dataclass(frozen=True, slots=True)
+class _PlaceRow:
+    """The texts of one place of a side; ``parts`` are in its row, ``texts`` below or at its end."""
 
-    The first place is in the row of the verdict. With ``cut_texts`` each quote and note is in the
-    row of its place, cut to the width.
+    side_place: SidePlace | None
+    parts: Sequence[_StyledText]
+    texts: Sequence[_StyledText]
+
+
+def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
+    """Return the rows of a side, with quotes and notes below the row of their place.
+
+    With ``cut_texts`` each quote and note is in the row of its place, cut to the width.
     """
+    lines = []
+    for row in _place_rows(side, key):
+        parts = [*row.parts]
+        if cut_texts:
+            parts += [(f"  {one_line(text)}", style) for text, style in row.texts if text]
+        lines.append(_SideLine(side, row.side_place, _cut_parts(parts, width - 1)))
+        if not cut_texts:
+            for text, style in row.texts:
+                lines += _wrapped_lines(side, row.side_place, text, style, width)
+    return lines
+
+
+def _place_rows(side: SideView, key: str) -> list[_PlaceRow]:
+    """Return the verdict of a side with its first place, then a row for each other place."""
     first_place = side.places[0] if side.places else None
     parts = [
         (f"{key} ", "number"),
@@ -452,22 +474,12 @@ def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[
         parts += _place_parts(first_place, "  ")
     if side.remark:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
-    rows: list[tuple[SidePlace | None, list[_StyledText], list[_StyledText]]]
-    first_texts = [(side.note, "note"), *_place_texts(first_place)]
-    rows = [(first_place, parts, first_texts)]
-    rows += [
-        (side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
+    first_row = _PlaceRow(first_place, parts, [(side.note, "note"), *_place_texts(first_place)])
+    other_rows = [
+        _PlaceRow(side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
         for side_place in side.places[1:]
     ]
-    lines = []
-    for side_place, row_parts, texts in rows:
-        if cut_texts:
-            row_parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
-        lines.append(_SideLine(side, side_place, _cut_parts(row_parts, width - 1)))
-        if not cut_texts:
-            for text, style in texts:
-                lines += _wrapped_lines(side, side_place, text, style, width)
-    return lines
+    return [first_row, *other_rows]
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
@@ -479,10 +491,8 @@ def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
 
 
 def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:
-    parts = [(f"{indent}{side_place.words}", "place")]
-    if side_place.extra:
-        parts.append((f"  {side_place.extra}", "quiet"))
-    return parts
+    extra = [(f"  {side_place.extra}", "quiet")] if side_place.extra else []
+    return [(f"{indent}{side_place.words}", "place"), *extra]
 
 
 def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
@@ -505,8 +515,6 @@ def _wrapped_lines(
     side: SideView, side_place: SidePlace | None, text: str, style_name: str, width: int
 ) -> list[_SideLine]:
     """Return the rows of a wrapped and indented text; none for an empty text."""
-    if not text:
-        return []
     # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
     rows = wrapped(text, max(8, width - 1 - INDENT))
     return [_SideLine(side, side_place, [(" " * INDENT + row, style_name)]) for row in rows]

@@ -20,6 +20,7 @@ from mast_tui.adjudication import (
     Choices,
     ConflictGroup,
     GuidelineCase,
+    JudgeAnswer,
     decided_words,
     take_on,
     targets_taken,
@@ -1230,14 +1231,7 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
-        message = "No judge has judged this mode here"
-        if names:
-            message = (
-                f"{', '.join(names)}: later decisions about this mode count as made with the judge "
-                "on screen"
-            )
-        self._show_lasting_message(message)
+        self._show_lasting_message(_judges_text(answers))
 
     def _go_to_last(self) -> bool:
         """Move the cursor to the last decision; return False if it is undone or not listed."""
@@ -1379,6 +1373,17 @@ class AdjudicateScreen(BaseScreen):
         self.main_list.focus()
         self._show_row()
         return True
+
+
+def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
+    """Return a message about the judges whose answers are shown."""
+    names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
+    if not names:
+        return "No judge has judged this mode here"
+    return (
+        f"{', '.join(names)}: later decisions about this mode count as made with the judge "
+        "on screen"
+    )
 
 
 def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:

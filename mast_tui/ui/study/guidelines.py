@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -89,20 +89,23 @@ def page_paragraphs(
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
         paragraphs.append(PageParagraph("text", f"None is written yet. {how_to_write}".rstrip()))
+    return [*paragraphs, *_case_paragraphs(page, name_of, order_of)]
+
+
+def _case_paragraphs(
+    page: ModePage, name_of: Callable[[str], str], order_of: Callable[[str], Order]
+) -> Iterator[PageParagraph]:
+    """Yield the decided cases under their heading, and the number of hidden cases."""
     steps = [list(step_cases) for _, step_cases in groupby(page.cases, _step_key)]
-    heading = f"Decided cases: {len(steps)}" if steps else "Decided cases"
-    paragraphs.append(PageParagraph("heading", heading))
-    paragraphs += [
-        _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
-        for step_cases in steps
-    ]
+    yield PageParagraph("heading", f"Decided cases: {len(steps)}" if steps else "Decided cases")
+    for step_cases in steps:
+        yield _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
     if page.hidden:
         noun = "more case is" if page.hidden == 1 else "more cases are"
         hidden_text = f"{page.hidden} {noun} in traces that you have not finished."
-        paragraphs.append(PageParagraph("text", hidden_text))
+        yield PageParagraph("text", hidden_text)
     elif not page.cases:
-        paragraphs.append(PageParagraph("text", "None yet."))
-    return paragraphs
+        yield PageParagraph("text", "None yet.")
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:

@@ -127,16 +127,15 @@ def _count_overlap(opened: OpenWorkspace, study: Study) -> Overlap:
     """Return the progress on the traces with several annotators."""
     ref = study.taxonomy
     finished_by = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
-    finished_count = 0
-    begun_count = 0
-    shared_ids = overlap_traces(study)
-    for trace_id in shared_ids:
-        has_finished = [trace_id in finished_by[name] for name in annotators_of(study, trace_id)]
-        if all(has_finished):
-            finished_count += 1
-        elif any(has_finished):
-            begun_count += 1
-    return Overlap(len(shared_ids), finished_count, begun_count)
+    finishes_by_trace = [
+        [trace_id in finished_by[name] for name in annotators_of(study, trace_id)]
+        for trace_id in overlap_traces(study)
+    ]
+    return Overlap(
+        traces=len(finishes_by_trace),
+        finished=sum(map(all, finishes_by_trace)),
+        begun=sum(any(finishes) and not all(finishes) for finishes in finishes_by_trace),
+    )
 
 
 def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
@@ -345,17 +344,20 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
             f"{study.retests:.0%} of each annotator's finished traces have a retest: they are "
             "labelled again, without the first labels on screen."
         )
-    lines.append(_adjudication_rules(study))
-    if view.conflicts is None and not view.is_for_annotator:
-        lines += ["", "Counting what is left to decide …"]
-    elif view.conflicts is None:
-        lines += ["", "Annotators of the study do not see what is left to decide."]
-    elif view.conflicts:
-        conflicts = counted(view.conflicts, "conflict")
-        lines += ["", f"{conflicts} left to decide: {adjudicate_key} opens them."]
-    else:
-        lines += ["", "No conflict is left to decide."]
+    lines += [_adjudication_rules(study), "", _conflicts_text(view, adjudicate_key)]
     return "\n".join(lines)
+
+
+def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
+    """Return the sentence on the conflicts that are left to decide."""
+    if view.conflicts:
+        conflicts = counted(view.conflicts, "conflict")
+        return f"{conflicts} left to decide: {adjudicate_key} opens them."
+    if view.conflicts == 0:
+        return "No conflict is left to decide."
+    if view.is_for_annotator:
+        return "Annotators of the study do not see what is left to decide."
+    return "Counting what is left to decide …"
 
 
 def _people_text(study: Study) -> str:

@@ -393,6 +393,16 @@ EFFECTS: Final[Mapping[str, str]] = {
 """The effect of a change of the protocol on work that is under way, by field."""
 
 
+EARLY_LIMIT: Final = (
+    "You can change all of this until someone finishes a trace. After that you can only "
+    "add traces, name adjudicators, and change retests and the settings of adjudication."
+)
+LATE_LIMIT: Final = (
+    "Someone has finished a trace, so settings that the figures depend on are fixed. This "
+    "change is still allowed."
+)
+
+
 def preview_text(
     previous: Study | None,
     planned: Study,
@@ -412,26 +422,16 @@ def preview_text(
     """
     if previous == planned:
         return "Nothing changes."
-    assignment_lines = assignment_text(previous, planned).split("\n")
+    assignment = assignment_text(previous, planned)
     if previous is not None and _has_same_assignment(previous, planned):
-        assignment_lines = ["Who labels what stays as it is."]
+        assignment = "Who labels what stays as it is."
     change_lines = [
         f"{title}: {old_text or 'no one'} → {new_text or 'no one'}"
         for title, old_text, new_text in changed
     ]
     effects = effect_lines(previous, planned, lost_traces or {})
-    paragraphs = [change_lines, assignment_lines, effects]
-    if has_finished_traces:
-        limit = (
-            "Someone has finished a trace, so settings that the figures depend on are fixed. This "
-            "change is still allowed."
-        )
-    else:
-        limit = (
-            "You can change all of this until someone finishes a trace. After that you can only "
-            "add traces, name adjudicators, and change retests and the settings of adjudication."
-        )
-    paragraphs.append([limit])
+    limit = LATE_LIMIT if has_finished_traces else EARLY_LIMIT
+    paragraphs = [change_lines, assignment.split("\n"), effects, [limit]]
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
 
 
