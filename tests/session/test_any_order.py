@@ -61,18 +61,14 @@ class Annotating(RuleBasedStateMachine):
     @precondition(lambda self: self.session.labels)
     @rule(
         pick=picks,
-        mode=st.none() | modes,
-        note=st.none() | st.sampled_from(["", "why"]),
-        severity=st.none() | st.sampled_from(Severity),
+        values=st.fixed_dictionaries(
+            {"severity": st.none() | st.sampled_from(Severity)},
+            optional={"mode": modes, "note": st.sampled_from(["", "why"])},
+        ),
     )
-    def change(
-        self, pick: int, mode: str | None, note: str | None, severity: Severity | None
-    ) -> None:
+    def change(self, pick: int, values: dict[str, Any]) -> None:
         labels = self.session.labels
-        label = labels[pick % len(labels)]
-        values = {"mode": mode, "note": note}
-        given: Any = {name: value for name, value in values.items() if value is not None}
-        self.attempt(lambda s: s.edit_label(label.id, **given, severity=severity))
+        self.attempt(lambda s: s.edit_label(labels[pick % len(labels)].id, **values))
 
     @rule(mode=modes, value=st.none() | st.sampled_from(VerdictValue), remove=st.booleans())
     def verdict(self, mode: str, value: VerdictValue | None, remove: bool) -> None:
