@@ -4,52 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from msgspec import structs
 
-from mast_tui.gold import Conflict, ConflictKind, Decision, Order, SideAnswer, answers_on, no_order
+from mast_tui.gold import (
+    Conflict,
+    ConflictKind,
+    Decision,
+    GoldVerdict,
+    Order,
+    SideAnswer,
+    answers_on,
+    no_order,
+)
 from mast_tui.gold.overlaps import in_reading_order, items_of_mode, overlap
 from mast_tui.gold.resolve import comparable_places, comparable_verdicts
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
-from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
-from mast_tui.workspace.events.types import Decided, GuidelineSet
-
-FactType = TypeVar("FactType", Decided, GuidelineSet)
-
-
-def history_of(
-    events: Iterable[Event], kind: type[FactType]
-) -> tuple[dict[str, list[FactType]], dict[str, list[FactType]]]:
-    """Return the actions of one person that can be undone, and those that can be redone.
-
-    Imports are left out. After a new action, earlier undone actions cannot be redone.
-
-    Args:
-        events: The events of the person, in order.
-        kind: The type of the facts that count.
-
-    Returns:
-        Two mappings from an action to its facts, the latest action last.
-    """
-    events_by_action: dict[str, list[Event]] = {}
-    for event in events:
-        if isinstance(event.fact, kind) and not event.action.startswith(IMPORT_PREFIX):
-            events_by_action.setdefault(event.action, []).append(event)
-    done: dict[str, list[FactType]] = {}
-    undone: dict[str, list[FactType]] = {}
-    for action, action_events in events_by_action.items():
-        first_event = action_events[0]  # all events of an action undo or redo the same action
-        if first_event.undoes is not None:
-            if first_event.undoes in done:
-                undone[first_event.undoes] = done.pop(first_event.undoes)
-        elif first_event.redoes is not None:
-            if first_event.redoes in undone:
-                done[first_event.redoes] = undone.pop(first_event.redoes)
-        else:
-            done[action] = [event.fact for event in action_events if isinstance(event.fact, kind)]
-            undone.clear()
-    return done, undone
 
 
 def _outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
@@ -336,7 +306,7 @@ class ConflictGroup:
 
 
 def places_id(mode: str) -> str:
-    """Return the id of the row for all disputed places of a mode."""
+    """Return the id of the case of all disputed places of a mode."""
     return f"{mode}@"
 
 
@@ -349,12 +319,20 @@ def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Dispute:
-    """One row of an adjudicator's queue: a mode's verdict or places, open or decided.
+class AdjudicationCase:
+    """One row of an adjudicator's queue: a mode of a trace, whose verdict or places are decided.
 
-    A row is about the verdict, all disputed places, or one place that an adjudicator added.
-    ``conflicts`` are open, ``decisions`` are in force. If there are both, only some of the places
-    are decided.
+    A case is about the verdict, all disputed places, or one place that an adjudicator added. It is
+    open while it has conflicts, else decided or agreed.
+
+    Attributes:
+        id: The id of the row.
+        mode: The slug of the mode.
+        is_verdict: True if it is about the verdict, and not about places.
+        conflicts: The open conflicts.
+        decisions: The decisions in force. If there are conflicts too, only some of the places are
+            decided.
+        agreed: The verdict on which all sides agree; None for an open or decided case.
     """
 
     id: str
@@ -362,6 +340,7 @@ class Dispute:
     is_verdict: bool
     conflicts: tuple[Conflict, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    agreed: GoldVerdict | None = None
 
     @property
     def is_open(self) -> bool:
@@ -374,7 +353,7 @@ class Dispute:
         return any(resolves_conflict(decision) for decision in self.decisions)
 
     def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-        """Check whether the dispute is decided, and a side has changed its answer since.
+        """Check whether the case is decided, and a side has changed its answer since.
 
         Args:
             sides: The current work of the sides.
@@ -394,15 +373,18 @@ class Dispute:
         return tuple(decision for decision in self.decisions if has_changed(decision, sides, order))
 
     def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
-        """Return the conflicts that the next decision on the dispute is about.
+        """Return the conflicts that the next decision on the case is about.
 
         These are the open conflicts, and the decided ones on which a side has changed its answer
-        since. If no conflict is open, these are all decided conflicts.
+        since. If no conflict is open, these are all decided conflicts. For an agreed case it is the
+        verdict, which a decision overrules.
 
         Args:
             sides: The current work of the sides.
             order: Returns the index of a span by its key, None if it is not known.
         """
+        if self.agreed is not None:
+            return ConflictGroup((verdict_conflict(self.mode, sides),))
         reopened = self.outdated_decisions(sides, order) if self.is_open else self.decisions
         reopened_conflicts = [_as_conflict(decision, sides, order) for decision in reopened]
         conflicts = (*self.conflicts, *reopened_conflicts)
@@ -412,29 +394,31 @@ class Dispute:
         return ConflictGroup(tuple(in_order))
 
 
-def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tuple[Dispute, ...]:
-    """Return the disputes of a trace, each with its open conflicts and its decisions.
+def cases_of(
+    conflicts: Iterable[Conflict], decisions: Iterable[Decision]
+) -> tuple[AdjudicationCase, ...]:
+    """Return the open and decided cases of a trace.
 
     Args:
         conflicts: The open conflicts.
         decisions: The decisions in force.
     """
-    disputes_by_id: dict[str, Dispute] = {}
+    cases_by_id: dict[str, AdjudicationCase] = {}
     for group in conflict_groups(conflicts):
         is_verdict = group.kind is ConflictKind.VERDICT
-        disputes_by_id[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
+        cases_by_id[group.id] = AdjudicationCase(group.id, group.mode, is_verdict, group.conflicts)
     for decision in decisions:
-        id = dispute_id(decision)
-        dispute = disputes_by_id.get(id, Dispute(id, decision.mode, decision.is_verdict))
-        disputes_by_id[id] = replace(dispute, decisions=(*dispute.decisions, decision))
-    return tuple(disputes_by_id.values())
+        id = case_id(decision)
+        case = cases_by_id.get(id, AdjudicationCase(id, decision.mode, decision.is_verdict))
+        cases_by_id[id] = replace(case, decisions=(*case.decisions, decision))
+    return tuple(cases_by_id.values())
 
 
-def dispute_id(decision: Decision) -> str:
-    """Return the id of the dispute to which a decision belongs.
+def case_id(decision: Decision) -> str:
+    """Return the id of the case to which a decision belongs.
 
-    All decisions on disputed places of a mode belong to one dispute. A decision on a verdict, or
-    on a place about which the sides did not differ, is a dispute of its own.
+    All decisions on disputed places of a mode belong to one case. A decision on a verdict, or on a
+    place about which the sides did not differ, is a case of its own.
     """
     if decision.is_verdict or not resolves_conflict(decision):
         return decision.item

@@ -8,10 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mast_tui.adjudication.conflicts import history_of, resolves_conflict
+from mast_tui.adjudication.conflicts import resolves_conflict
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import Target
+from mast_tui.session.undo_history import UndoHistory
 from mast_tui.session.visibility import visible_traces_for_agreement
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.events.model import NewEvent, now
@@ -245,20 +246,20 @@ class GuidelineBook:
         """
         events = self._workspace.events(annotator=self._writer, taxonomy=self._taxonomy.ref)
         page_events = (event for event in events if _mode_of(event.fact) == mode)
-        done, undone = history_of(page_events, GuidelineSet)
-        changes = done if back else undone
-        if not changes:
+        history = UndoHistory.of_facts(page_events, GuidelineSet)
+        action = history.last_done if back else history.last_undone
+        if action is None:
             return None
-        action, facts = next(reversed(changes.items()))
+        facts = [fact for fact in action.facts if isinstance(fact, GuidelineSet)]
         if back:
             # The earlier text of another person appears again without being written.
             inverse = [
                 GuidelineSet(fact.id, fact.after, self._own_guideline(fact.before))
                 for fact in reversed(facts)
             ]
-            self._append_facts(inverse, undoes=action)
+            self._append_facts(inverse, undoes=action.id)
         else:
-            self._append_facts(facts, redoes=action)
+            self._append_facts(facts, redoes=action.id)
         return facts[0].after or facts[0].before
 
     def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:

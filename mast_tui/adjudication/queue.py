@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from operator import itemgetter
 
-from mast_tui.adjudication.conflicts import ConflictGroup, conflict_groups, disputes
+from mast_tui.adjudication.conflicts import ConflictGroup, cases_of, conflict_groups
 from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.adjudication.trace_files import OrderOf
-from mast_tui.gold import Conflict, ConflictKind, GoldTrace, no_orders
+from mast_tui.gold import Conflict, ConflictKind, GoldTrace, Order, no_orders
 from mast_tui.labels import Pass, PassKind
 from mast_tui.session.progress import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
@@ -60,7 +59,7 @@ def queue(
 ) -> tuple[QueueEntry, ...]:
     """Return the traces that two or more annotators have finished, also those without conflicts.
 
-    Traces with most disagreement come first, then those with most decided disputes on which a side
+    Traces with most disagreement come first, then those with most decided cases on which a side
     has changed its answer since. Traces that the adjudicator may not see come last.
 
     The answers on all visible traces are recorded as shown: from then on the adjudicator cannot
@@ -73,29 +72,31 @@ def queue(
         order_of: Returns the order of a trace's spans by the trace's id.
     """
     accesses = accesses_of(workspace, taxonomy, adjudicator)
-    ranked_entries: list[tuple[tuple[float, int], QueueEntry]] = []
-    hidden = []
+    entries = []
     for trace_id, trace_sides in read_work_by_trace(workspace, taxonomy).items():
         if len(trace_sides.sides) < 2:
             continue
         names = tuple(side.annotator for side in trace_sides.sides)
-        access = accesses.get(trace_id, Access.HIDDEN)
-        if access is not Access.OPEN:
-            hidden.append(QueueEntry(trace_id, names, access))
-            continue
-        order = order_of(trace_id)
-        gold = trace_sides.gold(taxonomy, order)
-        trace_disputes = disputes(gold.conflicts, trace_sides.decisions)
-        changed_count = sum(
-            dispute.has_changed(trace_sides.sides, order) for dispute in trace_disputes
-        )
-        rank = (-trace_disagreement(gold.conflicts), -changed_count)
-        ranked_entries.append((rank, QueueEntry(trace_id, names, access, trace_sides, gold)))
-    # Entries with equal ranks stay sorted by trace id.
-    open_entries = [entry for _, entry in sorted(ranked_entries, key=itemgetter(0))]
-    open_ids = sorted(entry.trace_id for entry in open_entries)
+        entry = QueueEntry(trace_id, names, accesses.get(trace_id, Access.HIDDEN))
+        if entry.access is Access.OPEN:
+            gold = trace_sides.gold(taxonomy, order_of(trace_id))
+            entry = replace(entry, trace_sides=trace_sides, gold=gold)
+        entries.append(entry)
+    open_ids = sorted(entry.trace_id for entry in entries if entry.access is Access.OPEN)
     record_reveal(workspace, adjudicator, taxonomy.ref, open_ids)
-    return (*open_entries, *hidden)
+    # Entries with equal ranks stay sorted by trace id.
+    return tuple(sorted(entries, key=lambda entry: _rank(entry, order_of(entry.trace_id))))
+
+
+def _rank(entry: QueueEntry, order: Order) -> tuple[bool, float, int]:
+    """Return the sort key of a trace in the queue; the lowest key comes first."""
+    if entry.trace_sides is None or entry.gold is None:  # a hidden trace
+        return True, 0, 0
+    changed_count = sum(
+        case.has_changed(entry.trace_sides.sides, order)
+        for case in cases_of(entry.gold.conflicts, entry.trace_sides.decisions)
+    )
+    return False, -trace_disagreement(entry.gold.conflicts), -changed_count
 
 
 def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> dict[str, Access]:
@@ -175,17 +176,15 @@ def take_on(
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
 
-    def is_available(trace_id: str) -> bool:
-        """Check whether the adjudicator has no work on a trace, and may not see others' answers."""
-        access = accesses.get(trace_id, Access.HIDDEN)
-        if access is Access.UNFINISHED:
-            passes = passes_by_trace.get(trace_id, ())
-            return not any(
-                trace_pass.finished or _has_content(workspace, trace_pass) for trace_pass in passes
-            )
-        return access is not Access.OPEN
-
-    accepted = [trace_id for trace_id in dict.fromkeys(trace_ids) if is_available(trace_id)]
+    accepted = [
+        trace_id
+        for trace_id in dict.fromkeys(trace_ids)
+        if _may_take_on(
+            workspace,
+            accesses.get(trace_id, Access.HIDDEN),
+            passes_by_trace.get(trace_id, ()),
+        )
+    ]
     start = PassStarted(PassKind.ADJUDICATION)
     events = []
     for trace_id in accepted:
@@ -194,6 +193,15 @@ def take_on(
     if events:
         workspace.append(events)
     return tuple(accepted)
+
+
+def _may_take_on(workspace: Workspace, access: Access, own_passes: Sequence[Pass]) -> bool:
+    """Check whether an adjudicator has no work on a trace, and may not see others' answers."""
+    if access is Access.UNFINISHED:
+        return not any(
+            own_pass.finished or _has_content(workspace, own_pass) for own_pass in own_passes
+        )
+    return access is not Access.OPEN
 
 
 def take_on_as_study_says(

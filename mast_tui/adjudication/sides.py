@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -11,8 +10,17 @@ from typing import Literal
 
 from mast_tui.gold import Decision, GoldTrace, Order, gold_of_trace, no_order
 from mast_tui.gold.overlaps import unordered_labels
-from mast_tui.labels import Label, Pass, TraceWork, annotator_kind, counted_passes
+from mast_tui.labels import (
+    Label,
+    Pass,
+    SpanNote,
+    TraceWork,
+    Verdict,
+    annotator_kind,
+    counted_passes,
+)
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.workspace.queries import OfPass
 from mast_tui.workspace.store import Workspace
 
 
@@ -85,31 +93,29 @@ def read_work_by_trace(
     """
     ref = taxonomy.ref
     passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
-    sides: dict[str, list[TraceWork]] = defaultdict(list)
-    passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
+
+    def is_side(work: TraceWork) -> bool:
+        if annotators is not None:
+            return work.annotator in annotators
+        return work.author_kind.is_person and work.annotator not in outside
+
     sorted_passes = [finished_pass for _key, finished_pass in sorted(passes.items())]
     works = work_of_passes(workspace, ref, sorted_passes, pass_number="finished", trace_id=trace_id)
-    for work in works:
-        if annotators is None:
-            is_side = work.author_kind.is_person and work.annotator not in outside
-        else:
-            is_side = work.annotator in annotators
-        if is_side:
-            sides[work.trace_id].append(work)
-            finished_pass = passes[work.annotator, work.trace_id]
-            passes_by_trace[work.trace_id][work.annotator] = finished_pass
     decisions = workspace.all_decisions(ref, trace_id=trace_id)
+    sides_by_trace: dict[str, list[TraceWork]] = {trace: [] for trace in decisions}
+    for side in filter(is_side, works):
+        sides_by_trace.setdefault(side.trace_id, []).append(side)
     study = workspace.study(ref)
     return {
         trace: TraceSides(
             trace,
-            tuple(sides.get(trace, ())),
-            passes_by_trace.get(trace, {}),
+            tuple(sides),
+            {side.annotator: passes[side.annotator, trace] for side in sides},
             decisions.get(trace, ()),
             boundaries=study is not None and study.boundaries,
         )
-        for trace in sorted(sides.keys() | decisions.keys())
+        for trace, sides in sorted(sides_by_trace.items())
     }
 
 
@@ -143,21 +149,21 @@ def work_of_passes(
         )
         for trace_pass in passes
     }
-    for label in workspace.labels(trace_id=trace_id, taxonomy=taxonomy, pass_number=pass_number):
-        work = works.get((label.annotator, label.trace_id, label.pass_number))
-        if work is not None:
+    filters: OfPass = {"trace_id": trace_id, "taxonomy": taxonomy, "pass_number": pass_number}
+    for label in workspace.labels(**filters):
+        if (work := works.get(_pass_key(label))) is not None:
             work.labels[label.id] = label
-    for verdict in workspace.verdicts(
-        trace_id=trace_id, taxonomy=taxonomy, pass_number=pass_number
-    ):
-        work = works.get((verdict.annotator, verdict.trace_id, verdict.pass_number))
-        if work is not None:
+    for verdict in workspace.verdicts(**filters):
+        if (work := works.get(_pass_key(verdict))) is not None:
             work.verdicts[verdict.mode] = verdict.value
-    for note in workspace.span_notes(trace_id=trace_id, taxonomy=taxonomy, pass_number=pass_number):
-        work = works.get((note.annotator, note.trace_id, note.pass_number))
-        if work is not None:
+    for note in workspace.span_notes(**filters):
+        if (work := works.get(_pass_key(note))) is not None:
             work.notes[note.key] = note.text
     return list(works.values())
+
+
+def _pass_key(row: Label | Verdict | SpanNote) -> tuple[str, str, int]:
+    return row.annotator, row.trace_id, row.pass_number
 
 
 def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str]:

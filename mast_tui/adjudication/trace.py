@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, current_answers, history_of
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, current_answers
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.errors import AdjudicationError
@@ -25,10 +25,12 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
+from mast_tui.session.undo_history import UndoHistory
 from mast_tui.session.visibility import has_revealed, record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events.model import Event, NewEvent, now
 from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed, span_keys
+from mast_tui.workspace.queries import OfWork
 from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.store import Workspace
 
@@ -198,17 +200,15 @@ class Adjudication:
 
         Return the items of its decisions: the modes or places that they are about.
         """
-        done, undone = history_of(self._own_events(), Decided)
-        steps = done if back else undone
-        if not steps:
+        history = self._undo_history()
+        action = history.last_done if back else history.last_undone
+        if action is None:
             return ()
-        action, facts = next(reversed(steps.items()))
         if back:
-            inverse = [Decided(fact.item, fact.after, fact.before) for fact in reversed(facts)]
-            self._append_facts(inverse, undoes=action)
+            self._append_facts(action.undoing_facts(), undoes=action.id)
         else:
-            self._append_facts(facts, redoes=action)
-        return tuple(dict.fromkeys(fact.item for fact in facts))
+            self._append_facts(action.facts, redoes=action.id)
+        return tuple(dict.fromkeys(fact.item for fact in action.facts if isinstance(fact, Decided)))
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
         """Make the decisions on items (modes or places) again, now on the sides' current answers.
@@ -271,32 +271,33 @@ class Adjudication:
         in_conflict = any(conflict.mode == mode for conflict in self.gold.conflicts)
         if in_conflict and not self._judge_first:
             return ()
-        workspace = self.workspace
-        trace_id = self.trace_id
-        ref = self.taxonomy.ref
-        labels = [
-            label
-            for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None)
-            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
-        ]
-        judgements = workspace.judgements(trace_id=trace_id, taxonomy=ref)
-        judges = {judgement.judge for judgement in judgements if mode in judgement.looks_at}
-        values = {
-            verdict.annotator: verdict.value
-            for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref)
-            if verdict.mode == mode and verdict.annotator in judges
-        }
-        answers = tuple(
-            JudgeAnswer(
-                name, values.get(name), tuple(label for label in labels if label.annotator == name)
-            )
-            for name in sorted(judges | {label.annotator for label in labels})
-        )
-        answers += self._agent_answers(mode)
+        answers = (*self._judge_answers(mode), *self._agent_answers(mode))
         if answers and mode not in self._judge_shown_on:
             self._append_facts([Revealed(_JUDGE_PREFIX + mode)])
             self._judge_shown_on |= {mode}
         return answers
+
+    def _judge_answers(self, mode: str) -> list[JudgeAnswer]:
+        """Return the answers on a mode of all judges that looked for it or labelled it."""
+        filters: OfWork = {"trace_id": self.trace_id, "taxonomy": self.taxonomy.ref}
+        judges = {
+            judgement.judge
+            for judgement in self.workspace.judgements(**filters)
+            if mode in judgement.looks_at
+        }
+        values = {
+            verdict.annotator: verdict.value
+            for verdict in self.workspace.verdicts(**filters)
+            if verdict.mode == mode and verdict.annotator in judges
+        }
+        labels_by_judge: dict[str, list[Label]] = {name: [] for name in judges}
+        for label in self.workspace.labels(**filters, pass_number=None):
+            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+                labels_by_judge.setdefault(label.annotator, []).append(label)
+        return [
+            JudgeAnswer(name, values.get(name), tuple(labels))
+            for name, labels in sorted(labels_by_judge.items())
+        ]
 
     def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
         """Return the answers on a mode of all annotators that are AI agents.
@@ -408,11 +409,14 @@ class Adjudication:
         It must have made exactly these decisions, and none may have a reason yet; otherwise, return
         None.
         """
-        done, _ = history_of(self._own_events(), Decided)
-        action, facts = next(reversed(done.items()), (None, []))
-        is_same = [fact.after for fact in facts] == list(decisions)
-        has_reason = any(decision and decision.reason for decision in decisions)
-        return action if is_same and not has_reason else None
+        action = self._undo_history().last_done
+        if action is None or any(decision and decision.reason for decision in decisions):
+            return None
+        decided = [fact.after for fact in action.facts if isinstance(fact, Decided)]
+        return action.id if decided == list(decisions) else None
+
+    def _undo_history(self) -> UndoHistory:
+        return UndoHistory.of_facts(self._own_events(), Decided)
 
     def _sees_judge(self, mode: str) -> bool:
         return self._saw_judge or mode in self._judge_shown_on

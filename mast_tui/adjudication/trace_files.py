@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -238,39 +238,53 @@ def keep_missing_indices(
         MastError: A file ends every process that reads it.
         WorkspaceError: The workspace cannot be read.
     """
-    # The keys of the spans in each file, each True if the length of the text is needed too.
-    keys_by_path: dict[Path, dict[str, bool]] = {}
     incomplete_traces = _traces_with_missing_indices(workspace)
     if not incomplete_traces:
         return 0
-    for record in workspace.traces():
-        if record.path is None or record.trace_id not in incomplete_traces:
-            continue
-        keys = keys_by_path.setdefault(record.path, {})
-        for key, has_quote in workspace.referred_spans(record.trace_id).items():
-            # Only a quote in a span needs the length of its text.
-            keys[key] = keys.get(key, False) or has_quote
-
+    keys_by_path = _referred_keys_by_path(workspace, incomplete_traces)
     trace_count = 0
     results = each(_indices_in_files, keys_by_path.items(), workers)
     for number, (path, file_traces) in enumerate(zip(keys_by_path, results, strict=True), start=1):
         if isinstance(file_traces, LostItem):
             raise MastError(f"{path}: {file_traces.reason}")
-        for record, indices in file_traces:
-            # The workspace may know the trace by another id than its file does.
-            record_in_workspace = workspace.find_trace(record)
-            if record_in_workspace is None:
-                continue
-            trace_count += 1
-            trace_id = record_in_workspace.trace_id
-            referred_keys = workspace.referred_spans(trace_id)
-            new_indices = {key: indices[key] for key in referred_keys if key in indices}
-            # If the workspace cannot be written, the files are read again when needed.
-            with suppress(WorkspaceError), workspace.transaction():
-                workspace.register_trace(record)  # its stored facts may be missing or old
-                workspace.keep_span_indices({trace_id: new_indices})
+        trace_count += sum(_store_indices(workspace, *trace) for trace in file_traces)
         tell(number, len(keys_by_path))
     return trace_count
+
+
+def _referred_keys_by_path(
+    workspace: Workspace, trace_ids: Collection[str]
+) -> dict[Path, dict[str, bool]]:
+    """Return by file the keys of spans that events on some traces refer to.
+
+    The value of a key is True if the length of the span's text is needed, which is so for quotes.
+    """
+    keys_by_path: dict[Path, dict[str, bool]] = {}
+    for record in workspace.traces():
+        if record.path is None or record.trace_id not in trace_ids:
+            continue
+        keys = keys_by_path.setdefault(record.path, {})
+        for key, has_quote in workspace.referred_spans(record.trace_id).items():
+            keys[key] = keys.get(key, False) or has_quote
+    return keys_by_path
+
+
+def _store_indices(
+    workspace: Workspace, record: TraceRecord, indices: Mapping[str, SpanIndex]
+) -> bool:
+    """Store the indices of a trace's referred spans; return False if the trace is not known."""
+    # The workspace may know the trace by another id than its file does.
+    record_in_workspace = workspace.find_trace(record)
+    if record_in_workspace is None:
+        return False
+    trace_id = record_in_workspace.trace_id
+    referred_keys = workspace.referred_spans(trace_id)
+    new_indices = {key: indices[key] for key in referred_keys if key in indices}
+    # If the workspace cannot be written, the files are read again when needed.
+    with suppress(WorkspaceError), workspace.transaction():
+        workspace.register_trace(record)  # its stored facts may be missing or old
+        workspace.keep_span_indices({trace_id: new_indices})
+    return True
 
 
 def _traces_with_missing_indices(workspace: Workspace) -> set[str]:

@@ -62,8 +62,8 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
         a_characters = _character_range(a)
         b_characters = _character_range(b)
         return a_characters is None or b_characters is None or _meet(a_characters, b_characters)
-    a_spans = _index_range(a, order)
-    b_spans = _index_range(b, order)
+    a_spans = index_range(a, order)
+    b_spans = index_range(b, order)
     return a_spans is not None and b_spans is not None and _meet(a_spans, b_spans)
 
 
@@ -122,10 +122,10 @@ def in_reading_order(
         target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
-        index_range = _index_range(target, order)
-        if index_range is None:
+        indices = index_range(target, order)
+        if indices is None:
             return (2, 0, 0, 0)
-        return (1, index_range.start, target.char_start or 0, index_range.stop)
+        return (1, indices.start, target.char_start or 0, indices.stop)
 
     return sorted(items, key=rank)
 
@@ -220,10 +220,12 @@ def _character_range(target: Target) -> range | None:
     return range(target.char_start, target.char_end)
 
 
-def _index_range(target: Target, order: Order) -> range | None:
-    """Return the indices of a target's spans.
+def index_range(target: Target, order: Order) -> range | None:
+    """Return the indices of a target's spans; None for the whole trace or if an index is unknown.
 
-    Return None for the whole trace, and if an index is not known.
+    Args:
+        target: The target.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
     if target.first is None or target.last is None:
         return None

@@ -162,10 +162,11 @@ def _gold_of_mode(
     """Return the gold of one mode: the verdict, its labels, and conflicts without a decision."""
     verdict_decision = next((decision for decision in decisions if decision.is_verdict), None)
     verdict = _gold_verdict(mode, sides, verdict_decision, rules)
+    if verdict.value is VerdictValue.PRESENT and verdict_decision is not None:
+        labels = _labels_of_decided_verdict(verdict_decision, decisions, sides, rules.order)
+        return GoldTrace((verdict,), labels, ())
     if verdict.value is VerdictValue.PRESENT:
-        labels, place_conflicts = _labels_and_conflicts(
-            mode, sides, verdict_decision, decisions, rules
-        )
+        labels, place_conflicts = _labels_and_conflicts(mode, sides, decisions, rules)
         return GoldTrace((verdict,), labels, place_conflicts)
     answers = answers_on(mode, sides)
     if verdict.source is not Resolution.UNRESOLVED or not answers:
@@ -231,41 +232,49 @@ def _value_and_source(
     return None, Resolution.UNRESOLVED
 
 
-def _labels_and_conflicts(
-    mode: str,
+def _labels_of_decided_verdict(
+    verdict_decision: Decision,
+    decisions: Sequence[Decision],
     sides: Sequence[TraceWork],
-    verdict_decision: Decision | None,
-    decisions: tuple[Decision, ...],
-    rules: _Rules,
-) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
-    """Return the gold labels of a mode whose verdict is present, and its undecided conflicts.
+    order: Order,
+) -> tuple[GoldLabel, ...]:
+    """Return the gold labels of a mode that an adjudicator has decided to be present.
 
-    An item is labels whose places overlap; each is resolved by itself. ``verdict_decision`` is the
-    one of ``decisions`` that is on the verdict, if there is one.
+    The adjudicator chose the places together with the verdict; ``decisions`` on items may replace
+    or add some.
+    """
+    side_labels = _labels_of_mode(verdict_decision.mode, sides)
+    items = [
+        Item(
+            verdict_decision.mode,
+            tuple(label for label in side_labels if overlap(label.target, target, order)),
+            target,
+        )
+        for target in verdict_decision.targets
+    ]
+    item_decisions = _item_decisions_beside(verdict_decision, decisions, order)
+    split_items = _split_by_decision(items, item_decisions, order)
+    labels = _labels_from_decisions(split_items.decided, sides, order)
+    for item in split_items.undecided:
+        agreeing = [label for label in item.labels if label.annotator in verdict_decision.sides]
+        labels.append(_decided_label(verdict_decision, item.target, agreeing, sides))
+    return tuple(in_reading_order(labels, lambda label: label.target, order))
+
+
+def _labels_and_conflicts(
+    mode: str, sides: Sequence[TraceWork], item_decisions: Sequence[Decision], rules: _Rules
+) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
+    """Return the gold labels of a mode on whose presence the sides agree, and its open conflicts.
+
+    An item is labels whose places overlap; each is resolved by itself.
     """
     side_labels = _labels_of_mode(mode, sides)
-    item_decisions = tuple(decision for decision in decisions if not decision.is_verdict)
-    if verdict_decision is None:
-        items = items_of_mode(side_labels, rules.order)
-    else:
-        # The adjudicator chose the places together with the verdict.
-        items = tuple(
-            _decided_item(mode, target, side_labels, rules.order)
-            for target in verdict_decision.targets
-        )
-        item_decisions = _item_decisions_beside(verdict_decision, decisions, rules.order)
-    decided_items, other_items = _items_by_decision(items, item_decisions, rules.order)
-    labels: list[GoldLabel] = []
+    items = items_of_mode(side_labels, rules.order)
+    split_items = _split_by_decision(items, item_decisions, rules.order)
+    labels = _labels_from_decisions(split_items.decided, sides, rules.order)
     conflicts: list[Conflict] = []
-    for decision, items_of_decision in decided_items:
-        labels += _labels_of_decision(decision, items_of_decision, sides, rules.order)
     placing_sides = {label.annotator for label in side_labels if not label.target.is_whole}
-    for item in other_items:
-        if verdict_decision is not None:
-            chosen_sides = verdict_decision.sides
-            agreeing = [label for label in item.labels if label.annotator in chosen_sides]
-            labels.append(_gold_label(mode, item.target, agreeing, sides, verdict_decision))
-            continue
+    for item in split_items.undecided:
         # A side that marked no place at all has no answer on a place.
         answering_sides = set(item.annotators) if item.target.is_whole else placing_sides
         source = _place_source(item, answering_sides, rules)
@@ -299,10 +308,18 @@ def _any_overlap(targets: Iterable[Target], other_targets: Sequence[Target], ord
     return any(overlap(target, other, order) for target in targets for other in other_targets)
 
 
-def _items_by_decision(
+@dataclass(frozen=True, slots=True)
+class _SplitItems:
+    """Each decision on items of a mode with its items, and the items without a decision."""
+
+    decided: Sequence[tuple[Decision, Sequence[Item]]]
+    undecided: Sequence[Item]
+
+
+def _split_by_decision(
     items: Sequence[Item], decisions: Sequence[Decision], order: Order
-) -> tuple[list[tuple[Decision, list[Item]]], list[Item]]:
-    """Return each decision with its items, and the items without a decision.
+) -> _SplitItems:
+    """Assign the items of a mode to the decisions on them.
 
     A decision belongs to the item with its id. If there is no such item, because labels were moved
     after the decision, it belongs to all items without a decision that overlap its targets or the
@@ -325,18 +342,27 @@ def _items_by_decision(
         for item in moved_items:
             del free_items[item.id]
     decided_items = [(decision, items_by_id[decision.item]) for decision in decisions]
-    return decided_items, list(free_items.values())
+    return _SplitItems(decided_items, list(free_items.values()))
 
 
-def _labels_of_decision(
+def _labels_from_decisions(
+    decided_items: Sequence[tuple[Decision, Sequence[Item]]],
+    sides: Sequence[TraceWork],
+    order: Order,
+) -> list[GoldLabel]:
+    """Return the labels of the gold that follow from decisions on items."""
+    return [
+        label
+        for decision, items in decided_items
+        if decision.value is VerdictValue.PRESENT  # else the items do not count
+        for label in _labels_of_present_decision(decision, items, sides, order)
+    ]
+
+
+def _labels_of_present_decision(
     decision: Decision, items: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
-    """Return the labels of the gold that follow from a decision on items.
-
-    There are none if the adjudicator decided that the items do not count.
-    """
-    if decision.value is not VerdictValue.PRESENT:
-        return []
+    """Return the labels of the gold that follow from the decision that items are present."""
     item_labels = [label for item in items for label in item.labels]
     current_places = {
         (name, frozenset(label.target for label in item_labels if label.annotator == name))
@@ -351,12 +377,11 @@ def _labels_of_decision(
         if label.annotator in decision.sides
     ]
     return [
-        _gold_label(
-            decision.mode,
+        _decided_label(
+            decision,
             target,
             [label for label in chosen_labels if overlap(label.target, target, order)],
             sides,
-            decision,
             changed=changed,
         )
         for target in decision.targets
@@ -420,21 +445,40 @@ def _place_conflict(item: Item, sides: Sequence[TraceWork], answering_sides: set
     return Conflict(item.id, ConflictKind.PLACE, item.mode, answers, item.labels, item.target)
 
 
+def _decided_label(
+    decision: Decision,
+    target: Target,
+    labels: Sequence[Label],
+    sides: Sequence[TraceWork],
+    *,
+    changed: bool = False,
+) -> GoldLabel:
+    """Return a label of the gold that an adjudicator has placed; see ``_gold_label``.
+
+    ``changed`` says that an annotator has changed an answer since the decision.
+    """
+    label = _gold_label(decision.mode, target, labels, sides, Resolution.ADJUDICATED)
+    return replace(
+        label,
+        judge_seen=label.judge_seen or decision.judge_seen,
+        decided_by=decision.decided_by,
+        decided_at=decision.decided_at,
+        reason=decision.reason,
+        changed=changed,
+    )
+
+
 def _gold_label(
     mode: str,
     target: Target,
     labels: Sequence[Label],
     sides: Sequence[TraceWork],
-    source: Resolution | Decision,
-    *,
-    changed: bool = False,
+    source: Resolution,
 ) -> GoldLabel:
     """Return a label of the gold at a target.
 
     ``labels`` are the annotators' labels from which it takes its notes, severity and authors.
-    ``changed`` says that an annotator has changed an answer since the decision.
     """
-    decision = source if isinstance(source, Decision) else None
     names = tuple(dict.fromkeys(label.annotator for label in labels))
     severity_by_annotator = {
         label.annotator: label.severity for label in labels if label.severity is not None
@@ -444,21 +488,16 @@ def _gold_label(
     if len(set(severity_by_annotator.values())) == 1:
         severity = next(iter(severity_by_annotator.values()))
         severity_source = _severity_source(len(severity_by_annotator), len(names))
-    judge_seen = any(side.saw_judge(mode) for side in sides if side.annotator in names)
     return GoldLabel(
         mode,
         target,
-        Resolution.ADJUDICATED if isinstance(source, Decision) else source,
+        source,
         labels=tuple(label.id for label in labels),
         annotators=names,
         notes=tuple((label.annotator, label.note) for label in labels if label.note),
         severity=severity,
         severity_source=severity_source,
-        judge_seen=judge_seen or (decision is not None and decision.judge_seen),
-        decided_by=decision.decided_by if decision else None,
-        decided_at=decision.decided_at if decision else None,
-        reason=decision.reason if decision else "",
-        changed=changed,
+        judge_seen=any(side.saw_judge(mode) for side in sides if side.annotator in names),
     )
 
 
@@ -467,11 +506,6 @@ def _severity_source(giving_count: int, annotator_count: int) -> Resolution:
     if giving_count == 1:
         return Resolution.SINGLE
     return Resolution.UNANIMOUS if giving_count == annotator_count else Resolution.MAJORITY
-
-
-def _decided_item(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:
-    """Return a decided place as an item with the labels that overlap it."""
-    return Item(mode, tuple(m for m in marks if overlap(m.target, target, order)), target)
 
 
 def _labels_of_mode(mode: str, sides: Sequence[TraceWork]) -> list[Label]:

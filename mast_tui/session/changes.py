@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -105,16 +105,9 @@ class PendingChange:
         """
         kind = self._first_pass_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
         number = self._passes.next_number
-        self.state = PassState(
-            self._passes.annotator,
-            self._passes.trace_id,
-            self._passes.taxonomy,
-            number=number,
-            kind=kind,
-            started_at=self._at,
-            withheld=withheld,
-        )
-        self.facts.append(PassStarted(kind, None if base is None else base.number, withheld))
+        start = PassStarted(kind, None if base is None else base.number, withheld)
+        self.state = self._passes.new_pass(number, start, self._at)
+        self.facts.append(start)
         if base is None:
             return
         for label in base.labels.values():
@@ -238,6 +231,60 @@ class PendingChange:
         if previous != text:
             self.record(SpanNoteSet(key, previous, text))
 
+    def accept(
+        self, suggestion: Suggestion, mode: str | None = None, target: Target | None = None
+    ) -> None:
+        """Answer a suggestion with a label of a mode on a target; by default the suggestion's own.
+
+        - A label with this mode and target is used; the label of an earlier answer is removed.
+        - Else the label of an earlier answer gets this mode and target.
+        - Else a label is added.
+
+        Args:
+            suggestion: The suggestion.
+            mode: The slug of another mode, which makes the answer an edit.
+            target: Another span range, which makes the answer an edit.
+        """
+        mode = mode or suggestion.mode
+        target = target or suggestion.target
+        is_own = (mode, target) == (suggestion.mode, suggestion.target)
+        origin = Origin.ACCEPTED if is_own else Origin.EDITED
+        earlier_label = self._label_of_answer(suggestion)
+        label = self.state.find(mode, target)
+        if label is None and earlier_label is not None:
+            changed = structs.replace(earlier_label, mode=mode, target=target, origin=origin)
+            label = self.change_label(earlier_label, changed)
+        elif label is None:
+            label = self.add_label(
+                mode,
+                target,
+                origin=origin,
+                suggestion=suggestion.id,
+                saw_suggestions=True,
+                severity=Severity.FATAL if suggestion.remedy else None,
+            )
+        elif earlier_label is not None and earlier_label is not label:
+            self.remove_label(earlier_label)
+        answer = ReviewAnswer.ACCEPT if is_own else ReviewAnswer.EDIT
+        self.set_review(suggestion.id, ReviewGiven(answer, label.id))
+
+    def reject(self, suggestion: Suggestion, reason: str = "") -> None:
+        """Reject a suggestion, and remove the label of an earlier acceptance.
+
+        Args:
+            suggestion: The suggestion.
+            reason: The reason.
+        """
+        label = self._label_of_answer(suggestion)
+        if label is not None:
+            self.remove_label(label)
+        self.set_review(suggestion.id, ReviewGiven(ReviewAnswer.REJECT, reason=reason.strip()))
+
+    def _label_of_answer(self, suggestion: Suggestion) -> Label | None:
+        """Return the label from an earlier answer to this suggestion; None if there is none."""
+        labels = self.state.labels.values()
+        return next((label for label in labels if label.suggestion == suggestion.id), None)
+
     def _reviews_with(self, label: Label) -> list[tuple[str, ReviewGiven]]:
         """Return the suggestions that were answered with a label, and their answers."""
         return [
@@ -254,8 +301,8 @@ _ANSWERED = {
 }
 
 
-_MAX_PLACES: Final = 3
-"""The number of places in the message after several suggestions were accepted."""
+_MAX_TEXTS: Final = 3
+"""The number of places or changes that one message describes; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +320,13 @@ class Change:
     mode: str | None = None
     target: Target | None = None
     key: str | None = None
+
+
+class _ValueChange(NamedTuple):
+    """A changed value of a label: a message, and the previous value as a text; empty for none."""
+
+    message: str
+    previous: str
 
 
 class ChangeMessages:
@@ -316,25 +370,13 @@ class ChangeMessages:
             case LabelRemoved(label):
                 return self._placed_change(label, f"{self.mode(label.mode)} removed from")
             case LabelChanged(previous, label):
+                messages = (value.message for value in self._value_changes(previous, label))
                 target = label.target
-                message = ", ".join(self._label_changes(previous, label))
-                return Change(message, label.mode, target, target.first)
+                return Change(", ".join(messages), label.mode, target, target.first)
             case VerdictSet(mode, _, value):
                 return Change(f"{self.mode(mode)}: {value or 'no verdict'}", mode)
-            case ReviewSet(suggestion, previous, current):
-                if current is not None:
-                    same_answer_ids = _suggestions_answered(facts, current.answer)
-                    if len(same_answer_ids) > 1:
-                        return self._answers_summary(same_answer_ids, current.answer)
-                answer = "waits again" if current is None else _ANSWERED[current.answer]
-                # The label of this answer, or of the removed answer, if the label changed.
-                review = current or previous
-                label_id = None if review is None else review.label
-                answer_label = next(
-                    (candidate for candidate in _changed_labels(facts) if candidate.id == label_id),
-                    None,
-                )
-                return self._answer_summary(suggestion, answer, answer_label)
+            case ReviewSet() as review_set:
+                return self._answer_change(review_set, facts)
             case SpanNoteSet(key, _, text):
                 return Change(_note_text(self.span(key), text), key=key)
             case PassFinished(_, read, spans):
@@ -347,7 +389,8 @@ class ChangeMessages:
         change = self.change_with_message(facts)
         match facts[-1]:
             case LabelChanged(previous, current):
-                restored = ", ".join(self._differing_values(previous, current))
+                values = (value.previous for value in self._value_changes(previous, current))
+                restored = ", ".join(filter(None, values))
             case VerdictSet(_, previous, _):
                 restored = previous or "no verdict"
             case SpanNoteSet(_, previous, _):
@@ -357,36 +400,29 @@ class ChangeMessages:
         suffix = f" · again {restored}" if restored else ""
         return replace(change, message=f"undone: {change.message}{suffix}")
 
-    def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
-        """Yield a description of each value of a label that has changed; they form one message."""
+    def _value_changes(self, previous: Label, current: Label) -> Iterator[_ValueChange]:
+        """Yield the values of a label that have changed; their messages form one message."""
         code = self._codes.get(current.mode, current.mode)
         location = self.location(current.target)
+        where = f"{code} on {location}"
         if previous.mode != current.mode:
             previous_code = self._codes.get(previous.mode, previous.mode)
-            yield f"{previous_code} is {self.mode(current.mode)} now"
+            message = f"{previous_code} is {self.mode(current.mode)} now"
+            yield _ValueChange(message, self.mode(previous.mode))
         if previous.target != current.target:
-            yield f"{code} is on {location} now"
+            previous_location = self.location(previous.target)
+            yield _ValueChange(f"{code} is on {location} now", f"on {previous_location}")
         elif previous.mode != current.mode:
-            yield f"on {location}"
+            yield _ValueChange(f"on {location}", "")
         if previous.note != current.note:
-            yield _note_text(location, current.note, f"{code} at ")
+            message = _note_text(location, current.note, f"{code} at ")
+            yield _ValueChange(message, _quoted_or_none(previous.note))
         if previous.confidence != current.confidence:
-            yield f"confidence of {code} on {location}: {confidence_words(current.confidence)}"
+            message = f"confidence of {where}: {confidence_words(current.confidence)}"
+            yield _ValueChange(message, confidence_words(previous.confidence))
         if previous.severity is not current.severity:
-            yield f"severity of {code} on {location}: {current.severity or 'none'}"
-
-    def _differing_values(self, label: Label, other: Label) -> Iterator[str]:
-        """Yield as texts those values of a label that differ from another label."""
-        if label.mode != other.mode:
-            yield self.mode(label.mode)
-        if label.target != other.target:
-            yield f"on {self.location(label.target)}"
-        if label.note != other.note:
-            yield _quoted_or_none(label.note)
-        if label.confidence != other.confidence:
-            yield confidence_words(label.confidence)
-        if label.severity is not other.severity:
-            yield label.severity or "none"
+            message = f"severity of {where}: {current.severity or 'none'}"
+            yield _ValueChange(message, previous.severity or "none")
 
     def difference(
         self,
@@ -394,45 +430,41 @@ class ChangeMessages:
         labels_now: Mapping[str, Label],
         verdicts: Mapping[str, VerdictValue],
         verdicts_now: Mapping[str, VerdictValue],
-        *,
-        limit: int = 3,
     ) -> str:
         """Describe changed labels and verdicts, such as ``1.3 Step repetition on #13``.
 
         Args:
             labels: The previous labels, by id.
             labels_now: The current labels, by id.
-            verdicts: The previous verdicts, by mode. Changes to or from present are skipped, as the
-                labels show them.
+            verdicts: The previous verdicts, by mode.
             verdicts_now: The current verdicts, by mode.
-            limit: The number of changes to describe; the others are counted.
 
         Returns:
             The message; empty if nothing differs.
         """
-        facts: list[Fact] = [
-            LabelAdded(label) for key, label in labels_now.items() if key not in labels
-        ]
-        facts += [LabelRemoved(label) for key, label in labels.items() if key not in labels_now]
-        facts += [
-            LabelChanged(labels[key], label)
-            for key, label in labels_now.items()
-            if key in labels and labels[key] != label
-        ]
-        for mode in {**verdicts, **verdicts_now}:
-            previous = verdicts.get(mode)
-            current = verdicts_now.get(mode)
-            if previous is not current and VerdictValue.PRESENT not in (previous, current):
-                facts.append(VerdictSet(mode, previous, current))
-        messages = [self.change_with_message([fact]).message for fact in facts[:limit]]
-        if len(facts) > limit:
-            messages.append(f"{len(facts) - limit} more")
-        return ", ".join(messages)
+        facts = [*_label_facts(labels, labels_now), *_verdict_facts(verdicts, verdicts_now)]
+        return _first_texts([self.change_with_message([fact]).message for fact in facts])
 
     def _placed_change(self, label: Label, action: str) -> Change:
         """Return a change whose message is the action, followed by the location of the label."""
         target = label.target
         return Change(f"{action} {self.location(target)}", label.mode, target, target.first)
+
+    def _answer_change(self, review_set: ReviewSet, facts: Sequence[Fact]) -> Change:
+        """Describe the last answer of a change, or all answers if several are the same."""
+        current = review_set.after
+        if current is None:
+            answer_text = "waits again"
+        else:
+            same_answer_ids = _suggestions_answered(facts, current.answer)
+            if len(same_answer_ids) > 1:
+                return self._answers_summary(same_answer_ids, current.answer)
+            answer_text = _ANSWERED[current.answer]
+        # The label of this answer, or of the removed answer, if the label changed.
+        review = current or review_set.before
+        label_id = None if review is None else review.label
+        labels = (label for label in _changed_labels(facts) if label.id == label_id)
+        return self._answer_summary(review_set.suggestion, answer_text, next(labels, None))
 
     def _answers_summary(self, suggestion_ids: Sequence[str], answer: ReviewAnswer) -> Change:
         """Describe the same answer to several suggestions; the cursor moves to the first one."""
@@ -457,10 +489,7 @@ class ChangeMessages:
         places = [self.location(target) for (_, target), count in counts.items() if count > 1]
         if not places:
             return ""
-        names = places[:_MAX_PLACES]
-        if len(places) > _MAX_PLACES:
-            names.append(f"{len(places) - _MAX_PLACES} more")
-        return f" · one label for several suggestions on {', '.join(names)}"
+        return f" · one label for several suggestions on {_first_texts(places)}"
 
     def _answer_summary(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
         """Describe an answer to a suggestion, with the mode and place of ``label`` if it made one.
@@ -480,6 +509,12 @@ class ChangeMessages:
         )
 
 
+def _first_texts(texts: Sequence[str]) -> str:
+    """Return the first texts, and the number of the others: ``#3, #5, #9, 2 more``."""
+    more = [f"{len(texts) - _MAX_TEXTS} more"] if len(texts) > _MAX_TEXTS else []
+    return ", ".join([*texts[:_MAX_TEXTS], *more])
+
+
 def _note_text(location: str, text: str, prefix: str = "") -> str:
     """Describe a new note; an empty text means that the note was removed."""
     if text:
@@ -490,6 +525,29 @@ def _note_text(location: str, text: str, prefix: str = "") -> str:
 def _quoted_or_none(text: str) -> str:
     """Return a text in quotes; ``none`` for an empty text."""
     return f"“{text}”" if text else "none"
+
+
+def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -> list[Fact]:
+    """Return the facts that turn the previous labels, by id, into the current ones."""
+    added = [LabelAdded(label) for id, label in labels_now.items() if id not in labels]
+    removed = [LabelRemoved(label) for id, label in labels.items() if id not in labels_now]
+    changed = [
+        LabelChanged(labels[id], label)
+        for id, label in labels_now.items()
+        if id in labels and labels[id] != label
+    ]
+    return [*added, *removed, *changed]
+
+
+def _verdict_facts(
+    verdicts: Mapping[str, VerdictValue], verdicts_now: Mapping[str, VerdictValue]
+) -> Iterator[Fact]:
+    """Yield the changes of verdicts; those to or from present are left out, as labels show them."""
+    for mode in {**verdicts, **verdicts_now}:
+        previous = verdicts.get(mode)
+        current = verdicts_now.get(mode)
+        if previous is not current and VerdictValue.PRESENT not in (previous, current):
+            yield VerdictSet(mode, previous, current)
 
 
 def _suggestions_answered(facts: Sequence[Fact], answer: ReviewAnswer) -> list[str]:

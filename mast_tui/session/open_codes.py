@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from rapidfuzz import fuzz, process
 
 from mast_tui.errors import SessionError
-from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
+from mast_tui.labels import AnnotatorKind, Label, Pass, SpanNote, Target, annotator_kind
 from mast_tui.session.progress import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
@@ -121,10 +121,8 @@ class Saturation:
     @property
     def since_last_new(self) -> int:
         """The number of traces after the last one with a new kind of failure."""
-        for count, trace in enumerate(reversed(self.traces)):
-            if trace.new:
-                return count
-        return len(self.traces)
+        from_last = enumerate(reversed(self.traces))
+        return next((count for count, trace in from_last if trace.new), len(self.traces))
 
     def new_in_last(self, count: int) -> int:
         """Count the kinds that were new in the last ``count`` traces."""
@@ -168,6 +166,9 @@ class OpenCoding:
         return replace(self, groups=tuple(group for group in filtered if group.codes))
 
 
+_Row = TypeVar("_Row", Label, SpanNote, Pass)
+
+
 def open_coding(
     workspace: Workspace,
     taxonomy: Taxonomy,
@@ -187,10 +188,44 @@ def open_coding(
         visible_traces: The traces on which the reader may see others' codes; None for all.
     """
     ref = taxonomy.ref
+    may_see = _visibility_test(workspace, ref, reader, visible_traces)
+
+    def visible(rows: Iterable[_Row]) -> list[_Row]:
+        return [row for row in rows if may_see(row.annotator, row.trace_id)]
+
+    labels = visible(workspace.labels(taxonomy=ref))
+    notes = visible(workspace.span_notes(taxonomy=ref))
+    passes = visible(workspace.passes(taxonomy=ref))
+    # Adjudications and retests are no readings.
+    readings = [reading for reading in passes if reading.kind.is_reading]
+    added_tags = _added_tags(workspace, taxonomy.id, may_see)
+    codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(readings))
+    proposal = _proposed_groups(workspace, _groups_setting(ref, reader, visible_traces))
+    groups = grouped(codes, proposal.groups)
+    modes_by_trace: dict[str, set[str]] = defaultdict(set)
+    for label in labels:
+        if label.mode != OPEN_SLUG:
+            modes_by_trace[label.trace_id].add(label.mode)
+    finished_traces = _traces_in_coding_order(reading for reading in readings if reading.finished)
+    return OpenCoding(
+        groups,
+        saturation(finished_traces, groups, modes_by_trace),
+        frozenset(code.trace_id for code in codes if code.annotator != reader),
+        proposal.model,
+    )
+
+
+def _visibility_test(
+    workspace: Workspace,
+    taxonomy: str,
+    reader: str | None,
+    visible_traces: Collection[str] | None,
+) -> Callable[[str, str], bool]:
+    """Return a function that says whether the reader may see an annotator's codes on a trace."""
     retests = frozenset[str]()
     if reader is not None:
-        passes = by_trace(workspace.passes(annotator=reader, taxonomy=ref))
-        retests = retests_of(workspace.study(ref), reader, passes).current
+        passes_by_trace = by_trace(workspace.passes(annotator=reader, taxonomy=taxonomy))
+        retests = retests_of(workspace.study(taxonomy), reader, passes_by_trace).current
 
     def may_see(annotator: str, trace_id: str) -> bool:
         if annotator_kind(annotator) is AnnotatorKind.JUDGE:
@@ -199,64 +234,32 @@ def open_coding(
             return trace_id not in retests
         return visible_traces is None or trace_id in visible_traces
 
-    # A reading is any pass but an adjudication or a retest.
-    readings = [
-        reading
-        for reading in workspace.passes(taxonomy=ref)
-        if reading.kind.is_reading and may_see(reading.annotator, reading.trace_id)
-    ]
-    trace_order = {
-        trace_id: number for number, trace_id in enumerate(_traces_in_coding_order(readings))
-    }
+    return may_see
 
-    labels = [
-        label
-        for label in workspace.labels(taxonomy=ref)
-        if may_see(label.annotator, label.trace_id)
-    ]
-    notes = [
-        note
-        for note in workspace.span_notes(taxonomy=ref)
-        if may_see(note.annotator, note.trace_id)
-    ]
+
+def _codes_in_order(
+    labels: Iterable[Label],
+    notes: Iterable[SpanNote],
+    added_tags: Mapping[TaggedPlace, tuple[str, ...]],
+    traces_in_order: Sequence[str],
+) -> list[OpenCode]:
+    """Return open codes with their added tags, in the order of their traces."""
     codes = [
-        OpenCode(
-            annotator=label.annotator,
-            trace_id=label.trace_id,
-            target=label.target,
-            text=label.note,
-            is_label=True,
-        )
-        for label in labels
-        if label.mode == OPEN_SLUG
+        replace(code, added_tags=added_tags.get(code.identity, ()))
+        for code in _open_codes(labels, notes)
     ]
-    codes += [
-        OpenCode(
-            annotator=note.annotator,
-            trace_id=note.trace_id,
-            target=Target(note.key, note.key),
-            text=note.text,
-            is_label=False,
-        )
-        for note in notes
-    ]
-    added_tags = _added_tags(workspace, taxonomy.id, may_see)
-    codes = [replace(code, added_tags=added_tags.get(code.identity, ())) for code in codes]
-    codes.sort(key=lambda code: trace_order.get(code.trace_id, len(trace_order)))
+    positions = {trace_id: number for number, trace_id in enumerate(traces_in_order)}
+    return sorted(codes, key=lambda code: positions.get(code.trace_id, len(positions)))
 
-    model, proposed = proposed_groups(workspace, ref, reader, visible_traces)
-    groups = grouped(codes, proposed)
-    modes_by_trace: dict[str, set[str]] = defaultdict(set)
+
+def _open_codes(labels: Iterable[Label], notes: Iterable[SpanNote]) -> Iterator[OpenCode]:
+    """Yield the open codes of labels of the open mode, then those of notes, without added tags."""
     for label in labels:
-        if label.mode != OPEN_SLUG:
-            modes_by_trace[label.trace_id].add(label.mode)
-    finished_readings = [reading for reading in readings if reading.finished]
-    return OpenCoding(
-        groups,
-        saturation(_traces_in_coding_order(finished_readings), groups, modes_by_trace),
-        frozenset(code.trace_id for code in codes if code.annotator != reader),
-        model,
-    )
+        if label.mode == OPEN_SLUG:
+            yield OpenCode(label.annotator, label.trace_id, label.target, label.note, is_label=True)
+    for note in notes:
+        target = Target(note.key, note.key)
+        yield OpenCode(note.annotator, note.trace_id, target, note.text, is_label=False)
 
 
 def _groups_setting(
@@ -269,26 +272,19 @@ def _groups_setting(
     return f"open_codes.groups:{taxonomy}:{owner}"
 
 
-def proposed_groups(
-    workspace: Workspace, taxonomy: str, reader: str | None, visible_traces: Collection[str] | None
-) -> tuple[str | None, Mapping[str, str]]:
-    """Read the groups that a model has proposed for the codes that an annotator may see.
+@dataclass(frozen=True, slots=True)
+class _ProposedGroups:
+    """The groups that a model has proposed: the name of each code's group, by the code's text."""
 
-    An annotator from whom some traces are hidden has groups of their own.
+    model: str | None
+    groups: Mapping[str, str]
 
-    Args:
-        workspace: The workspace.
-        taxonomy: The ref of the taxonomy.
-        reader: The annotator who looks at the codes, or None.
-        visible_traces: The traces on which they may see others' codes; None for all.
 
-    Returns:
-        The name of the model, None if no model proposed groups; and the name of each code's group,
-        by the code's text.
-    """
-    stored = workspace.get_setting(_groups_setting(taxonomy, reader, visible_traces))
+def _proposed_groups(workspace: Workspace, setting: str) -> _ProposedGroups:
+    """Read the proposed groups from a setting; there are none if no model proposed any."""
+    stored = workspace.get_setting(setting)
     proposal = json.loads(stored) if stored else {"model": None, "groups": {}}
-    return proposal["model"], proposal["groups"]
+    return _ProposedGroups(proposal["model"], proposal["groups"])
 
 
 def keep_groups(
@@ -424,14 +420,8 @@ def _groups_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
         if not code.untagged_text:
             continue
         text = _stemmed_text(code.untagged_text)
-        totals = [0.0] * len(groups)
-        for text_index, score in _text_similarities(text, texts):
-            totals[group_of_text[text_index]] += score
-        means = [total / len(group) for total, group in zip(totals, groups, strict=True)]
-        highest_mean = max(means, default=0.0)
-        if highest_mean >= ALIKE:
-            group_number = means.index(highest_mean)
-        else:
+        group_number = _most_similar_group(text, texts, group_of_text)
+        if group_number is None:
             group_number = len(groups)
             groups.append([])
         groups[group_number].append(code)
@@ -443,6 +433,21 @@ def _groups_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
     ]
     wordless = tuple(code for code in codes if not code.untagged_text)
     return [*named_groups, CodeGroup(NO_WORDS, wordless)] if wordless else named_groups
+
+
+def _most_similar_group(
+    text: str, texts: Sequence[str], group_of_text: Sequence[int]
+) -> int | None:
+    """Return the number of the group with the highest mean similarity; None if all are too low.
+
+    ``group_of_text`` is the number of the group of each of ``texts``.
+    """
+    totals: dict[int, float] = defaultdict(float)
+    for text_index, score in _text_similarities(text, texts):
+        totals[group_of_text[text_index]] += score
+    means = {group: totals[group] / size for group, size in Counter(group_of_text).items()}
+    best_group = max(means, key=means.__getitem__, default=None)
+    return best_group if best_group is not None and means[best_group] >= ALIKE else None
 
 
 def _stemmed_text(text: str) -> str:

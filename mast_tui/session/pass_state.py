@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from mast_tui.labels import Label, Pass, PassKind, Target, TraceWork
+from mast_tui.session.undo_history import Action, UndoHistory
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import (
@@ -212,30 +213,6 @@ def _set_or_remove(values: dict[str, Value], key: str, value: Value | None) -> N
         values[key] = value
 
 
-@dataclass(slots=True)
-class Action:
-    """The events of one key press that undo can revert."""
-
-    id: str
-    pass_number: int
-    events: list[Event] = field(default_factory=list)
-
-    @property
-    def facts(self) -> list[Fact]:
-        """The facts of the events, in order."""
-        return [event.fact for event in self.events]
-
-    @property
-    def opens_pass(self) -> bool:
-        """True if it began the pass that it belongs to."""
-        return any(isinstance(event.fact, PassStarted) for event in self.events)
-
-    def undoing_facts(self) -> list[Fact]:
-        """Return the facts that undo this action, in order."""
-        inverted = [inverse(event.fact) for event in reversed(self.events)]
-        return [fact for fact in inverted if fact is not None]
-
-
 class Passes:
     """All passes of one annotator over one trace under one taxonomy, and the undoable actions.
 
@@ -258,8 +235,7 @@ class Passes:
         self.taxonomy = taxonomy
         self.in_retest = False
         self.last_seq = 0
-        self._done: list[Action] = []
-        self._undone: list[Action] = []
+        self._history = UndoHistory()
         self._read = ReadSpans(trace)
         self._read_in_retest = ReadSpans(trace)
         self._by_number: dict[int, PassState] = {}
@@ -271,7 +247,8 @@ class Passes:
     def apply_event(self, event: Event) -> None:
         """Apply the next event of this annotator, trace and taxonomy."""
         self.last_seq = max(self.last_seq, event.seq)
-        self._update_actions(event)
+        if event.undoes is not None or event.redoes is not None or _can_be_undone(event):
+            self._history.add(event)
         number = event.pass_number
         fact = event.fact
         if isinstance(fact, LabelAdded):
@@ -288,28 +265,26 @@ class Passes:
         elif state is not None:
             state.apply(fact, event.at)
         elif isinstance(fact, PassStarted):
-            self._by_number[number] = PassState(
-                self.annotator,
-                self.trace_id,
-                self.taxonomy,
-                number=number,
-                kind=fact.kind,
-                started_at=event.at,
-                withheld=fact.withheld,
-            )
+            self._by_number[number] = self.new_pass(number, fact, event.at)
         # Only imported files have other events; their labels belong to no begun pass.
 
-    def _update_actions(self, event: Event) -> None:
-        """Add an event to the undoable actions, or move the action that it undoes or redoes."""
-        if event.undoes is not None:
-            _move_action(event.undoes, self._done, self._undone)
-        elif event.redoes is not None:
-            _move_action(event.redoes, self._undone, self._done)
-        elif _can_be_undone(event):
-            if not self._done or self._done[-1].id != event.action:
-                self._done.append(Action(event.action, event.pass_number or 0))
-                self._undone.clear()
-            self._done[-1].events.append(event)
+    def new_pass(self, number: int, start: PassStarted, time: str) -> PassState:
+        """Return an empty pass; it belongs to these passes once its start is applied.
+
+        Args:
+            number: The number of the pass.
+            start: The fact that starts it.
+            time: The time of its start, ISO 8601 in UTC.
+        """
+        return PassState(
+            self.annotator,
+            self.trace_id,
+            self.taxonomy,
+            number=number,
+            kind=start.kind,
+            started_at=time,
+            withheld=start.withheld,
+        )
 
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
         """Return the ids of the events that a new fact replaces.
@@ -335,10 +310,9 @@ class Passes:
     def retest_open(self) -> bool:
         """True if the last pass is an unfinished retest."""
         passes = self._valid_passes
-        if not passes:
-            return False
-        last_pass = passes[-1]
-        return last_pass.kind is PassKind.RETEST and last_pass.finished_at is None
+        return (
+            bool(passes) and passes[-1].kind is PassKind.RETEST and passes[-1].finished_at is None
+        )
 
     @property
     def current(self) -> PassState | None:
@@ -412,10 +386,8 @@ class Passes:
         before an adjudication.
         """
         current = self.current
-        if current is None or not self._done:
-            return None
-        action = self._done[-1]
-        if action.pass_number != current.number:
+        action = self._history.last_done
+        if current is None or action is None or action.pass_number != current.number:
             return None
         # An adjudication is a pass too, so a later one has the next number.
         was_adjudicated = current.number + 1 < self.next_number
@@ -435,9 +407,9 @@ class Passes:
         action must be one that opens the next pass.
         """
         current = self.current
-        if current is None or not self._undone:
+        action = self._history.last_undone
+        if current is None or action is None:
             return None
-        action = self._undone[-1]
         if action.opens_pass:
             is_valid = self.frozen and action.pass_number == self.next_number
         else:
@@ -453,14 +425,3 @@ def _can_be_undone(event: Event) -> bool:
         and not isinstance(event.fact, Decided)
         and inverse(event.fact) is not None
     )
-
-
-def _move_action(action_id: str, source: list[Action], target: list[Action]) -> None:
-    """Move an action from one list to another; do nothing if the source does not have it.
-
-    Each event of one undo names the same action, so only the first event moves it.
-    """
-    for index in reversed(range(len(source))):
-        if source[index].id == action_id:
-            target.append(source.pop(index))
-            return

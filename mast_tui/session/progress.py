@@ -96,30 +96,34 @@ def retests_of(
     begun = frozenset(
         trace_id for trace_id, passes in passes_by_trace.items() if retest_open(passes)
     )
-    planned = frozenset(retest_traces(study, annotator)) if study is not None else frozenset()
-    done = set()
-    lost = set()
-    for trace_id in planned - begun:
-        passes = passes_by_trace.get(trace_id, ())
-        if any(trace_pass.kind is PassKind.RETEST and trace_pass.finished for trace_pass in passes):
-            done.add(trace_id)
-        elif any(_spoils_retest(trace_pass) for trace_pass in passes):
-            lost.add(trace_id)
-    due: tuple[str, ...] = ()
-    if study is not None and planned:
-        finish_times = {
-            trace_id: first_finish(passes) for trace_id, passes in passes_by_trace.items()
-        }
-        finishes = [(time, trace_id) for trace_id, time in finish_times.items() if time is not None]
-        finished_traces = [trace_id for _, trace_id in sorted(finishes)]
-        due = retests_due(study, annotator, finished_traces, retested=begun | done | lost)
-    return Retests(
-        due=due,
-        begun=begun,
-        done=frozenset(done),
-        to_come=planned - begun - done - lost - frozenset(due),
-        lost=frozenset(lost),
+    if study is None:
+        return Retests(begun=begun)
+    planned = frozenset(retest_traces(study, annotator)) - begun
+    done = frozenset(
+        trace_id
+        for trace_id in planned
+        if any(
+            trace_pass.kind is PassKind.RETEST and trace_pass.finished
+            for trace_pass in passes_by_trace.get(trace_id, ())
+        )
     )
+    lost = frozenset(
+        trace_id
+        for trace_id in planned - done
+        if any(map(_spoils_retest, passes_by_trace.get(trace_id, ())))
+    )
+    not_begun = planned - done - lost
+    due: tuple[str, ...] = ()
+    if not_begun:
+        finished_traces = _in_order_of_finish(passes_by_trace)
+        due = retests_due(study, annotator, finished_traces, retested=begun | done | lost)
+    return Retests(due=due, begun=begun, done=done, to_come=not_begun.difference(due), lost=lost)
+
+
+def _in_order_of_finish(passes_by_trace: Mapping[str, Sequence[Pass]]) -> list[str]:
+    """Return the ids of the finished traces, sorted by the time of the first finish."""
+    finish_times = ((first_finish(passes), id) for id, passes in passes_by_trace.items())
+    return [id for _, id in sorted((time, id) for time, id in finish_times if time is not None)]
 
 
 def _spoils_retest(trace_pass: Pass) -> bool:
@@ -264,18 +268,15 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         workspace: The workspace.
         taxonomy: The taxonomy.
     """
-    passes_by_name: dict[str, dict[str, list[Pass]]] = {}
+    readings_by_name: dict[str, list[Pass]] = defaultdict(list)
     for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
         if trace_pass.kind.is_reading:
-            passes_by_trace = passes_by_name.setdefault(trace_pass.annotator, {})
-            passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
+            readings_by_name[trace_pass.annotator].append(trace_pass)
     rows = []
     for info in workspace.annotators():
-        if info.kind is AnnotatorKind.JUDGE:
-            continue
-        passes_of_traces = passes_by_name.get(info.name, {}).values()
-        last_passes = [max(passes, key=attrgetter("number")) for passes in passes_of_traces]
-        finished = sum(first_finish(passes) is not None for passes in passes_of_traces)
-        unfinished = sum(not last_pass.finished for last_pass in last_passes)
-        rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
+        if info.kind is not AnnotatorKind.JUDGE:
+            readings_of_traces = by_trace(readings_by_name[info.name]).values()
+            finished = sum(first_finish(readings) is not None for readings in readings_of_traces)
+            unfinished = sum(not readings[-1].finished for readings in readings_of_traces)
+            rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

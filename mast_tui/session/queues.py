@@ -235,19 +235,22 @@ class _AnnotatorWork:
             and trace_id not in self.retests.protected
         ]
         modes = self._differing_modes(passes_by_key, frozenset(visible_traces), kind)
-        revealed_traces = visible_traces
-        source = "others"
-        if kind is AnnotatorKind.JUDGE:
-            # Where suggestions were visible, a judge's verdict reveals nothing new.
-            revealed_traces = [
-                trace_id for trace_id in visible_traces if self._is_judge_hidden(trace_id)
-            ]
-            source = "judge"
-        record_reveal(
-            self.workspace, self.annotator, self.taxonomy, sorted(revealed_traces), source=source
-        )
+        self._record_reveal(visible_traces, kind)
         ids = sorted(self._in_own_order(modes), key=lambda trace_id: -len(modes[trace_id]))
         return self.items(ids, modes)
+
+    def _record_reveal(self, visible_traces: Iterable[str], kind: AnnotatorKind) -> None:
+        """Record that verdicts of people or judges on traces are shown to the annotator."""
+        if kind is AnnotatorKind.JUDGE:
+            # Where suggestions were visible, a judge's verdict reveals nothing new.
+            visible_traces = filter(self._is_judge_hidden, visible_traces)
+        record_reveal(
+            self.workspace,
+            self.annotator,
+            self.taxonomy,
+            sorted(visible_traces),
+            source="judge" if kind is AnnotatorKind.JUDGE else "others",
+        )
 
     def _differing_modes(
         self,

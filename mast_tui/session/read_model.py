@@ -386,13 +386,12 @@ class ReadModel:
             work: The result of ``read_others``.
             people: Show the labels of people too.
         """
-        by_judges = []
-        by_people = []
-        for label in work.labels:
-            if _is_judge(label.annotator):
-                by_judges.append(label)
-            elif people and label.annotator != self._annotator:
-                by_people.append(label)
+        by_judges = [label for label in work.labels if _is_judge(label.annotator)]
+        by_people = [
+            label
+            for label in work.labels
+            if people and label.annotator != self._annotator and not _is_judge(label.annotator)
+        ]
         self.others_work = work
         self._must_read_judges = False
         self._must_read_people = not people

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from enum import Enum
+from functools import partial
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import Literal, TypedDict, TypeVar, Unpack
 
 from msgspec import structs
 
@@ -26,8 +26,9 @@ from mast_tui.labels import (
 )
 from mast_tui.redaction.filled_masks import with_whole_masks
 from mast_tui.session.changes import Change, ChangeMessages, PendingChange
-from mast_tui.session.pass_state import SHORT_RANGE, Action, Passes
+from mast_tui.session.pass_state import SHORT_RANGE, Passes, PassState
 from mast_tui.session.read_model import OthersWork, ReadModel, Suggestion
+from mast_tui.session.undo_history import Action
 from mast_tui.session.visibility import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -38,7 +39,6 @@ from mast_tui.workspace.events.types import (
     PassFinished,
     PassKindSet,
     Revealed,
-    ReviewGiven,
     SpanRange,
     SpansRead,
     SuggestionsSeen,
@@ -46,16 +46,25 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import SpanIndex, indices_in, missing_indices
 
-
-class Keep(Enum):
-    """A marker for an argument that leaves a value unchanged; None would remove the value."""
-
-    KEEP = "keep"
-
-
-KEEP = Keep.KEEP
-
 Result = TypeVar("Result")
+
+
+class LabelValues(TypedDict, total=False):
+    """The values of a label that an annotator can change; omitted values stay unchanged.
+
+    Attributes:
+        mode: The mode (slug).
+        target: The span range.
+        note: The note.
+        confidence: A number in [0, 1]; None for no confidence.
+        severity: The severity; None for none.
+    """
+
+    mode: str
+    target: Target
+    note: str
+    confidence: float | None
+    severity: Severity | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,27 +394,14 @@ class Session:
         change.remove_label(self._own_label(change, label_id))
         return self._commit_change(change)
 
-    def edit_label(
-        self,
-        label_id: str,
-        *,
-        mode: str | None = None,
-        target: Target | None = None,
-        note: str | None = None,
-        confidence: float | Keep | None = KEEP,
-        severity: Severity | Keep | None = KEEP,
-    ) -> Change:
-        """Change a label of the annotator; omitted values stay unchanged.
+    def edit_label(self, label_id: str, **values: Unpack[LabelValues]) -> Change:
+        """Change values of a label of the annotator; omitted values stay unchanged.
 
         An accepted suggestion whose mode or target changes counts as edited.
 
         Args:
             label_id: The id of the label.
-            mode: The new mode (slug).
-            target: The new span range.
-            note: The new note.
-            confidence: The new confidence; None removes it.
-            severity: The new severity; None removes it.
+            values: The new values.
 
         Raises:
             SessionError: A value is invalid, or the change would duplicate another label.
@@ -413,21 +409,14 @@ class Session:
         """
         change = self._begin_change()
         previous = self._own_label(change, label_id)
-        changed = previous
-        if mode is not None:
-            self._check_mode(mode)
-            changed = structs.replace(changed, mode=mode)
-        if target is not None:
-            changed = structs.replace(changed, target=self._checked_target(target))
-        if note is not None:
-            changed = structs.replace(changed, note=note)
-        if not isinstance(confidence, Keep):
-            if confidence is not None and not 0 <= confidence <= 1:
-                raise SessionError(f"a confidence must be from 0 to 1, not {confidence}")
-            changed = structs.replace(changed, confidence=confidence)
-        if not isinstance(severity, Keep):
-            changed = structs.replace(changed, severity=severity)
-        return self._change_label(change, previous, changed)
+        if "mode" in values:
+            self._check_mode(values["mode"])
+        if "target" in values:
+            values["target"] = self._checked_target(values["target"])
+        confidence = values.get("confidence")
+        if confidence is not None and not 0 <= confidence <= 1:
+            raise SessionError(f"a confidence must be from 0 to 1, not {confidence}")
+        return self._change_label(change, previous, structs.replace(previous, **values))
 
     def _change_label(self, change: PendingChange, previous: Label, changed: Label) -> Change:
         """Replace a label by its changed copy and write the change, if they differ.
@@ -509,7 +498,8 @@ class Session:
     def accept(self, suggestion_id: str) -> Change:
         """Accept a suggestion as a label; an equal label that exists already is used."""
         suggestion = self._require_visible_suggestion(suggestion_id)
-        return self._accept_as(suggestion, suggestion.mode, suggestion.target, ReviewAnswer.ACCEPT)
+        self._check_mode(suggestion.mode)
+        return self._answer([suggestion], PendingChange.accept)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
         """Accept a suggestion with another mode or target; if both are its own, accept it as it is.
@@ -526,9 +516,7 @@ class Session:
         suggestion = self._require_visible_suggestion(suggestion_id)
         self._check_mode(mode)
         target = self._checked_target(target)
-        if (mode, target) == (suggestion.mode, suggestion.target):
-            return self.accept(suggestion_id)
-        return self._accept_as(suggestion, mode, target, ReviewAnswer.EDIT)
+        return self._answer([suggestion], partial(PendingChange.accept, mode=mode, target=target))
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
         """Reject a suggestion, and remove the label that came from an earlier acceptance.
@@ -544,10 +532,7 @@ class Session:
             WorkspaceError: The answer cannot be written.
         """
         suggestion = self._require_visible_suggestion(suggestion_id)
-        self._judge_on_screen = True
-        change = self._begin_change()
-        self._add_rejection(change, suggestion, reason)
-        return self._commit_answer(change, suggestion)
+        return self._answer([suggestion], partial(PendingChange.reject, reason=reason))
 
     def answer_all(
         self,
@@ -569,90 +554,27 @@ class Session:
         ]
         if not suggestions:
             raise SessionError("there is no suggestion to answer")
+        rejects = answer is ReviewAnswer.REJECT
+        return self._answer(suggestions, PendingChange.reject if rejects else PendingChange.accept)
+
+    def _answer(
+        self,
+        suggestions: Sequence[Suggestion],
+        add_answer: Callable[[PendingChange, Suggestion], None],
+    ) -> Change:
+        """Answer suggestions in one change; if they have these answers, only return a message.
+
+        ``add_answer`` adds the answer to a suggestion to the change. The pass counts from now on as
+        made with a judge on screen.
+        """
         self._judge_on_screen = True
         change = self._begin_change()
         for suggestion in suggestions:
-            if answer is ReviewAnswer.REJECT:
-                self._add_rejection(change, suggestion)
-            else:
-                self._add_acceptance(change, suggestion, suggestion.mode, suggestion.target, answer)
-        return self._commit_answer(change, suggestions[-1])
-
-    def _add_rejection(
-        self, change: PendingChange, suggestion: Suggestion, reason: str = ""
-    ) -> None:
-        """Add the rejection of a suggestion to a change, and remove the label of its acceptance."""
-        label = self._label_from(change, suggestion)
-        if label is not None:
-            change.remove_label(label)
-        change.set_review(suggestion.id, ReviewGiven(ReviewAnswer.REJECT, reason=reason.strip()))
-
-    def _accept_as(
-        self, suggestion: Suggestion, mode: str, target: Target, answer: ReviewAnswer
-    ) -> Change:
-        """Accept a suggestion with this mode and target, and write the change.
-
-        The pass counts from now on as made with a judge on screen.
-        """
-        self._check_mode(mode)
-        self._judge_on_screen = True
-        change = self._begin_change()
-        self._add_acceptance(change, suggestion, mode, target, answer)
-        return self._commit_answer(change, suggestion)
-
-    def _add_acceptance(
-        self,
-        change: PendingChange,
-        suggestion: Suggestion,
-        mode: str,
-        target: Target,
-        answer: ReviewAnswer,
-    ) -> None:
-        """Add the acceptance of a suggestion to a change.
-
-        - A label with this mode and target is used; the label of an earlier answer is removed.
-        - Else the label of an earlier answer gets this mode and target.
-        - Else a label is added.
-        """
-        origin = Origin.ACCEPTED if answer is ReviewAnswer.ACCEPT else Origin.EDITED
-        earlier_label = self._label_from(change, suggestion)
-        label = change.state.find(mode, target)
-        if label is None and earlier_label is not None:
-            changed = structs.replace(earlier_label, mode=mode, target=target, origin=origin)
-            label = change.change_label(earlier_label, changed)
-        elif label is None:
-            label = change.add_label(
-                mode,
-                target,
-                origin=origin,
-                suggestion=suggestion.id,
-                saw_suggestions=True,
-                severity=Severity.FATAL if suggestion.remedy else None,
-            )
-        elif earlier_label is not None and earlier_label is not label:
-            change.remove_label(earlier_label)
-        change.set_review(suggestion.id, ReviewGiven(answer, label.id))
-
-    def _commit_answer(self, change: PendingChange, last_suggestion: Suggestion) -> Change:
-        """Write a change with answers; if it changes nothing, only return a message.
-
-        ``last_suggestion`` is the last one answered, which the message is about.
-        """
-        if not change.changes_something:
-            return Change(
-                "answered so already",
-                last_suggestion.mode,
-                last_suggestion.target,
-                last_suggestion.evidence_key,
-            )
-        return self._commit_change(change)
-
-    def _label_from(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
-        """Return the label from an earlier answer to this suggestion; None if there is none."""
-        labels = (
-            label for label in change.state.labels.values() if label.suggestion == suggestion.id
-        )
-        return next(labels, None)
+            add_answer(change, suggestion)
+        if change.changes_something:
+            return self._commit_change(change)
+        last = suggestions[-1]
+        return Change("answered so already", last.mode, last.target, last.evidence_key)
 
     # Reading and seeing
 
@@ -684,18 +606,19 @@ class Session:
     def _mark_read(self, keys: Sequence[str], ranges: Sequence[range]) -> None:
         """Write the spans that were not read before, unless the pass is frozen."""
         read_spans = self._passes.read
-        index_of = self.trace.index_of
-        span = self.trace.span
-        new_keys = tuple(key for key in keys if key not in read_spans and index_of(key) is not None)
+        trace = self.trace
+        new_keys = tuple(
+            key for key in keys if key not in read_spans and trace.index_of(key) is not None
+        )
         new_ranges = tuple(
-            SpanRange(span(indices.start).key, span(indices.stop - 1).key)
+            SpanRange(trace.span(indices.start).key, trace.span(indices.stop - 1).key)
             for indices in ranges
             if not read_spans.has_range(indices.start, indices.stop)
         )
         if (new_keys or new_ranges) and not self._passes.frozen:
             change = self._begin_change()
             read_fact = SpansRead(new_keys, new_ranges)
-            self._append_facts([*change.facts, read_fact], change.state.number)
+            self._execute(self._new_write([*change.facts, read_fact], change.state.number))
 
     def note_suggestions_on_screen(self) -> None:
         """Record that a judge's suggestions are shown, since they may influence later labels.
@@ -711,7 +634,7 @@ class Session:
         """Write that suggestions were seen in the current pass, unless that is written."""
         current = self._passes.current
         if current is not None and not self._passes.frozen and not current.judge_seen:
-            self._append_facts([SuggestionsSeen()], current.number)
+            self._execute(self._new_write([SuggestionsSeen()], current.number))
 
     def reveal(self) -> None:
         """Show others' labels and the outcome; after that the finish cannot be undone.
@@ -724,7 +647,7 @@ class Session:
         current = self._passes.current
         if current is None or current.finished_at is None:
             raise SessionError("others' labels are shown once you have finished the trace")
-        self._write_facts([Revealed("others")], current.number)
+        self._commit(self._new_write([Revealed("others")], current.number))
 
     # Finishing
 
@@ -751,15 +674,19 @@ class Session:
             split_modes = self.before_finish(open_modes)
         change = self._begin_change()
         if open_modes == "absent":
-            judged_modes = {label.mode for label in change.state.labels.values()}
-            judged_modes |= change.state.verdicts.keys()
-            split_is_unjudged = judged_modes.isdisjoint(split_modes)
-            for mode in self.taxonomy.modes:
-                stays_open = split_is_unjudged and mode.slug in split_modes
-                if mode.slug not in judged_modes and not stays_open:
-                    change.set_verdict(mode.slug, VerdictValue.ABSENT)
+            for mode in self._modes_that_become_absent(change.state, split_modes):
+                change.set_verdict(mode, VerdictValue.ABSENT)
         change.record(self._finish_fact(open_modes))
         return self._commit_change(change)
+
+    def _modes_that_become_absent(
+        self, state: PassState, split_modes: Collection[str]
+    ) -> Sequence[str]:
+        """Return the modes without a label or verdict; without split modes if none is judged."""
+        kept_modes = {label.mode for label in state.labels.values()} | state.verdicts.keys()
+        if kept_modes.isdisjoint(split_modes):
+            kept_modes.update(split_modes)
+        return [mode.slug for mode in self.taxonomy.modes if mode.slug not in kept_modes]
 
     def before_finish(self, open_modes: Literal["leave", "absent"]) -> tuple[str, ...]:
         """Prepare ``finish``: register the trace's new spans, and return the split modes.
@@ -807,7 +734,17 @@ class Session:
                 finish cannot be undone.
         """
         action = self._passes.last_done
-        return None if action is None else self._undo_action(action)
+        if action is None:
+            return None
+        current = self._passes.current
+        if current is not None and current.finished_at and current.revealed_at:
+            raise SessionError(
+                "others' labels were shown since you finished, so the finish cannot be "
+                "undone; an edit begins a new pass"
+            )
+        change = self._messages.undone(action.facts)
+        self._commit(self._new_write(action.undoing_facts(), action.pass_number, undoes=action))
+        return change
 
     def redo(self) -> Change | None:
         """Redo the last undone change; return None if there is none."""
@@ -820,29 +757,8 @@ class Session:
             for fact in action.facts
         ]
         change = self._messages.change_with_message(facts)
-        self._write_facts(facts, action.pass_number, redoes=action.id)
+        self._commit(self._new_write(facts, action.pass_number, redoes=action))
         return replace(change, message=f"redone: {change.message}")
-
-    def _undo_action(self, action: Action) -> Change:
-        """Write the facts that undo an action.
-
-        Raises:
-            SessionError: Others' labels were shown since the finish.
-        """
-        current = self._passes.current
-        if current is not None and current.finished_at and current.revealed_at:
-            raise SessionError(
-                "others' labels were shown since you finished, so the finish cannot be "
-                "undone; an edit begins a new pass"
-            )
-        change = self._messages.undone(action.facts)
-        self._write_facts(
-            action.undoing_facts(),
-            action.pass_number,
-            undoes=action.id,
-            replaces=[event.id for event in action.events],
-        )
-        return change
 
     # Writing
 
@@ -877,18 +793,22 @@ class Session:
             self._stored_indices |= write.indices
         for event in recorded:
             self._passes.apply_event(event)
-        self._count_change()
+        self.version += 1
+
+    @property
+    def _others_visible(self) -> bool:
+        """True if suggestions of judges or labels of other people may be shown."""
+        return self.suggestions_visible or self.others_shown
 
     @property
     def needs_others(self) -> bool:
         """True if others' labels may be shown and were not read yet."""
-        is_visible = self.suggestions_visible or self.others_shown
-        return is_visible and self._read_model.must_read(people=self.others_shown)
+        return self._others_visible and self._read_model.must_read(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
         """Read others' labels again, after a judge's run or an import."""
         self._read_model.forget_others()
-        self._count_change()
+        self.version += 1
 
     def reload(self) -> None:
         """Read everything again, after this annotator has changed the trace elsewhere."""
@@ -904,8 +824,7 @@ class Session:
         if with_own_work is None:
             last_seq = self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref)
             with_own_work = last_seq != self._passes.last_seq
-        is_visible = self.suggestions_visible or self.others_shown
-        others_work = self._read_model.read_others() if is_visible else None
+        others_work = self._read_model.read_others() if self._others_visible else None
         return SessionState(self._read_passes() if with_own_work else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
@@ -913,19 +832,22 @@ class Session:
 
         If the state lacks others' labels, they are read when they are next shown.
         """
-        previous_labels = dict(self.labels_by_id)
-        previous_verdicts = dict(self.verdicts)
         if state.passes is not None:
-            self._take_passes(state.passes)
+            self._show_passes(state.passes)
         self.refresh_suggestions()
         if state.others is not None:
             self._read_model.show_others(state.others, people=self.others_shown)
-        if state.passes is not None:
-            message = self._messages.difference(
-                previous_labels, self.labels_by_id, previous_verdicts, self.verdicts
-            )
-            messages = filter(None, (self._elsewhere_message, message))
-            self._elsewhere_message = ", ".join(messages)
+
+    def _show_passes(self, passes: Passes) -> None:
+        """Replace the annotator's own work, and add the changes to the message about them."""
+        previous_labels = self.labels_by_id
+        previous_verdicts = self.verdicts
+        self._take_passes(passes)
+        self.version += 1
+        message = self._messages.difference(
+            previous_labels, self.labels_by_id, previous_verdicts, self.verdicts
+        )
+        self._elsewhere_message = ", ".join(filter(None, (self._elsewhere_message, message)))
 
     def pop_news(self) -> str:
         """Return and clear the message about changes in another window; empty if there are none."""
@@ -942,6 +864,7 @@ class Session:
         return Passes(self.annotator, self.trace_id, ref, self.trace, events)
 
     def _take_passes(self, passes: Passes) -> None:
+        """Replace the passes; a session that is a retest shows only the retest of them."""
         # A retest that was begun on another screen continues here.
         self._in_retest = self._in_retest or passes.retest_open
         passes.in_retest = self._in_retest
@@ -974,25 +897,17 @@ class Session:
             number = change.state.number
             message = f"the trace was finished: this begins pass {number} · {result.message}"
             result = replace(result, message=message)
-        self._write_facts(change.facts, change.state.number)
+        self._commit(self._new_write(change.facts, change.state.number))
         return result
 
-    def _write_facts(
-        self,
-        facts: Sequence[Fact],
-        pass_number: int,
-        *,
-        undoes: str | None = None,
-        redoes: str | None = None,
-        replaces: Sequence[str] = (),
-    ) -> None:
-        """Write facts as one change.
+    def _commit(self, write: SessionWrite) -> None:
+        """Execute the write of a command.
 
         Raises:
             ChangedMeanwhile: The trace was changed in another window; that change is shown.
         """
         try:
-            self._append_facts(facts, pass_number, undoes=undoes, redoes=redoes, replaces=replaces)
+            self._execute(write)
         except ChangedElsewhere as error:
             self.reload()
             raise self.changed_meanwhile() from error
@@ -1002,20 +917,33 @@ class Session:
         changes = self.pop_news() or "a change that is not visible here"
         return ChangedMeanwhile(f"In another window meanwhile: {changes}. Your key had no effect")
 
-    def _append_facts(
+    def _execute(self, write: SessionWrite) -> None:
+        """Record a write and show it; within ``plan`` only keep it for the caller of ``plan``.
+
+        Raises:
+            ChangedElsewhere: The trace was changed in another window; nothing is recorded.
+        """
+        if self._planned is None:
+            self.apply_write(write, write.record())
+        else:
+            assert not self._planned, "a command writes once"
+            self._planned.append(write)
+
+    def _new_write(
         self,
         facts: Sequence[Fact],
         pass_number: int,
         *,
-        undoes: str | None = None,
-        redoes: str | None = None,
-        replaces: Sequence[str] = (),
-    ) -> None:
-        """Write facts as events in one transaction, and show them.
+        undoes: Action | None = None,
+        redoes: Action | None = None,
+    ) -> SessionWrite:
+        """Return a write that records facts as events of a pass, in one transaction.
 
-        Within ``plan`` only keep the write, which the caller of ``plan`` carries out. Without
-        ``replaces``, a change of a label replaces the event that set the label's present values.
+        ``undoes`` or ``redoes`` is the action that the facts undo or repeat. An undo replaces all
+        events of its action. Any other change of a label replaces the event that gave the label its
+        current values.
         """
+        undone_events = () if undoes is None else tuple(event.id for event in undoes.events)
         events = [
             NewEvent(
                 self.annotator,
@@ -1023,24 +951,19 @@ class Session:
                 self.taxonomy.ref,
                 pass_number,
                 fact,
-                replaces=tuple(replaces) or self._passes.replaced_by(fact),
+                replaces=undone_events or self._passes.replaced_by(fact),
             )
             for fact in facts
         ]
-        write = SessionWrite(
+        return SessionWrite(
             self.workspace,
             self.trace_id,
             events,
-            undoes,
-            redoes,
-            self._passes.last_seq,
-            self._new_indices(facts),
+            undoes=None if undoes is None else undoes.id,
+            redoes=None if redoes is None else redoes.id,
+            known_seq=self._passes.last_seq,
+            indices=self._new_indices(facts),
         )
-        if self._planned is None:
-            self.apply_write(write, write.record())
-        else:
-            assert not self._planned, "a command writes once"
-            self._planned.append(write)
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
         """Return the indices of the spans that facts refer to, without indices already stored."""
@@ -1051,9 +974,6 @@ class Session:
             return {}
         return indices_in(self.trace, missing_indices(has_quote_by_key, self._stored_indices))
 
-    def _count_change(self) -> None:
-        self.version += 1
-
     def _leave_blind_pass(self) -> None:
         """Turn an unfinished blind pass into an assisted one, if the annotator left blind work."""
         current = self._passes.current
@@ -1063,7 +983,8 @@ class Session:
             and not self._passes.frozen
             and current.kind is PassKind.BLIND
         ):
-            self._write_facts([PassKindSet(PassKind.BLIND, PassKind.ASSISTED)], current.number)
+            kind_fact = PassKindSet(PassKind.BLIND, PassKind.ASSISTED)
+            self._commit(self._new_write([kind_fact], current.number))
 
     # Checks
 
@@ -1079,25 +1000,34 @@ class Session:
         """
         if target.first is None or target.last is None:
             return target
-        first = self.trace.index_of(target.first)
-        last = self.trace.index_of(target.last)
-        for key, index in ((target.first, first), (target.last, last)):
-            if index is None:
-                raise SessionError(f"there is no span {key!r} in this trace")
-        if first is not None and last is not None and first > last:
-            target = Target(target.last, target.first)
-        if target.quote is not None:
-            start = target.char_start
-            end = target.char_end
-            if start is None or end is None or end - start != len(target.quote) or start < 0:
-                raise SessionError("a quote needs its start and end in the span")
-            if not target.quote:
-                raise SessionError("a quote must not be empty")
-            if self.trace.masks is not None and first is not None:
-                text = self.trace.text(first)
-                start, end = with_whole_masks(text, start, end)
-                target = Target(target.first, target.last, text[start:end], start, end)
-        return target
+        first_index = self._require_index(target.first)
+        if first_index > self._require_index(target.last):
+            return Target(target.last, target.first)
+        return target if target.quote is None else self._with_whole_quote(target, target.quote)
+
+    def _require_index(self, key: str) -> int:
+        index = self.trace.index_of(key)
+        if index is None:
+            raise SessionError(f"there is no span {key!r} in this trace")
+        return index
+
+    def _with_whole_quote(self, target: Target, quote: str) -> Target:
+        """Return a target in one span with its quote extended to whole masks.
+
+        Raises:
+            SessionError: The quote is empty, or its start and end do not fit its length.
+        """
+        start = target.char_start
+        end = target.char_end
+        if start is None or end is None or end - start != len(quote) or start < 0:
+            raise SessionError("a quote needs its start and end in the span")
+        if not quote:
+            raise SessionError("a quote must not be empty")
+        if self.trace.masks is None or target.first is None:
+            return target
+        text = self.trace.text(self._require_index(target.first))
+        start, end = with_whole_masks(text, start, end)
+        return Target(target.first, target.last, text[start:end], start, end)
 
     def _own_label(self, change: PendingChange, label_id: str) -> Label:
         label = change.label(label_id)

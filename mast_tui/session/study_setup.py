@@ -99,9 +99,9 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
         study: The changed study.
     """
     previous = workspace.study(study.taxonomy)
-    reassigned: dict[str, set[str]] = {}
     if previous is None:
         return {}
+    reassigned: dict[str, set[str]] = {}
     for trace_pass in workspace.passes(taxonomy=study.taxonomy):
         name = trace_pass.annotator
         trace_id = trace_pass.trace_id
@@ -143,27 +143,36 @@ def with_sample(
     study_traces = frozenset(study.traces)
     records = [record for record in traces if record.trace_id not in study_traces]
     _check_enough(n, len(records))
+    batch_number = len(study.batches)
+    strata = _ids_by_stratum(records, by)
+    batch = stratified_sample(strata, n, study.seed, batch_number=batch_number)
+    draw = Draw(lot=batch_number, of=len(records), by=tuple(by), seed=study.seed)
+    return replace(study, batches=(*study.batches, batch), draws=(*study.draws, draw))
+
+
+def _ids_by_stratum(
+    records: Sequence[TraceRecord], properties: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    """Return the ids of traces by their joined values of some properties of ``STRATA``."""
     lengths = sorted(record.spans for record in records if record.spans is not None)
     ids_by_stratum: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        length_class = None  # the length is unknown
-        if record.spans is not None:
-            # Classes of about equal size: the share of shorter traces decides.
-            shorter_count = bisect_left(lengths, record.spans)
-            length_class = str(_LENGTHS * shorter_count // len(lengths))
         values = {
             "system": record.system,
             "model": record.model,
             "benchmark": record.benchmark,
             "outcome": record.outcome.value,
-            "length": length_class,
+            "length": _length_class(record.spans, lengths),
         }
-        ids_by_stratum["\0".join(values[name] or "" for name in by)].append(record.trace_id)
-    strata = {name: tuple(ids) for name, ids in ids_by_stratum.items()}
-    batch_number = len(study.batches)
-    batch = stratified_sample(strata, n, study.seed, batch_number=batch_number)
-    draw = Draw(lot=batch_number, of=len(records), by=tuple(by), seed=study.seed)
-    return replace(study, batches=(*study.batches, batch), draws=(*study.draws, draw))
+        ids_by_stratum["\0".join(values[name] or "" for name in properties)].append(record.trace_id)
+    return ids_by_stratum
+
+
+def _length_class(spans: int | None, sorted_lengths: Sequence[int]) -> str | None:
+    """Return the class of a trace's length by the share of shorter traces; None if unknown."""
+    if spans is None:
+        return None
+    return str(_LENGTHS * bisect_left(sorted_lengths, spans) // len(sorted_lengths))
 
 
 def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) -> Study:
@@ -322,9 +331,7 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
         raise SessionError(f"{name} is the last annotator; add another one first")
     own_memberships = [
         membership for membership in study.memberships if membership.annotator == name
-    ]
-    if not own_memberships:  # an annotator from the first batch on
-        own_memberships = [Membership(name, 0)]
+    ] or [Membership(name, 0)]  # an annotator from the first batch on
     other_memberships = [
         membership for membership in study.memberships if membership.annotator != name
     ]

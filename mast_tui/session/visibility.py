@@ -177,52 +177,101 @@ def library_view(
         taxonomy: The taxonomy, as ``id@version``.
         blind: The annotator works blind.
     """
-    # The spans of each trace that probably contain the decisive step; only their number is shown.
-    look_here_sets = look_here(workspace, taxonomy)
-    look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
-    all_passes = workspace.passes(taxonomy=taxonomy)
-    passes_by_trace: dict[str, list[Pass]] = {}
-    for trace_pass in all_passes:
+    passes_by_trace: dict[str, list[Pass]] = {record.trace_id: [] for record in workspace.traces()}
+    for trace_pass in workspace.passes(taxonomy=taxonomy):
         passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
-    all_own_passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator == annotator]
-    study = workspace.study(taxonomy)
-    retests = retests_of(study, annotator, by_trace(all_own_passes)).current
-    withheld_traces = withheld_traces_of(workspace, study, annotator)
-    label_counts = workspace.label_counts(annotator, taxonomy)
-    waiting_counts = workspace.waiting_counts(annotator, taxonomy)
-    # In a retest all suggestions wait again: count them as for a person who has answered none.
-    retest_waiting_counts = workspace.waiting_counts("", taxonomy) if retests else {}
-    ids = dict.fromkeys([record.trace_id for record in workspace.traces()])
-    view = {}
-    for trace_id in ids | dict.fromkeys(passes_by_trace):
-        trace_passes = passes_by_trace.get(trace_id, [])
-        own_passes = [
-            trace_pass for trace_pass in trace_passes if trace_pass.annotator == annotator
+    facts = _LibraryFacts(workspace, annotator, taxonomy, passes_by_trace, blind=blind)
+    return {trace_id: facts.entry(trace_id) for trace_id in passes_by_trace}
+
+
+class _LibraryFacts:
+    """The facts about all traces from which the entries of one annotator's library follow."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        annotator: str,
+        taxonomy: str,
+        passes_by_trace: Mapping[str, Sequence[Pass]],
+        *,
+        blind: bool,
+    ) -> None:
+        self._annotator = annotator
+        self._blind = blind
+        self._passes_by_trace = passes_by_trace
+        self._own_passes_by_trace = by_trace(
+            trace_pass
+            for passes in passes_by_trace.values()
+            for trace_pass in passes
+            if trace_pass.annotator == annotator
+        )
+        study = workspace.study(taxonomy)
+        self._retests = retests_of(study, annotator, self._own_passes_by_trace).current
+        self._withheld_traces = withheld_traces_of(workspace, study, annotator)
+        self._label_counts = workspace.label_counts(annotator, taxonomy)
+        self._waiting_counts = workspace.waiting_counts(annotator, taxonomy)
+        # In a retest all suggestions wait again: count them as for a person who has answered none.
+        self._retest_waiting_counts = (
+            workspace.waiting_counts("", taxonomy) if self._retests else {}
+        )
+        look_here_sets = look_here(workspace, taxonomy)
+        self._look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
+
+    def entry(self, trace_id: str) -> LibraryEntry:
+        """Return the entry of a trace, without counts of hidden suggestions."""
+        is_retest = trace_id in self._retests
+        entry = self._retest_entry(trace_id) if is_retest else self._entry_of_work(trace_id)
+        if entry.suggestions_visible:
+            return entry
+        # Much faster than ``replace``, which counts with many traces.
+        return LibraryEntry(
+            entry.state,
+            entry.finished_by,
+            entry.own_labels,
+            waiting=0,
+            outcome_visible=entry.outcome_visible,
+            withheld=entry.withheld,
+        )
+
+    def _entry_of_work(self, trace_id: str) -> LibraryEntry:
+        """Return the entry of a trace that is no retest, as if suggestions were visible."""
+        own_passes = self._own_passes_by_trace.get(trace_id, [])
+        is_revealed = has_revealed(own_passes)
+        return LibraryEntry(
+            state=_reading_state(own_passes),
+            finished_by=_finished_by(self._passes_by_trace[trace_id]),
+            own_labels=self._label_counts.get(trace_id, 0),
+            waiting=self._waiting_counts.get(trace_id, 0),
+            outcome_visible=is_revealed or not self._blind,
+            withheld=not is_revealed and self._is_withheld(trace_id),
+            look_here=self._look_here_counts.get(trace_id),
+        )
+
+    def _retest_entry(self, trace_id: str) -> LibraryEntry:
+        """Return the entry of a retest, as if suggestions were visible and nothing was read yet."""
+        is_begun = retest_open(self._own_passes_by_trace.get(trace_id, []))
+        passes_of_others = [
+            trace_pass
+            for trace_pass in self._passes_by_trace[trace_id]
+            if trace_pass.annotator != self._annotator
         ]
-        is_retest = trace_id in retests
-        counts = retest_waiting_counts if is_retest else waiting_counts
-        is_revealed = not is_retest and has_revealed(own_passes)
-        is_visible = not blind or is_revealed
-        is_withheld = not is_revealed and suggestions_withheld(
-            own_passes, trace_id in withheld_traces
+        return LibraryEntry(
+            state="open" if is_begun else "untouched",
+            finished_by=_finished_by(passes_of_others),
+            own_labels=0,
+            waiting=self._retest_waiting_counts.get(trace_id, 0),
+            outcome_visible=not self._blind,
+            withheld=self._is_withheld(trace_id),
+            look_here=self._look_here_counts.get(trace_id),
         )
-        shows_judges = is_visible and not is_withheld
-        view[trace_id] = LibraryEntry(
-            state=_reading_state(own_passes, is_retest=is_retest),
-            finished_by=_finished_by(trace_passes, without=annotator if is_retest else None),
-            own_labels=0 if is_retest else label_counts.get(trace_id, 0),
-            waiting=counts.get(trace_id, 0) if shows_judges else 0,
-            outcome_visible=is_visible,
-            withheld=is_withheld,
-            look_here=look_here_counts.get(trace_id) if shows_judges else None,
-        )
-    return view
+
+    def _is_withheld(self, trace_id: str) -> bool:
+        own_passes = self._own_passes_by_trace.get(trace_id, [])
+        return suggestions_withheld(own_passes, planned=trace_id in self._withheld_traces)
 
 
-def _reading_state(own_passes: list[Pass], *, is_retest: bool) -> State:
-    """Return the state of an annotator's last reading; in a retest that of the retest."""
-    if is_retest:  # due or begun, as a finished retest is a reading like others
-        return "open" if retest_open(own_passes) else "untouched"
+def _reading_state(own_passes: Sequence[Pass]) -> State:
+    """Return the state of an annotator's last reading; retests and adjudications do not count."""
     readings = [own_pass for own_pass in own_passes if own_pass.kind.is_reading]
     if not readings:
         return "untouched"
@@ -241,15 +290,14 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
     return readings[-1].withheld if readings else planned
 
 
-def _finished_by(passes: list[Pass], *, without: str | None) -> tuple[str, ...]:
-    """Return the names of the people, except ``without``, who have finished a reading."""
+def _finished_by(passes: Iterable[Pass]) -> tuple[str, ...]:
+    """Return the names of the people who have finished a reading of a trace."""
     names = {
         trace_pass.annotator
         for trace_pass in passes
         if trace_pass.finished
         and trace_pass.kind.is_reading
-        and trace_pass.annotator != without
-        and annotator_kind(trace_pass.annotator) is not AnnotatorKind.JUDGE
+        and not _is_judge(trace_pass.annotator)
     }
     return tuple(sorted(names))
 
@@ -350,30 +398,51 @@ def visible_work(
     if label_source == annotator:
         # A person's own labels would spoil a later retest; ``finished_traces`` has no such trace.
         return VisibleWork(traces_by_source.get(annotator, frozenset()) & finished_traces)
-    is_judge = label_source is not None and annotator_kind(label_source) is AnnotatorKind.JUDGE
-    labelled_by_others = frozenset[str]()
-    for name, traces in traces_by_source.items():
-        # With gold or a judge the labels of all people count, with a person only theirs.
-        is_other_person = name != annotator and annotator_kind(name) is not AnnotatorKind.JUDGE
-        if is_other_person and (is_judge or label_source in (None, name)):
-            labelled_by_others |= traces
-    if label_source is None or not is_judge:  # the gold, or another person
-        return VisibleWork(
-            finished_traces,
-            hidden=labelled_by_others - finished_traces,
-            revealing=labelled_by_others & finished_traces,
+    labelled_by_others = frozenset[str]().union(
+        *(
+            traces
+            for name, traces in traces_by_source.items()
+            if name != annotator and not _is_judge(name)
         )
-    view = library_view(workspace, annotator, taxonomy, blind=blind)
-    judged_traces = traces_by_source.get(label_source, frozenset())
+    )
+    if label_source is not None and _is_judge(label_source):
+        return _visible_judgements(
+            library_view(workspace, annotator, taxonomy, blind=blind),
+            judged_traces=traces_by_source.get(label_source, frozenset()),
+            gold_traces=finished_traces & labelled_by_others,
+        )
+    if label_source is not None:  # another person
+        labelled_by_others = traces_by_source.get(label_source, frozenset())
+    return VisibleWork(
+        finished_traces,
+        hidden=labelled_by_others - finished_traces,
+        revealing=labelled_by_others & finished_traces,
+    )
+
+
+def _visible_judgements(
+    view: Mapping[str, LibraryEntry],
+    *,
+    judged_traces: frozenset[str],
+    gold_traces: frozenset[str],
+) -> VisibleWork:
+    """Return the traces on which a judge's labels are visible in an annotator's library.
+
+    On ``gold_traces`` the gold is shown too, which reveals the judge's errors, and so others'
+    labels.
+    """
     visible_traces = frozenset(
         trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
     )
-    # The gold reveals the judge's errors, and so others' labels.
     return VisibleWork(
         visible_traces,
         hidden=judged_traces - visible_traces,
-        revealing=finished_traces & judged_traces & labelled_by_others,
+        revealing=gold_traces & judged_traces,
     )
+
+
+def _is_judge(name: str) -> bool:
+    return annotator_kind(name) is AnnotatorKind.JUDGE
 
 
 def record_reveal(
@@ -444,6 +513,25 @@ def resolve_blind(
     Raises:
         SessionError: Both are requested, or the server hides suggestions from this person.
     """
+    requested = _requested_blindness(workspace, blind=blind, assisted=assisted)
+    if requested is None and taxonomy is not None:
+        requested = blind_by_study(workspace, workspace.study(taxonomy), annotator)
+    recorded = next((info.blind for info in workspace.annotators() if info.name == annotator), None)
+    if requested is None:
+        return bool(recorded)
+    # Assisted work is the default, so a study that asks for it records nothing.
+    is_default = recorded is None and not requested and not assisted
+    if requested is not recorded and not is_default:
+        workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, requested))])
+    return requested
+
+
+def _requested_blindness(workspace: Workspace, *, blind: bool, assisted: bool) -> bool | None:
+    """Return whether the options or the server require blind work; None if neither does.
+
+    Raises:
+        SessionError: Both are requested, or the server hides suggestions from this person.
+    """
     if blind and assisted:
         raise SessionError("--blind and --assisted exclude each other; give one of them")
     member = workspace.member
@@ -452,18 +540,5 @@ def resolve_blind(
             raise SessionError(
                 "the server hides judges' suggestions from you; the lead can change it"
             )
-        blind = True
-    recorded = next((info.blind for info in workspace.annotators() if info.name == annotator), None)
-    study = None if taxonomy is None else workspace.study(taxonomy)
-    planned = blind_by_study(workspace, study, annotator)
-    if blind or assisted:
-        is_blind = blind
-    elif planned is not None:
-        is_blind = planned
-    else:
-        return bool(recorded)
-    # Assisted work is the default, so a study that asks for it records nothing.
-    is_default = not is_blind and recorded is None and not assisted
-    if recorded is not is_blind and not is_default:
-        workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, is_blind))])
-    return is_blind
+        return True
+    return blind if blind or assisted else None

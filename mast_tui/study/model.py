@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from math import inf
 from typing import Final
@@ -141,6 +141,22 @@ class Study(Struct, frozen=True):
         Raises:
             InvalidStudy: Two parts of the study contradict each other, or a number is not valid.
         """
+        self._check_people()
+        if _HEXADECIMAL.fullmatch(self.redact_key) is None:
+            raise InvalidStudy("the key of the masks is not a hexadecimal number")
+        self._check_assignments()
+        self._check_draws()
+        for name in ("overlap", "withheld", "retests"):
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise InvalidStudy(f"{name} must be from 0 to 1, not {share}")
+        if self.blind and self.withheld:
+            raise InvalidStudy(
+                "a blind study shows no suggestions, so no share of traces can be without them"
+            )
+
+    def _check_people(self) -> None:
+        """Raise ``InvalidStudy`` if names are missing or repeated, or a weight is not positive."""
         if not self.annotators:
             raise InvalidStudy("a study needs at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
@@ -164,18 +180,6 @@ class Study(Struct, frozen=True):
                 )
         if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight must be greater than 0")
-        if _HEXADECIMAL.fullmatch(self.redact_key) is None:
-            raise InvalidStudy("the key of the masks is not a hexadecimal number")
-        self._check_assignments()
-        self._check_draws()
-        for name in ("overlap", "withheld", "retests"):
-            share = getattr(self, name)
-            if not 0 <= share <= 1:
-                raise InvalidStudy(f"{name} must be from 0 to 1, not {share}")
-        if self.blind and self.withheld:
-            raise InvalidStudy(
-                "a blind study shows no suggestions, so no share of traces can be without them"
-            )
 
     def _check_draws(self) -> None:
         """Raise ``InvalidStudy`` if a draw (the sampling of a batch) does not fit its batch.
@@ -259,16 +263,25 @@ class Study(Struct, frozen=True):
         This holds if no batch is a sample, or if each batch is a sample with equal chances of the
         traces that the earlier batches have left.
         """
-        if not self.draws:
-            return True
-        # By batch, the number of traces from which it was drawn with equal chances.
-        drawn_from = {draw.lot: draw.of for draw in self.draws if not draw.chances}
-        remaining_count = drawn_from.get(0, 0)
+        draws = self._successive_draws
+        return not self.draws or (draws is not None and not any(draw.chances for draw in draws))
+
+    @property
+    def _successive_draws(self) -> Sequence[Draw] | None:
+        """The draws of all batches, each a sample of the traces that earlier batches have left.
+
+        None if a batch is no such sample.
+        """
+        draw_by_batch = {draw.lot: draw for draw in self.draws}
+        draws: list[Draw] = []
+        earlier_count = 0
         for batch_number, batch in enumerate(self.batches):
-            if drawn_from.get(batch_number) != remaining_count:
-                return False
-            remaining_count -= len(batch)
-        return True
+            draw = draw_by_batch.get(batch_number)
+            if draw is None or (draws and draw.of != draws[0].of - earlier_count):
+                return None
+            draws.append(draw)
+            earlier_count += len(batch)
+        return draws
 
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
         """Return for each labelled trace how many traces of the population it represents.
@@ -286,19 +299,13 @@ class Study(Struct, frozen=True):
         Returns:
             The weights by trace id; None if the batches are no samples of one population.
         """
-        draw_by_batch = {draw.lot: draw for draw in self.draws}
-        if 0 not in draw_by_batch:
+        draws = self._successive_draws
+        if not draws:
             return None
-        population = draw_by_batch[0].of
-        earlier_count = 0
         weights: dict[str, float] = {}
         # For each labelled trace, how many traces of its own batch it represents.
         batch_weights: dict[str, float] = {}
-        for batch_number, batch in enumerate(self.batches):
-            draw = draw_by_batch.get(batch_number)
-            if draw is None or draw.of != population - earlier_count:
-                return None
-            earlier_count += len(batch)
+        for draw, batch in zip(draws, self.batches, strict=True):
             chances = draw.chances or (len(batch) / draw.of,) * len(batch)
             labelled_chances = {
                 trace_id: chance
@@ -307,17 +314,10 @@ class Study(Struct, frozen=True):
             }
             if not labelled_chances:
                 continue
-            earlier_labelled = len(weights)
-            labelled_count = earlier_labelled + len(labelled_chances)
             batch_weight = len(batch) / len(labelled_chances)
-            # The share of the earlier estimate in the average.
-            earlier_share = 0.0
-            if earlier_labelled:
-                earlier_share = (
-                    earlier_labelled
-                    * (population - labelled_count)
-                    / (labelled_count * (population - earlier_labelled))
-                )
+            earlier_share = _share_of_earlier_estimate(
+                len(weights), len(labelled_chances), population=draws[0].of
+            )
             # In the estimate of this batch, earlier batches represent only their own traces.
             weights = {
                 trace_id: earlier_share * weight + (1 - earlier_share) * batch_weights[trace_id]
@@ -336,6 +336,34 @@ class Study(Struct, frozen=True):
         return tuple(trace_id for batch in self.batches for trace_id in batch)
 
 
+def _share_of_earlier_estimate(
+    earlier_labelled: int, labelled_in_batch: int, *, population: int
+) -> float:
+    """Return the weight of the estimate from earlier batches in its average with the next batch.
+
+    ``earlier_labelled`` and ``labelled_in_batch`` are the numbers of labelled traces.
+    """
+    if not earlier_labelled:
+        return 0.0
+    labelled_count = earlier_labelled + labelled_in_batch
+    return (
+        earlier_labelled
+        * (population - labelled_count)
+        / (labelled_count * (population - earlier_labelled))
+    )
+
+
+_TITLES_OF_FIXED_FIELDS: Final = {
+    "per_trace": "the number of annotators per trace",
+    "overlap": "the overlap",
+    "seed": "the seed",
+    "blind": "blind or suggestions shown",
+    "withheld": "the share without suggestions",
+    "open_modes": "the handling of open modes",
+}
+"""The titles of the fields on which figures depend as they are."""
+
+
 def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
     """Return the names of those changed parts of a study on which figures depend.
 
@@ -346,29 +374,12 @@ def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
         previous: The study before the change.
         changed: The study after the change.
     """
-    changes = []
-    # Without batches, the annotators of the first batch are compared.
-    batch_numbers = range(max(1, len(previous.batches)))
-    if any(
-        set(previous.members(number)) != set(changed.members(number)) for number in batch_numbers
-    ):
-        changes.append("the annotators")
-    elif any(
-        previous.weight(name, number) != changed.weight(name, number)
-        for number in batch_numbers
-        for name in previous.members(number)
-    ):
-        changes.append("the annotators' weights")
-    for field, title in (
-        ("per_trace", "the number of annotators per trace"),
-        ("overlap", "the overlap"),
-        ("seed", "the seed"),
-        ("blind", "blind or suggestions shown"),
-        ("withheld", "the share without suggestions"),
-        ("open_modes", "the handling of open modes"),
-    ):
-        if getattr(previous, field) != getattr(changed, field):
-            changes.append(title)
+    changes = _membership_changes(previous, changed)
+    changes += [
+        title
+        for field, title in _TITLES_OF_FIXED_FIELDS.items()
+        if getattr(previous, field) != getattr(changed, field)
+    ]
     if changed.batches[: len(previous.batches)] != previous.batches:
         changes.append("the traces added before")
     previous_count = len(previous.assignments)
@@ -380,3 +391,20 @@ def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
     if changed.releases[: len(previous.releases)] != previous.releases:
         changes.append("the released traces")
     return tuple(changes)
+
+
+def _membership_changes(previous: Study, changed: Study) -> list[str]:
+    """Return whether the annotators of the previous batches have changed, or else their weights."""
+    # Without batches, the annotators of the first batch are compared.
+    batch_numbers = range(max(1, len(previous.batches)))
+    if any(
+        set(previous.members(number)) != set(changed.members(number)) for number in batch_numbers
+    ):
+        return ["the annotators"]
+    if any(
+        previous.weight(name, number) != changed.weight(name, number)
+        for number in batch_numbers
+        for name in previous.members(number)
+    ):
+        return ["the annotators' weights"]
+    return []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -46,6 +46,12 @@ def rounded(share: float, count: int) -> int:
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
+def _draw_key(seed: int, *texts: str) -> Callable[[str], tuple[int, str]]:
+    """Return a sort key for ids of traces: a random order that follows from the seed and texts."""
+    # The ids before a merge, and the word "lot" for a batch, keep earlier draws reproducible.
+    return lambda trace_id: (random_number(seed, *texts, original_id(trace_id)), trace_id)
+
+
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
     """Return ``n`` of the ids, each once, in the order in which they are drawn.
 
@@ -57,16 +63,11 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
         seed: The seed of the draw.
         n: The number of ids.
     """
-    return tuple(
-        sorted(
-            dict.fromkeys(ids),
-            key=lambda trace_id: (random_number(seed, "sample", original_id(trace_id)), trace_id),
-        )[:n]
-    )
+    return tuple(sorted(dict.fromkeys(ids), key=_draw_key(seed, "sample"))[:n])
 
 
 def stratified_sample(
-    strata: Mapping[str, tuple[str, ...]], n: int, seed: int, *, batch_number: int = 0
+    strata: Mapping[str, Sequence[str]], n: int, seed: int, *, batch_number: int = 0
 ) -> tuple[str, ...]:
     """Draw traces with equal chances; each stratum gets its share, at most one trace more or less.
 
@@ -86,13 +87,7 @@ def stratified_sample(
     frame = [
         trace_id
         for name in sorted(strata)
-        for trace_id in sorted(
-            strata[name],
-            key=lambda trace_id: (
-                random_number(seed, f"lot {batch_number}", original_id(trace_id)),
-                trace_id,
-            ),
-        )
+        for trace_id in sorted(strata[name], key=_draw_key(seed, f"lot {batch_number}"))
     ]
     if n >= len(frame):
         return tuple(sorted(frame))
@@ -121,14 +116,7 @@ def weighted_sample(
         The chances of the drawn traces by id, sorted by id.
     """
     chances = _inclusion_chances(sizes, min(n, len(sizes)))
-    # The word "lot" and the ids before a merge keep earlier draws reproducible.
-    frame = sorted(
-        sizes,
-        key=lambda trace_id: (
-            random_number(seed, f"lot {batch_number}", original_id(trace_id)),
-            trace_id,
-        ),
-    )
+    frame = sorted(sizes, key=_draw_key(seed, f"lot {batch_number}"))
     start = random_number(seed, f"start {batch_number}") / 2**64
     ends = [0.0, *accumulate(chances[trace_id] for trace_id in frame)]
     # The chances add up to n except for rounding, which must not leave out a trace.
@@ -178,7 +166,7 @@ def assigned(study: Study, annotator: str) -> tuple[str, ...]:
         study: The study.
         annotator: The annotator's name.
     """
-    return _plan_of_study(study).assigned.get(annotator, ())
+    return _plan_of_study(study).share_of(annotator).assigned
 
 
 def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
@@ -206,10 +194,10 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
         study: The study.
         annotator: The person's name.
     """
-    withheld = _plan_of_study(study).withheld
+    plan = _plan_of_study(study)
     if annotator in study.participants:
-        return withheld.get(annotator, frozenset())
-    return frozenset[str]().union(*withheld.values())
+        return plan.share_of(annotator).withheld
+    return frozenset[str]().union(*(share.withheld for share in plan.shares.values()))
 
 
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
@@ -221,7 +209,7 @@ def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
         study: The study.
         annotator: The annotator's name.
     """
-    return _plan_of_study(study).retests.get(annotator, ())
+    return _plan_of_study(study).share_of(annotator).retests
 
 
 def retests_due(
@@ -252,22 +240,37 @@ def retests_due(
 
 
 @dataclass(frozen=True, slots=True)
+class _Share:
+    """One annotator's share of a study.
+
+    Attributes:
+        assigned: The annotator's traces, in the annotator's order.
+        withheld: Those of them on which suggestions are hidden.
+        retests: Those of them that the annotator labels twice.
+    """
+
+    assigned: tuple[str, ...] = ()
+    withheld: frozenset[str] = frozenset()
+    retests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
     """The plan that follows from a study.
 
     Attributes:
         annotators: The annotators, by trace.
         overlap: The traces that several annotators label.
-        assigned: The traces of each annotator, by name.
-        withheld: The traces on which suggestions are hidden from an annotator, by name.
-        retests: The traces that an annotator labels twice, by name.
+        shares: The share of each annotator, by name.
     """
 
     annotators: Mapping[str, tuple[str, ...]]
     overlap: tuple[str, ...]
-    assigned: Mapping[str, tuple[str, ...]]
-    withheld: Mapping[str, frozenset[str]]
-    retests: Mapping[str, tuple[str, ...]]
+    shares: Mapping[str, _Share]
+
+    def share_of(self, annotator: str) -> _Share:
+        """Return an annotator's share; it is empty for other people."""
+        return self.shares.get(annotator, _Share())
 
 
 @lru_cache(maxsize=4)
@@ -279,26 +282,8 @@ def _plan_of_study(study: Study) -> _Plan:
     """
     dealing = _Dealing(study)
     overlap: list[str] = []
-    queues: dict[str, list[str]] = {name: [] for name in study.annotators}
-    withheld: dict[str, set[str]] = defaultdict(set)
-    retests: dict[str, list[str]] = defaultdict(list)
+    portions: dict[str, list[list[str]]] = {name: [] for name in study.annotators}
     earlier_count = 0
-
-    def add_to_queues(ids_by_name: Mapping[str, Sequence[str]]) -> None:
-        """Append traces to the queues of annotators.
-
-        Also draw from them the traces without suggestions and those for retests.
-        """
-        for name, queue in queues.items():
-            in_order = _order_of_annotator(study, name, ids_by_name[name])
-            withheld[name] |= set(
-                _spread_sample(study, "withheld", name, in_order, len(queue), study.withheld)
-            )
-            retests[name] += _spread_sample(
-                study, "retest", name, in_order, len(queue), study.retests, traces_after=RETEST_GAP
-            )
-            queue += in_order
-
     for batch_number, batch in enumerate(study.batches):
         overlap_ids = _overlap_of_batch(study, batch, earlier_count)
         earlier_count += len(batch)
@@ -306,28 +291,46 @@ def _plan_of_study(study: Study) -> _Plan:
         overlap += [
             trace_id for trace_id in batch if dealing.has_several_annotators(trace_id, overlap_ids)
         ]
-        add_to_queues(
-            {
-                name: [trace_id for trace_id in batch if name in dealing.annotators[trace_id]]
-                for name in queues
-            }
+        for name, portions_of_name in portions.items():
+            portions_of_name.append(
+                [trace_id for trace_id in batch if name in dealing.annotators[trace_id]]
+            )
+    for name, trace_ids in dealing.deal_released_traces().items():
+        portions[name].append(trace_ids)
+    shares = {
+        name: _share_of_portions(study, name, portions[name], dealing.annotators)
+        for name in portions
+    }
+    return _Plan(dealing.annotators, tuple(overlap), shares)
+
+
+def _share_of_portions(
+    study: Study,
+    name: str,
+    portions: Iterable[Sequence[str]],
+    annotators: Mapping[str, Sequence[str]],
+) -> _Share:
+    """Return an annotator's share: the traces of several portions, without those given back.
+
+    A portion is the annotator's part of one batch, or the traces that others gave back. The traces
+    without suggestions and those for retests are drawn from each portion by itself. ``annotators``
+    are the final annotators of each trace.
+    """
+    queue: list[str] = []
+    withheld: list[str] = []
+    retests: list[str] = []
+    for portion in portions:
+        in_order = _order_of_annotator(study, name, portion)
+        withheld += _spread_sample(study, "withheld", name, in_order, len(queue), study.withheld)
+        retests += _spread_sample(
+            study, "retest", name, in_order, len(queue), study.retests, traces_after=RETEST_GAP
         )
-    add_to_queues(dealing.deal_released_traces())
+        queue += in_order
 
-    def without_released(ids_by_name: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-        """Return the traces of each annotator without those that the annotator gave back."""
-        return {
-            name: tuple(trace_id for trace_id in ids if name in dealing.annotators[trace_id])
-            for name, ids in ids_by_name.items()
-        }
+    def kept(trace_ids: Iterable[str]) -> Iterator[str]:
+        return (trace_id for trace_id in trace_ids if name in annotators[trace_id])
 
-    return _Plan(
-        dealing.annotators,
-        tuple(overlap),
-        without_released(queues),
-        {name: frozenset(ids) for name, ids in without_released(withheld).items()},
-        without_released(retests),
-    )
+    return _Share(tuple(kept(queue)), frozenset(kept(withheld)), tuple(kept(retests)))
 
 
 def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) -> frozenset[str]:
@@ -426,29 +429,31 @@ class _Dealing:
         earlier_annotators: dict[str, set[str]] = defaultdict(set)
         for release in self._study.releases:
             for trace_id in release.traces:
-                if release.annotator not in self.annotators.get(trace_id, ()):
+                names = self.annotators.get(trace_id, ())
+                if release.annotator not in names:
                     continue
-                earlier_names = earlier_annotators[trace_id]
-                earlier_names.update(self.annotators[trace_id])
-                candidates = [name for name in self._study.present if name not in earlier_names]
-                new_names = {*self.annotators[trace_id]} - {release.annotator}
+                earlier_annotators[trace_id].update(names)
                 self._total_counts[release.annotator] -= 1
-                if candidates:
-                    draws = self._draws_of_annotators(trace_id, candidates)
-                    batch_number = len(self._study.batches)
-                    new_name = min(
-                        candidates,
-                        key=lambda name: (
-                            (self._total_counts[name] + 1) / self._study.weight(name, batch_number),
-                            draws[name],
-                            name,
-                        ),
-                    )
-                    received[new_name].append(trace_id)
-                    self._total_counts[new_name] += 1
-                    new_names.add(new_name)
+                new_names = {*names} - {release.annotator}
+                successor = self._successor(trace_id, earlier_annotators[trace_id])
+                if successor is not None:
+                    received[successor].append(trace_id)
+                    self._total_counts[successor] += 1
+                    new_names.add(successor)
                 self.annotators[trace_id] = tuple(sorted(new_names))
         return received
+
+    def _successor(self, trace_id: str, earlier_names: Collection[str]) -> str | None:
+        """Return the annotator who gets a trace that was given back; None if all had it before."""
+        candidates = [name for name in self._study.present if name not in earlier_names]
+        draws = self._draws_of_annotators(trace_id, candidates)
+        batch_number = len(self._study.batches)
+
+        def rank(name: str) -> tuple[float, int, str]:
+            load = (self._total_counts[name] + 1) / self._study.weight(name, batch_number)
+            return load, draws[name], name
+
+        return min(candidates, key=rank, default=None)
 
     def _draws_of_annotators(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
         """Return a pseudo-random number for each person, which decides between equal ones."""
@@ -520,13 +525,5 @@ def _spread_sample(
     count = _share_of_batch(share, len(ids), earlier_count)
     pool = ids[: max(len(ids) - traces_after, count)]
     borders = [len(pool) * part // count for part in range(count + 1)] if count else []
-    return [
-        min(
-            pool[start:end],
-            key=lambda trace_id: (
-                random_number(study.seed, purpose, name, original_id(trace_id)),
-                trace_id,
-            ),
-        )
-        for start, end in pairwise(borders)
-    ]
+    draw_key = _draw_key(study.seed, purpose, name)
+    return [min(pool[start:end], key=draw_key) for start, end in pairwise(borders)]

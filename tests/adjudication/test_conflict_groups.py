@@ -6,11 +6,11 @@ import pytest
 
 from mast_tui.adjudication import (
     Adjudication,
+    AdjudicationCase,
     ConflictGroup,
-    Dispute,
+    cases_of,
     conflict_groups,
     conflicts_by_trace,
-    disputes,
     queue,
 )
 from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, choice_of_side
@@ -36,10 +36,10 @@ def group_of(work: Adjudication) -> ConflictGroup:
     return group
 
 
-def dispute_of(work: Adjudication) -> Dispute:
-    """Return the only dispute of the trace."""
-    (dispute,) = disputes(work.gold.conflicts, work.decisions)
-    return dispute
+def case_of(work: Adjudication) -> AdjudicationCase:
+    """Return the only case of the trace."""
+    (case,) = cases_of(work.gold.conflicts, work.decisions)
+    return case
 
 
 def places(work: Adjudication) -> list[Target]:
@@ -65,7 +65,7 @@ def test_group_has_all_disputed_places_of_each_side(office: Office) -> None:
     assert group.where == at(9)
     left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
     assert [len(groups) for groups in left.values()] == [1]
-    assert dispute_of(work).is_open
+    assert case_of(work).is_open
     with pytest.raises(KeyError):
         group.take_side("cat")
 
@@ -129,7 +129,7 @@ def test_group_can_be_decided_for_a_side_all_none_or_another_place(office: Offic
         (f"{MODE}@k40..k42", PRESENT),
     ]
     assert work.gold.conflicts == ()
-    assert not dispute_of(work).is_open
+    assert not case_of(work).is_open
     work.decide_together(group.take_all(order) or ())
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]
     work.decide_together(group.take_same(ABSENT_CHOICE))
@@ -146,7 +146,7 @@ def test_deciding_one_place_leaves_the_others_open(office: Office) -> None:
     work.decide_together(alone.take_same(ABSENT_CHOICE))
     assert group_of(work).at_place(at(3)) is None  # all agree on it
     assert said(group_of(work)) == {"ann": (at(40, 42),), "bob": (at(9),)}
-    row = dispute_of(work)
+    row = case_of(work)
     assert (row.is_open, len(row.decisions)) == (True, 1)
     work.decide_together(group_of(work).take_all(order) or ())
     assert places(work) == [at(3), at(9), at(40, 42)]
@@ -181,45 +181,45 @@ def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Offic
     work.decide_together(group_of(work).take_side("ann"))
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]
     assert kept in work.decisions
-    row = dispute_of(work)
+    row = case_of(work)
     assert (row.is_open, row.resolves_conflict, len(row.decisions)) == (False, True, 3)
     again = row.in_question(work.trace_sides.sides, order)
     assert said(again) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(3), at(9)]
-    # An added place is a dispute of its own.
+    # An added place is a case of its own.
     taken_over(work, MODE, at(60))
-    rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
+    rows = cases_of(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
     assert [row.resolves_conflict for row in rows] == [True, False]
     again = rows[0].in_question(work.trace_sides.sides, order)
     work.decide_together(again.take_same(ABSENT_CHOICE))
     assert places(work) == [at(3), at(60)]
 
 
-def test_second_look_changes_the_dispute_until_it_is_confirmed(office: Office) -> None:
+def test_second_look_changes_the_case_until_it_is_confirmed(office: Office) -> None:
     work = adjudication(office, "bob")
     work.decide_together(group_of(work).take_side("ann"))
     office.finish("ann", at(3), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    changed = dispute_of(work).outdated_decisions(work.trace_sides.sides, order)
-    assert dispute_of(work).has_changed(work.trace_sides.sides, order)
+    changed = case_of(work).outdated_decisions(work.trace_sides.sides, order)
+    assert case_of(work).has_changed(work.trace_sides.sides, order)
     assert [one.item for one in changed] == [f"{MODE}@k12", f"{MODE}@k40..k42"]
     work.confirm(*(one.item for one in changed))
     assert not any(
         one.has_changed(work.trace_sides.sides, order)
-        for one in disputes(work.gold.conflicts, work.decisions)
+        for one in cases_of(work.gold.conflicts, work.decisions)
     )
     work.undo()
-    assert dispute_of(work).has_changed(work.trace_sides.sides, order)
+    assert case_of(work).has_changed(work.trace_sides.sides, order)
 
 
-def test_new_place_reopens_the_dispute_and_keeps_decisions(office: Office) -> None:
+def test_new_place_reopens_the_case_and_keeps_decisions(office: Office) -> None:
     work = adjudication(office, "bob")
     work.decide_together(group_of(work).take_side("bob"))
     marks = (at(3), at(12), at(40, 42), at(70))
     office.finish("ann", *marks, number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    row = dispute_of(work)
+    row = case_of(work)
     assert (row.is_open, row.has_changed(work.trace_sides.sides, order)) == (True, False)
     assert said(row.in_question(work.trace_sides.sides, order)) == {"ann": (at(70),), "bob": ()}
 
@@ -230,7 +230,7 @@ def test_joined_places_and_later_sides_can_be_taken() -> None:
     work.decide_together(group_of(work).take_all(order) or ())
     office.finish("bob", at(9, 12), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    again = dispute_of(work).in_question(work.trace_sides.sides, order)
+    again = case_of(work).in_question(work.trace_sides.sides, order)
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(9, 12)]
     office = office_of(ann=(at(12),), bob=(at(9),))
@@ -238,12 +238,12 @@ def test_joined_places_and_later_sides_can_be_taken() -> None:
     work.decide_together(group_of(work).take_side("ann"))
     office.finish("cat", at(9))
     work.refresh()
-    again = dispute_of(work).in_question(work.trace_sides.sides, order)
+    again = case_of(work).in_question(work.trace_sides.sides, order)
     work.decide_together(again.take_side("cat"))
     assert places(work) == [at(9)]
 
 
-def test_queue_counts_a_changed_dispute_once() -> None:
+def test_queue_counts_a_changed_case_once() -> None:
     office = Office("t1", "t2")
     for trace in ("t1", "t2"):
         office.finish("ann", at(3), at(20), trace=trace)

@@ -29,7 +29,7 @@ from mast_tui.labels import (
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render.text import render_text
 from mast_tui.session import Session, status
-from mast_tui.ui.adjudicate.items import judge_views
+from mast_tui.ui.adjudicate.cases import judge_views
 from mast_tui.workspace import Workspace, store_judgement
 from tests.agents.calls import AGENT, JUDGE, sample_traces
 from tests.workspace.build import MAST, MODES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -60,16 +61,14 @@ class Annotating(RuleBasedStateMachine):
     @precondition(lambda self: self.session.labels)
     @rule(
         pick=picks,
-        mode=st.none() | modes,
-        note=st.none() | st.sampled_from(["", "why"]),
-        severity=st.none() | st.sampled_from(Severity),
+        values=st.fixed_dictionaries(
+            {"severity": st.none() | st.sampled_from(Severity)},
+            optional={"mode": modes, "note": st.sampled_from(["", "why"])},
+        ),
     )
-    def change(
-        self, pick: int, mode: str | None, note: str | None, severity: Severity | None
-    ) -> None:
+    def change(self, pick: int, values: dict[str, Any]) -> None:
         labels = self.session.labels
-        label = labels[pick % len(labels)]
-        self.attempt(lambda s: s.edit_label(label.id, mode=mode, note=note, severity=severity))
+        self.attempt(lambda s: s.edit_label(labels[pick % len(labels)].id, **values))
 
     @rule(mode=modes, value=st.none() | st.sampled_from(VerdictValue), remove=st.booleans())
     def verdict(self, mode: str, value: VerdictValue | None, remove: bool) -> None:

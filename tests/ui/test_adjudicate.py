@@ -349,16 +349,16 @@ async def test_items_that_others_are_deciding_are_skipped(conflicts: Office) -> 
     async with adjudicating(conflicts) as on:
         assert on.app.opened is not None
         presence = on.app.opened.workspace._database.presence = Presence()
-        (items,) = adjudicate(on).queue.items.values()
+        (cases,) = adjudicate(on).queue.cases.values()
         first, second, third = (
-            row.item for row in adjudicate(on).main_list.rows if row.item is not None
+            row.case_id for row in adjudicate(on).main_list.rows if row.case_id is not None
         )
 
         def current_item() -> str | None:
             row = adjudicate(on).queue.row
-            return None if row is None else row.item
+            return None if row is None else row.case_id
 
-        presence.receive(0, json.dumps(["carol", items.presence_key(second)]))
+        presence.receive(0, json.dumps(["carol", cases.presence_key(second)]))
         await on.press("]")
         assert current_item() == third
         await on.press("[")
@@ -369,7 +369,7 @@ async def test_items_that_others_are_deciding_are_skipped(conflicts: Office) -> 
 
 def test_names_are_left_out_before_columns_are_cut() -> None:
     texts = {"name": "n" * 10, "summary": "w" * 25, "sides": "ann, bob"}
-    row = QueueRow(trace_id="t1", item="1.3", state=RowState.OPEN, code="1.3", **texts)
+    row = QueueRow(trace_id="t1", case_id="1.3", state=RowState.OPEN, code="1.3", **texts)
     widths = {54: [2, 3, 10, 25, 8], 53: [2, 3, 10, 25], 44: [2, 3, 10, 25], 43: [2, 3, 10, 24]}
     widths |= {41: [2, 3, 10, 22], 40: [2, 3, 9, 22]}
     for line, shown in widths.items():

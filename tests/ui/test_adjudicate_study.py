@@ -45,12 +45,12 @@ async def test_traces_are_ordered_by_disagreement_on_opening(office: Office) -> 
     office.label("alice", "a_calm_one", {"1.4": (1, 1)})
     office.label("bob", "a_calm_one", {})
     async with adjudicating(office) as on:
-        rows = [row.name for row in adjudicate(on).main_list.rows if row.item is None]
+        rows = [row.name for row in adjudicate(on).main_list.rows if row.case_id is None]
         assert rows[0] == "one.json"
         await on.press("1", "1")
-        assert [r.name for r in adjudicate(on).main_list.rows if r.item is None] == rows
+        assert [r.name for r in adjudicate(on).main_list.rows if r.case_id is None] == rows
     async with adjudicating(office) as on:
-        assert [r.name for r in adjudicate(on).main_list.rows if r.item is None][-1] == "one.json"
+        assert [r.name for r in adjudicate(on).main_list.rows if not r.code][-1] == "one.json"
 
 
 async def test_a_study_can_make_boundaries_conflicts(office: Office) -> None:
@@ -77,7 +77,7 @@ async def test_a_moved_end_is_said_in_words(tmp_path: Path) -> None:
     office.set_study(names_hidden=False, boundaries=True, annotators=people)
     async with adjudicating(office, "carol") as on:
         assert "where does it end?" in on.text
-        summaries = [row.summary for row in adjudicate(on).main_list.rows if row.item]
+        summaries = [row.summary for row in adjudicate(on).main_list.rows if row.case_id]
         assert summaries == [
             "al at work ends at #6, bob at #8",
             "al at work begins at #5, bob at #6",
@@ -122,10 +122,10 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
         await on.press("h", "j")
         assert "alice" in on.text
         # A key takes the same side while the names are shown.
-        items = adjudicate(on).queue.current_items
-        assert items is not None
+        cases = adjudicate(on).queue.current_cases
+        assert cases is not None
         shown_sides = [side.name for side in adjudicate(on).evidence.sides.sides]
-        assert [items.letters[name] for name in shown_sides] == ["A", "B"]
+        assert [cases.letters[name] for name in shown_sides] == ["A", "B"]
         await on.press("h")
         assert "alice" not in on.text
 

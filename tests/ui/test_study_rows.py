@@ -17,13 +17,13 @@ from mast_tui.study import OpenModes, Study, assigned
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.study.screen import (
+    COLUMNS,
     Overlap,
     StudyView,
     bar,
     progress_text,
     protocol_text,
     study_view,
-    table_columns,
     table_rows,
 )
 from mast_tui.ui.study.setup import (
@@ -63,8 +63,8 @@ def seen_by(room: Class, who: str) -> StudyView:
 
 
 def shown(view: StudyView, me: str, *titles: str) -> list[tuple[str, ...]]:
-    columns = {column.title: column for column in table_columns(view, me)}
-    return [tuple(columns[title].cell(row) for title in titles) for row in table_rows(view)]
+    columns = {column.title: column for column in COLUMNS}
+    return [tuple(columns[title].cell(row) for title in titles) for row in table_rows(view, me)]
 
 
 def counts(view: StudyView) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The panes beside the queue: the sides of an item, and the spans that they marked."""
+"""The panes beside the queue: the sides of a case, and the spans that they marked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mast_tui.labels import Target
 from mast_tui.redaction.filled_masks import masked_quote
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace, TraceMasks
-from mast_tui.ui.adjudicate.items import ItemView
+from mast_tui.ui.adjudicate.cases import CaseView
 from mast_tui.ui.adjudicate.lists import SidesPanel, SideView
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span, span_range_of
@@ -22,11 +22,11 @@ NO_FILE = "The file of this trace is not on this machine: the sides are all ther
 
 
 class EvidencePanes:
-    """The sides, the timeline and the span text for the item under the queue's cursor.
+    """The sides, the timeline and the span text for the case under the queue's cursor.
 
     Attributes:
-        trace: The trace of the item; None if it is not on this machine.
-        item: The item; None if there is none under the cursor.
+        trace: The trace of the case; None if it is not on this machine.
+        view: The contents of the case; None if there is none under the cursor.
         fixed_end_index: The index of the span at the fixed end of the boundary that is moved; None
             while no boundary is moved.
     """
@@ -43,7 +43,7 @@ class EvidencePanes:
         self.timeline = Timeline(id="evidence")
         self.span_view = SpanView(id="text")
         self.trace: Trace | None = None
-        self.item: ItemView | None = None
+        self.view: CaseView | None = None
         self.fixed_end_index: int | None = None
         self._span_text = span_text
         self._find_masks = find_masks
@@ -65,29 +65,29 @@ class EvidencePanes:
             self.timeline.look_for_repeats()
             self.timeline.border_title = plain_title(f"Timeline · {len(trace)} spans")
 
-    def show_item(
-        self, item: ItemView | None, *, empty: str = "", is_reading: bool = False
+    def show_case(
+        self, view: CaseView | None, *, empty: str = "", is_reading: bool = False
     ) -> None:
-        """Show the sides of an item, and move the timeline to its first target.
+        """Show the sides of a case, and move the timeline to its first target.
 
         The timeline marks the spans of each side with the number of the side. It marks the spans of
         a judge with ``judge``.
 
         Args:
-            item: The item; None if there is none under the cursor.
-            empty: The text in place of the sides if there is no item.
+            view: The contents of the case; None if there is none under the cursor.
+            empty: The text in place of the sides if there is no case.
             is_reading: Whether the trace is still being read.
         """
-        self.item = item
-        sides = item.sides if item is not None else ()
-        self.sides.border_title = plain_title(item.title if item is not None else "Sides")
-        self.sides.border_subtitle = plain_title(item.note) if item and item.note else None
+        self.view = view
+        sides = () if view is None else view.sides
+        self.sides.border_title = plain_title("Sides" if view is None else view.title)
+        self.sides.border_subtitle = plain_title(view.note) if view and view.note else None
         self.sides.show(self._masked_sides(sides), empty_text=empty)
-        self.span_view.display = self.trace is not None or item is not None
+        self.span_view.display = self.trace is not None or view is not None
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None
             reason = READING if is_reading else NO_FILE
-            self.span_view.show_text("", empty="" if item is None else reason)
+            self.span_view.show_text("", empty="" if view is None else reason)
             return
         marked_targets = [
             (
@@ -99,7 +99,7 @@ class EvidencePanes:
             for marked_place in side.places
         ]
         self.timeline.show_marks(marks_by_span(marked_targets, self.trace.index_of))
-        self._show_target(self.trace, item.target if item is not None else None)
+        self._show_target(self.trace, None if view is None else view.target)
 
     def _masked_sides(self, sides: Sequence[SideView]) -> Sequence[SideView]:
         """Return the sides with masks in quotes and in judges' notes, if the study masks texts."""
@@ -155,16 +155,19 @@ class EvidencePanes:
 
         The quote under the sides' cursor comes first.
         """
-        if self.item is None:
+        if self.view is None:
             return []
         current_place = self.sides.place
-        highlights = []
-        for side in self.item.sides:
-            for marked_place in side.places:
-                target = marked_place.target
-                if target.first == span.key and target.char_start is not None:
-                    style = "own" if marked_place is current_place else "evidence"
-                    highlights.append(TextPart(target.char_start, target.char_end or 0, style))
+        highlights = [
+            TextPart(
+                place.target.char_start,
+                place.target.char_end or 0,
+                "own" if place is current_place else "evidence",
+            )
+            for side in self.view.sides
+            for place in side.places
+            if place.target.first == span.key and place.target.char_start is not None
+        ]
         return sorted(highlights, key=lambda highlight: highlight.name != "own")
 
     def span_moved(self) -> None:

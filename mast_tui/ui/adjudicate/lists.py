@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
@@ -51,11 +52,11 @@ ONE_SIDE: Final = "·"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """One row: a trace, or a dispute or agreed verdict in it.
+    """One row: a trace, or a case in it.
 
     Attributes:
         trace_id: The id of the trace.
-        item: The id of the dispute or agreed verdict; None in the row of a trace.
+        case_id: The id of the case; None in the row of a trace.
         state: The state of the row.
         code: The code of the mode; empty in the row of a trace.
         name: The name of the mode, or of the trace.
@@ -65,7 +66,7 @@ class QueueRow:
     """
 
     trace_id: str
-    item: str | None
+    case_id: str | None
     state: RowState
     code: str
     name: str
@@ -79,6 +80,7 @@ class QueueRow:
         return self.sign or GLYPHS[self.state]
 
 
+STATES_TO_DECIDE: Final = frozenset((RowState.OPEN, RowState.CHANGED))
 QUIET_STATES: Final = frozenset((RowState.AGREED, RowState.DECIDED))
 
 
@@ -106,7 +108,7 @@ COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
     ),
     TableColumn("", lambda row: row.sides, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
 )
-"""The columns of an item. On a narrow screen the answers of the sides are dropped first."""
+"""The columns of a case. On a narrow screen the answers of the sides are dropped first."""
 
 
 class ConflictList(ColumnTable[QueueRow]):
@@ -117,14 +119,14 @@ class ConflictList(ColumnTable[QueueRow]):
     css_parts = ("cursor", "trace", "name", "figure", "what", "open", "decided", "quiet")
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(attrgetter("trace_id", "item"), COLUMNS, id=id)
+        super().__init__(attrgetter("trace_id", "case_id"), COLUMNS, id=id)
 
     def show(self, rows: Sequence[QueueRow]) -> None:
-        """Replace the rows; keep the cursor on its item, or else on its trace."""
+        """Replace the rows; keep the cursor on its case, or else on its trace."""
         current_row = self.row
         self.rows = rows
         if current_row is not None:
-            position = self.position_of(current_row.trace_id, current_row.item)
+            position = self.position_of(current_row.trace_id, current_row.case_id)
             if position is None:
                 position = self.position_of(current_row.trace_id, None)
             if position is None:
@@ -134,8 +136,8 @@ class ConflictList(ColumnTable[QueueRow]):
         self.show_row(self.cursor)
 
     def lengths(self) -> Sequence[Sequence[int]]:
-        """Return the widths of the columns of each item; a trace's row has no columns."""
-        return [text_lengths(COLUMNS, row) for row in self.rows if row.item is not None]
+        """Return the widths of the columns of each case; a trace's row has no columns."""
+        return [text_lengths(COLUMNS, row) for row in self.rows if row.case_id is not None]
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the cursor on screen."""
@@ -143,42 +145,38 @@ class ConflictList(ColumnTable[QueueRow]):
         super().on_resize(event)
         self.show_row(self.cursor)
 
-    def position_of(self, trace_id: str, item: str | None) -> int | None:
+    def position_of(self, trace_id: str, case_id: str | None) -> int | None:
         """Return the position of a row, or None if it is not listed.
 
         Args:
             trace_id: The id of the trace.
-            item: The id of the item; None for the row of the trace.
+            case_id: The id of the case; None for the row of the trace.
         """
-        for position, row in enumerate(self.rows):
-            if row.trace_id == trace_id and row.item == item:
-                return position
-        return None
+        positions = (
+            position
+            for position, row in enumerate(self.rows)
+            if (row.trace_id, row.case_id) == (trace_id, case_id)
+        )
+        return next(positions, None)
 
     def next_open(
         self, start: int, step: int = 1, *, postpone: Callable[[QueueRow], bool] = lambda _: False
     ) -> int | None:
-        """Return the position of the next open or changed item, continuing at the other end.
+        """Return the position of the next open or changed case, continuing at the other end.
 
         Args:
             start: The position after which the search begins.
-            step: 1 for the next item, -1 for the previous one.
-            postpone: Tells which items are returned only if there is no other.
+            step: 1 for the next case, -1 for the previous one.
+            postpone: Tells which cases are returned only if there is no other.
 
         Returns:
-            The position, or None if no item is open or changed.
+            The position, or None if no case is open or changed.
         """
         total = len(self.rows)
-        postponed = None
-        for distance in range(1, total + 1):
-            position = (start + step * distance) % total
-            if self.rows[position].state not in (RowState.OPEN, RowState.CHANGED):
-                continue
-            if not postpone(self.rows[position]):
-                return position
-            if postponed is None:
-                postponed = position
-        return postponed
+        positions = [(start + step * distance) % total for distance in range(1, total + 1)]
+        open_positions = [n for n in positions if self.rows[n].state in STATES_TO_DECIDE]
+        preferred = (n for n in open_positions if not postpone(self.rows[n]))
+        return next(preferred, open_positions[0] if open_positions else None)
 
     def next_trace(self, start: int, step: int = 1) -> int | None:
         """Return the position of the row of the next trace, or None if there is none.
@@ -194,36 +192,34 @@ class ConflictList(ColumnTable[QueueRow]):
             if heading is not None:
                 position = heading - 1
         while 0 <= position < len(self.rows):
-            if self.rows[position].item is None:  # the heading of a trace
+            if self.rows[position].case_id is None:  # the heading of a trace
                 return position
             position += step
         return None
 
     def first_in_trace(self, heading: int) -> int:
-        """Return the position of a trace's first open or changed item.
+        """Return the position of a trace's first open or changed case.
 
-        If there is none, return the position of its first item, or of the heading if the trace has
-        no items.
+        If there is none, return the position of its first case, or of the heading if the trace has
+        no cases.
 
         Args:
             heading: The position of the row of the trace.
         """
-        position = heading + 1
-        while position < len(self.rows) and self.rows[position].item is not None:
-            if self.rows[position].state in (RowState.OPEN, RowState.CHANGED):
-                return position
-            position += 1
-        return heading + 1 if position > heading + 1 else heading
+        positions = range(heading + 1, len(self.rows))
+        in_trace = list(takewhile(lambda n: self.rows[n].case_id is not None, positions))
+        to_decide = (n for n in in_trace if self.rows[n].state in STATES_TO_DECIDE)
+        return next(to_decide, in_trace[0] if in_trace else heading)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render the row of a trace, or of an item.
+        """Render the row of a trace, or of a case.
 
         Args:
             row: The position of the row.
             width: The cells of the row.
         """
         queue_row = self.rows[row]
-        if queue_row.item is not None:
+        if queue_row.case_id is not None:
             return super().render_row(row, width)
         base = self.row_style(row)
         glyph = queue_row.glyph.strip()
@@ -343,7 +339,7 @@ class SidesPanel(VirtualLines):
         """Replace the sides, with the cursor on the first.
 
         Args:
-            sides: The answers of the annotators on an item.
+            sides: The answers of the annotators on a case.
             empty_text: The message to show if there are none.
         """
         self.sides = sides
@@ -440,12 +436,34 @@ class SidesPanel(VirtualLines):
             self.post_message(self.Moved(self, row))
 
 
-def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
-    """Return the rows of a side: its verdict, then its places with quotes and notes.
+@dataclass(frozen=True, slots=True)
+class _PlaceRow:
+    """The texts of one place of a side; ``parts`` are in its row, ``texts`` below or at its end."""
 
-    The first place is in the row of the verdict. With ``cut_texts`` each quote and note is in the
-    row of its place, cut to the width.
+    side_place: SidePlace | None
+    parts: Sequence[_StyledText]
+    texts: Sequence[_StyledText]
+
+
+def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
+    """Return the rows of a side, with quotes and notes below the row of their place.
+
+    With ``cut_texts`` each quote and note is in the row of its place, cut to the width.
     """
+    lines = []
+    for row in _place_rows(side, key):
+        parts = [*row.parts]
+        if cut_texts:
+            parts += [(f"  {one_line(text)}", style) for text, style in row.texts if text]
+        lines.append(_SideLine(side, row.side_place, _cut_parts(parts, width - 1)))
+        if not cut_texts:
+            for text, style in row.texts:
+                lines += _wrapped_lines(side, row.side_place, text, style, width)
+    return lines
+
+
+def _place_rows(side: SideView, key: str) -> list[_PlaceRow]:
+    """Return the verdict of a side with its first place, then a row for each other place."""
     first_place = side.places[0] if side.places else None
     parts = [
         (f"{key} ", "number"),
@@ -456,22 +474,12 @@ def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[
         parts += _place_parts(first_place, "  ")
     if side.remark:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
-    rows: list[tuple[SidePlace | None, list[_StyledText], list[_StyledText]]]
-    first_texts = [(side.note, "note"), *_place_texts(first_place)]
-    rows = [(first_place, parts, first_texts)]
-    rows += [
-        (side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
+    first_row = _PlaceRow(first_place, parts, [(side.note, "note"), *_place_texts(first_place)])
+    other_rows = [
+        _PlaceRow(side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
         for side_place in side.places[1:]
     ]
-    lines = []
-    for side_place, row_parts, texts in rows:
-        if cut_texts:
-            row_parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
-        lines.append(_SideLine(side, side_place, _cut_parts(row_parts, width - 1)))
-        if not cut_texts:
-            for text, style in texts:
-                lines += _wrapped_lines(side, side_place, text, style, width)
-    return lines
+    return [first_row, *other_rows]
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
@@ -483,10 +491,8 @@ def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
 
 
 def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:
-    parts = [(f"{indent}{side_place.words}", "place")]
-    if side_place.extra:
-        parts.append((f"  {side_place.extra}", "quiet"))
-    return parts
+    extra = [(f"  {side_place.extra}", "quiet")] if side_place.extra else []
+    return [(f"{indent}{side_place.words}", "place"), *extra]
 
 
 def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
@@ -509,8 +515,6 @@ def _wrapped_lines(
     side: SideView, side_place: SidePlace | None, text: str, style_name: str, width: int
 ) -> list[_SideLine]:
     """Return the rows of a wrapped and indented text; none for an empty text."""
-    if not text:
-        return []
     # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
     rows = wrapped(text, max(8, width - 1 - INDENT))
     return [_SideLine(side, side_place, [(" " * INDENT + row, style_name)]) for row in rows]

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagreement
+from mast_tui.adjudication import (
+    Access,
+    Adjudication,
+    AdjudicationCase,
+    QueueEntry,
+    trace_disagreement,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import KeyOf
-from mast_tui.ui.adjudicate.items import QueueContents, RowSubject, TraceItems, letters_of
+from mast_tui.ui.adjudicate.cases import QueueContents, TraceCases, letters_of
 from mast_tui.ui.adjudicate.lists import ConflictList, QueueRow, RowState
 from mast_tui.ui.wording import counted, joined
 
@@ -17,13 +23,13 @@ FINISH_FIRST = "finish it first"
 
 
 class Queue:
-    """The traces of an adjudicator with their items.
+    """The traces of an adjudicator with their cases.
 
     Attributes:
         lines: The list on screen. A trace that the adjudicator may not see yet has only one row.
         mode: The slug of the only mode to list; None for all.
         contents: The queue as it was read from the workspace.
-        items: The items of each visible trace, by trace id.
+        cases: The cases of each visible trace, by trace id.
         lists_agreed: Whether undisputed modes are listed too.
         names_hidden: Whether letters replace the names of the sides.
     """
@@ -35,14 +41,14 @@ class Queue:
 
         Args:
             mode: The slug of the only mode to list; None for all.
-            is_busy: Tells whether another adjudicator is at an item, by its presence key.
+            is_busy: Tells whether another adjudicator is at a case, by its presence key.
             lists_agreed: Whether to list undisputed modes too.
         """
         self._is_busy = is_busy
         self.lines = ConflictList(id="queue")
         self.mode = mode
         self.contents = QueueContents()
-        self.items: dict[str, TraceItems] = {}
+        self.cases: dict[str, TraceCases] = {}
         self.lists_agreed = lists_agreed
         self.names_hidden = False
         self._ordered_entries: list[QueueEntry] = []
@@ -56,16 +62,15 @@ class Queue:
         return self.lines.row
 
     @property
-    def current_items(self) -> TraceItems | None:
-        """The items of the trace under the cursor, or None if they are hidden."""
-        return self.items.get(self.row.trace_id) if self.row is not None else None
+    def current_cases(self) -> TraceCases | None:
+        """The cases of the trace under the cursor, or None if they are hidden."""
+        return None if self.row is None else self.cases.get(self.row.trace_id)
 
     @property
-    def current_subject(self) -> RowSubject | None:
-        """The dispute or agreed verdict of the row under the cursor, or None."""
-        row = self.row
-        items = self.current_items
-        return items.find(row.item) if items and row and row.item is not None else None
+    def current_case(self) -> AdjudicationCase | None:
+        """The case under the cursor; None in the row of a trace."""
+        cases = self.current_cases
+        return None if cases is None or self.row is None else cases.find(self.row.case_id)
 
     @property
     def is_reading(self) -> bool:
@@ -74,44 +79,43 @@ class Queue:
         loader = self.contents.loader
         return row is not None and loader is not None and not loader.was_read(row.trace_id)
 
-    def is_at_cursor(self, trace_id: str, item: str | None) -> bool:
-        """Return whether the cursor is on an item.
+    def is_at_cursor(self, trace_id: str, case_id: str | None) -> bool:
+        """Return whether the cursor is on a case.
 
         Args:
             trace_id: The id of the trace.
-            item: The id of the item; None for the row of the trace.
+            case_id: The id of the case; None for the row of the trace.
         """
         row = self.row
-        return row is not None and (row.trace_id, row.item) == (trace_id, item)
+        return row is not None and (row.trace_id, row.case_id) == (trace_id, case_id)
 
     def go_to_item(self, trace_id: str, item: str) -> bool:
-        """Move the cursor to the row of a decided item; return False if it is not listed.
+        """Move the cursor to the case of a decided item; return False if it is not listed.
 
         Args:
             trace_id: The id of the trace.
-            item: The id of the item.
+            item: The verdict or place of a decision.
         """
-        items = self.items.get(trace_id)
-        # The row of a dispute can stand for several items, and then has another id.
-        row_item = item if items is None else items.subject_id_of(item)
-        position = self.lines.position_of(trace_id, row_item)
+        cases = self.cases.get(trace_id)
+        case_id = item if cases is None else cases.case_id_of(item)
+        position = self.lines.position_of(trace_id, case_id)
         if position is not None:
             self.lines.move_to(position)
         return position is not None
 
     def next_open(self, start: int, step: int = 1) -> int | None:
-        """Return the position of the next open item, or None if all are decided.
+        """Return the position of the next open case, or None if all are decided.
 
-        Items that another adjudicator is deciding come last.
+        Cases that another adjudicator is deciding come last.
 
         Args:
             start: The position after which the search begins.
-            step: 1 for the next item, -1 for the previous one.
+            step: 1 for the next case, -1 for the previous one.
         """
 
         def is_busy(row: QueueRow) -> bool:
-            items = self.items.get(row.trace_id)
-            return items is not None and self._is_busy(items.presence_key(row.item or ""))
+            cases = self.cases.get(row.trace_id)
+            return cases is not None and self._is_busy(cases.presence_key(row.case_id or ""))
 
         return self.lines.next_open(start, step, postpone=is_busy)
 
@@ -128,13 +132,13 @@ class Queue:
             _entry_keys(self.contents) == _entry_keys(contents)
             and self.contents.study == contents.study
             and all(
-                self.items[trace_id].has_same_answers(items)
-                for trace_id, items in contents.items.items()
+                self.cases[trace_id].has_same_answers(cases)
+                for trace_id, cases in contents.cases.items()
             )
         )
 
     def update(self, contents: QueueContents, begin_at: str | None = None) -> None:
-        """List other contents and keep the cursor; the first time, move it to an open item.
+        """List other contents and keep the cursor; the first time, move it to an open case.
 
         Args:
             contents: The contents of the queue.
@@ -145,14 +149,14 @@ class Queue:
         study_hides_names = contents.study is not None and contents.study.names_hidden
         if is_first:  # later the adjudicator may have shown or hidden them
             self.names_hidden = study_hides_names
-        self.items = {
+        self.cases = {
             trace_id: replace(
-                items,
+                cases,
                 names_hidden=self.names_hidden,
                 keeps_letter_order=study_hides_names,
                 only_mode=self.mode,
             )
-            for trace_id, items in contents.items.items()
+            for trace_id, cases in contents.cases.items()
         }
         self._ordered_entries = list(contents.entries)
         if self.mode is not None:
@@ -160,29 +164,29 @@ class Queue:
         self.show()
         if is_first:
             self._go_to_start(begin_at)
-        elif self.current_items is not None and self.row is not None and self.row.item is None:
-            # The trace was just taken on: move from its heading to its first item.
+        elif self.current_cases is not None and self.row is not None and self.row.case_id is None:
+            # The trace was just taken on: move from its heading to its first case.
             self.lines.move_to(self.lines.first_in_trace(self.lines.cursor))
 
     def _negative_disagreement(self, entry: QueueEntry) -> float:
         """Return a sort key that puts the trace with the most disagreement on the mode first."""
-        items = self.items.get(entry.trace_id)
-        conflicts = items.gold.conflicts if items is not None else ()
+        cases = self.cases.get(entry.trace_id)
+        conflicts = () if cases is None else cases.gold.conflicts
         return -trace_disagreement(conflict for conflict in conflicts if conflict.mode == self.mode)
 
     def _go_to_start(self, begin_at: str | None) -> None:
-        """Move to the first item of a trace; without a trace, to the first open item of all.
+        """Move to the first case of a trace; without a trace, to the first open case of all.
 
         Args:
-            begin_at: The id of the trace. If it has only agreed items, these are listed too.
+            begin_at: The id of the trace. If it has only agreed cases, these are listed too.
         """
         start = self.next_open(-1)  # -1 is before the first row
         if begin_at is not None:
-            if self.lines.position_of(begin_at, item=None) is None and not self.lists_agreed:
-                # The trace has been resolved since, so it is listed only with agreed items.
+            if self.lines.position_of(begin_at, case_id=None) is None and not self.lists_agreed:
+                # The trace has been resolved since, so it is listed only with agreed cases.
                 self.lists_agreed = True
                 self.show()
-            position = self.lines.position_of(begin_at, item=None)
+            position = self.lines.position_of(begin_at, case_id=None)
             start = start if position is None else self.lines.first_in_trace(position)
         if start is not None:
             self.lines.move_to(start)
@@ -191,48 +195,39 @@ class Queue:
         """List all rows again."""
         rows: list[QueueRow] = []
         for entry in self._ordered_entries:
-            items = self.items.get(entry.trace_id)
-            if items is not None:
-                rows += self._rows_of_trace(items)
+            cases = self.cases.get(entry.trace_id)
+            if cases is not None:
+                rows += self._rows_of_trace(cases)
         self.lines.show([*rows, *self._locked_rows()])
 
-    def _rows_of_trace(self, items: TraceItems) -> list[QueueRow]:
-        """Return the row of a trace and the rows of its items; empty if no item is listed."""
-        item_rows = [
-            row for row in items.rows if self.lists_agreed or row.state is not RowState.AGREED
+    def _rows_of_trace(self, cases: TraceCases) -> list[QueueRow]:
+        """Return the row of a trace and the rows of its cases; empty if no case is listed."""
+        case_rows = [
+            row for row in cases.rows if self.lists_agreed or row.state is not RowState.AGREED
         ]
-        if not item_rows:
+        if not case_rows:
             return []
-        open_count = items.open_count
         finished_text = "nothing left" if self.lists_agreed else "✓"
-        summary = f"{open_count} left" if open_count else finished_text
-        name = self.name_of(items.trace_id)
-        return [
-            QueueRow(
-                trace_id=items.trace_id,
-                item=None,
-                state=RowState.TRACE,
-                code="",
-                name=name,
-                summary=summary,
-            ),
-            *item_rows,
-        ]
+        summary = f"{cases.open_count} left" if cases.open_count else finished_text
+        return [self._trace_row(cases.trace_id, RowState.TRACE, summary), *case_rows]
 
     def _locked_rows(self) -> list[QueueRow]:
         """Return the rows of the traces that the adjudicator may not see yet."""
         return [
-            QueueRow(
-                trace_id=entry.trace_id,
-                item=None,
-                state=RowState.LOCKED,
-                code="",
-                name=self.name_of(entry.trace_id),
-                summary=FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
+            self._trace_row(
+                entry.trace_id,
+                RowState.LOCKED,
+                FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
             )
             for entry in self._ordered_entries
             if entry.access is not Access.OPEN
         ]
+
+    def _trace_row(self, trace_id: str, state: RowState, summary: str) -> QueueRow:
+        name = self.name_of(trace_id)
+        return QueueRow(
+            trace_id=trace_id, case_id=None, state=state, code="", name=name, summary=summary
+        )
 
     def name_of(self, trace_id: str) -> str:
         """Return the name of a trace, or its id before the queue was read."""
@@ -242,18 +237,18 @@ class Queue:
     def set_names_hidden(self, names_hidden: bool) -> None:
         """Show letters for the sides if their names are hidden, else their names."""
         self.names_hidden = names_hidden
-        self.items = {
-            trace_id: replace(items, names_hidden=names_hidden)
-            for trace_id, items in self.items.items()
+        self.cases = {
+            trace_id: replace(cases, names_hidden=names_hidden)
+            for trace_id, cases in self.cases.items()
         }
         self.show()
 
     def update_trace(self, work: Adjudication) -> None:
-        """Update the items of a trace after a decision."""
-        previous_items = self.items.get(work.trace_id)
-        if previous_items is not None:
-            self.items[work.trace_id] = replace(
-                previous_items,
+        """Update the cases of a trace after a decision."""
+        previous = self.cases.get(work.trace_id)
+        if previous is not None:
+            self.cases[work.trace_id] = replace(
+                previous,
                 sides=work.trace_sides.sides,
                 gold=work.gold,
                 decisions=work.decisions,
@@ -265,11 +260,11 @@ class Queue:
 
     def open_count(self) -> int:
         """Return the number of open conflicts in all traces."""
-        return sum(items.open_count for items in self.items.values())
+        return sum(cases.open_count for cases in self.cases.values())
 
     def changed_count(self) -> int:
         """Return the number of decided conflicts of which a side has changed its answer since."""
-        return sum(items.changed_count for items in self.items.values())
+        return sum(cases.changed_count for cases in self.cases.values())
 
     def progress(self) -> list[str]:
         """Return the progress in parts for the title: decided, to confirm, open, hidden."""
@@ -277,7 +272,7 @@ class Queue:
             return []
         locked_count = len(self._locked_rows())
         # Where all conflicts are hidden, "nothing left" would be wrong.
-        parts = self._conflict_counts() if self.items or not locked_count else []
+        parts = self._conflict_counts() if self.cases or not locked_count else []
         if locked_count:
             parts.append(f"{counted(locked_count, 'trace')} hidden")
         return parts
@@ -288,8 +283,8 @@ class Queue:
         Decisions whose answers have changed since are to be confirmed.
         """
         open_count = self.open_count()
-        trace_count = sum(items.open_count > 0 for items in self.items.values())
-        decided_count = sum(items.decided_count for items in self.items.values())
+        trace_count = sum(cases.open_count > 0 for cases in self.cases.values())
+        decided_count = sum(cases.decided_count for cases in self.cases.values())
         changed_count = self.changed_count()
         total = decided_count + open_count
         parts = [f"{decided_count} of {total} decided"] if total else []
@@ -313,28 +308,18 @@ class Queue:
         entry = next((e for e in self.contents.entries if e.trace_id == trace_id), None)
         if entry is None:
             return ""
-        other_annotators = [
-            one_line(name) for name in entry.sides if name != self.contents.annotator
-        ]
-        names = joined(other_annotators)
-        if self.names_hidden:
-            names = counted(len(other_annotators), "person", "people")
-        verb = "has" if len(other_annotators) == 1 else "have"
+        names = [one_line(name) for name in entry.sides if name != self.contents.annotator]
+        people = counted(len(names), "person", "people") if self.names_hidden else joined(names)
+        subject = f"{people} {'has' if len(names) == 1 else 'have'} finished this trace"
         if entry.access is Access.UNFINISHED:
             return (
-                f"{names} {verb} finished this trace. You have begun it: their labels stay "
-                "hidden until you have finished it too."
+                f"{subject}. You have begun it: their labels stay hidden until you have finished "
+                "it too."
             )
-        enter = key_of("adjudicate.enter")
+        effect = f"{key_of('adjudicate.enter')} opens them to you as adjudicator."
         if self.contents.may_retest:  # the text must not reveal which traces are retests
-            return (
-                f"{names} {verb} finished this trace: their labels are hidden from you for now. "
-                f"{enter} opens them to you as adjudicator."
-            )
-        return (
-            f"{names} {verb} finished this trace, you have not: their labels are hidden from you. "
-            f"{enter} opens them to you as adjudicator."
-        )
+            return f"{subject}: their labels are hidden from you for now. {effect}"
+        return f"{subject}, you have not: their labels are hidden from you. {effect}"
 
     def hidden_traces(self) -> list[str]:
         """Return the ids of the traces that the adjudicator has neither labelled nor taken on."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from asyncio import sleep
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,32 +16,33 @@ from textual.worker import Worker
 
 from mast_tui.adjudication import (
     Adjudication,
+    AdjudicationCase,
     Choices,
     ConflictGroup,
-    Dispute,
     GuidelineCase,
+    JudgeAnswer,
     decided_words,
     take_on,
     targets_taken,
 )
 from mast_tui.adjudication.conflicts import ABSENT_CHOICE, UNSURE, Choice
-from mast_tui.gold import ConflictKind, Decision, GoldVerdict, Order, no_order
+from mast_tui.gold import ConflictKind, Decision, Order, no_order
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.actions.tables import moves
-from mast_tui.ui.adjudicate.evidence import EvidencePanes
-from mast_tui.ui.adjudicate.items import (
-    ItemView,
+from mast_tui.ui.adjudicate.cases import (
+    CaseView,
     QueueContents,
-    TraceItems,
+    TraceCases,
     judge_views,
     mode_code_and_name,
     outcome,
     read_queue,
     source_text,
 )
+from mast_tui.ui.adjudicate.evidence import EvidencePanes
 from mast_tui.ui.adjudicate.lists import MOST_SIDE_KEYS, ConflictList, RowState, SidesPanel
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.base_screen import BaseScreen
@@ -94,6 +95,37 @@ _DECIDING_ACTIONS: Final = (
     *("enter", "agreed", "reason", "guidelines"),
 )
 """The names of actions that need a conflict; without one their hints are hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAtCursor:
+    """The case under the cursor.
+
+    Attributes:
+        work: The adjudicator's work on its trace.
+        cases: All cases of its trace.
+        case: The case.
+    """
+
+    work: Adjudication
+    cases: TraceCases
+    case: AdjudicationCase
+
+    def question(self, target: Target | None) -> ConflictGroup | None:
+        """Return the conflicts to decide, with a target only those at it; None if there are none.
+
+        Args:
+            target: A place that a side marked; None for all conflicts of the case.
+        """
+        question = self.cases.question(self.case)
+        return question if target is None else question.at_place(target)
+
+
+class _News(NamedTuple):
+    """A message about decisions of others, and whether they replace decisions of the user."""
+
+    message: str
+    replaces_own: bool
 
 
 class AdjudicateScreen(BaseScreen):
@@ -198,7 +230,7 @@ class AdjudicateScreen(BaseScreen):
             self._start_reading(opened)
 
     def on_screen_resume(self) -> None:
-        """Let others see the current item again, and show their changes if this was put off."""
+        """Let others see the current case again, and show their changes if this was put off."""
         self._move_presence(self._presence_key)
         if self._must_read_queue and not self._is_reading_queue:
             self._must_read_queue = False
@@ -215,19 +247,21 @@ class AdjudicateScreen(BaseScreen):
         """
         is_outdated = change_count != self._change_count
         must_read_again = self._must_read_queue or is_outdated
-        was_read = self.queue.was_read
         self._is_reading_queue = False
         self._must_read_queue = False
         if must_read_again:
             self.show_changes_of_others()
         if is_outdated:
             return
-        if contents.problem is not None:
-            if not was_read:
-                self.show_message_only(one_line(contents.problem))
-            return
-        if was_read and self.queue.is_showing(contents):
-            return
+        was_read = self.queue.was_read
+        if contents.problem is None and not (was_read and self.queue.is_showing(contents)):
+            self._show_contents(contents)
+        elif contents.problem is not None and not was_read:
+            self.show_message_only(one_line(contents.problem))
+
+    def _show_contents(self, contents: QueueContents) -> None:
+        """List the contents of the queue, with a message about new decisions of others."""
+        was_read = self.queue.was_read
         news_text = self._news_of_decisions(contents)
         self._adjudications.clear()
         self.queue.update(contents, self._start_trace_id)
@@ -246,7 +280,7 @@ class AdjudicateScreen(BaseScreen):
     # Presence of others
 
     def presence_changed(self) -> None:
-        """Show in the title who decides the same item."""
+        """Show in the title who decides the same case."""
         self.show_title()
 
     @property
@@ -254,23 +288,23 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.workspace.presence
 
     def _is_decided_by_others(self, presence_key: str) -> bool:
-        """Return whether another adjudicator is now at the item with a presence key."""
+        """Return whether another adjudicator is now at the case with a presence key."""
         return self._presence_service is not None and bool(
             self._presence_service.annotators_at(presence_key)
         )
 
     def _move_presence(self, presence_key: str | None) -> None:
-        """Report to others that the adjudicator is at an item; None for no item."""
+        """Report to others that the adjudicator is at a case; None for no case."""
         opened = self.mast.opened
         if opened is not None and self._presence_service is not None:
             self._presence_service.go_to(opened.annotator, presence_key)
 
     def on_screen_suspend(self) -> None:
-        """Report that the annotator has left the item."""
+        """Report that the annotator has left the case."""
         self._move_presence(None)
 
     def on_unmount(self) -> None:
-        """Report that the annotator has left the item."""
+        """Report that the annotator has left the case."""
         self._move_presence(None)
 
     # Texts
@@ -285,15 +319,11 @@ class AdjudicateScreen(BaseScreen):
 
     def _list_title(self) -> str:
         """Return the title of the queue, with the number of labels that cannot be ordered."""
-        parts = []
-        if self.queue.contents.unordered:
-            labels = counted(self.queue.contents.unordered, "label")
-            parts.append(f"order of {labels} unknown")
-        parts.append(TITLE)
-        return " · ".join(parts)
+        count = self.queue.contents.unordered
+        return f"order of {counted(count, 'label')} unknown · {TITLE}" if count else TITLE
 
     def right_title_parts(self) -> tuple[str, ...]:
-        """Return the adjudicator, others who decide the same item, and whether names are hidden."""
+        """Return the adjudicator, others who decide the same case, and whether names are hidden."""
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_text(),)
@@ -363,54 +393,54 @@ class AdjudicateScreen(BaseScreen):
     def _show_row(self) -> None:
         """Show the sides and the evidence of the row under the cursor.
 
-        Also let other adjudicators see which item this is.
+        Also let other adjudicators see which case this is.
         """
         row = self.queue.row
-        items = self.queue.current_items
-        item = None if row is None else row.item
-        self._presence_key = None if items is None or item is None else items.presence_key(item)
+        cases = self.queue.current_cases
+        case = self.queue.current_case
+        self._presence_key = None if cases is None or case is None else cases.presence_key(case.id)
         self._move_presence(self._presence_key)
         first_hints = {}
         if row is not None and row.state is RowState.CHANGED:
             first_hints = {"confirm": "confirm"}
         elif row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
-        self.hints.leave_out(_DECIDING_ACTIONS if item is None else (), first=first_hints)
+        self.hints.leave_out(_DECIDING_ACTIONS if case is None else (), first=first_hints)
         if row is None:
-            self.evidence.show_item(None)
-        elif items is None:  # the labels are hidden from the user, or still being read
+            self.evidence.show_case(None)
+        elif cases is None:  # the labels are hidden from the user, or still being read
             self._visible_trace_id = None
             self.evidence.show_trace(None)
             reason = self.queue.locked_text(row.trace_id, self.mast.key_of)
-            self.evidence.show_item(None, empty=reason)
+            self.evidence.show_case(None, empty=reason)
         else:
             self._open_trace(row.trace_id)
-            self._show_item(items, row.item)
+            self._show_case(cases, case)
 
-    def _show_item(self, items: TraceItems, item: str | None) -> None:
-        """Show an item, or the names of the sides if the item is None (the row of a trace).
+    def _show_case(self, cases: TraceCases, case: AdjudicationCase | None) -> None:
+        """Show a case, or the names of the sides if the case is None (the row of a trace).
 
-        An item with a judge's answer appears later, once it is recorded that the answer was shown.
+        A case with a judge's answer appears later, once it is recorded that the answer was shown.
         """
-        if item is None:
-            names = joined(items.names.listed(side.annotator for side in items.sides))
+        if case is None:
+            names = joined(cases.names.listed(side.annotator for side in cases.sides))
             text = f"{names} have finished this trace."
             if self.queue.names_hidden:
                 key = self.mast.key_of("adjudicate.names")
                 text += f" Each letter is an annotator; {key} shows their names."
-            self.evidence.show_item(None, empty=text)
-        elif self._may_show_judge(items, item):
-            self.writes.do(partial(self._show_with_judge, items, item), HeldKeys.NOTHING)
+            self.evidence.show_case(None, empty=text)
+        elif self._may_show_judge(case):
+            self.writes.do(partial(self._show_with_judge, cases, case), HeldKeys.NOTHING)
         else:
-            self._show_view(items, item, items.view(item))
+            self._show_view(case, cases.view(case))
 
-    async def _show_with_judge(self, items: TraceItems, item: str) -> None:
-        self._show_view(items, item, await self._view_with_judge(items, item))
+    async def _show_with_judge(self, cases: TraceCases, case: AdjudicationCase) -> None:
+        self._show_view(case, await self._view_with_judge(cases, case))
 
-    def _show_view(self, items: TraceItems, item: str, view: ItemView | None) -> None:
-        """Show the panes of an item if the cursor is still on it."""
-        if self.queue.is_at_cursor(items.trace_id, item):
-            self.evidence.show_item(view, is_reading=self.queue.is_reading)
+    def _show_view(self, case: AdjudicationCase, view: CaseView) -> None:
+        """Show the panes of a case if the cursor is still on it, and it is still in this state."""
+        if self.queue.current_case is case:
+            self.evidence.show_case(view, is_reading=self.queue.is_reading)
 
     def _open_trace(self, trace_id: str) -> None:
         """Show the trace of the row, and read it first if needed."""
@@ -459,7 +489,7 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_trace(self, step: int) -> None:
-        """Move to the next or previous trace: to its first open conflict, or its first item."""
+        """Move to the next or previous trace: to its first open conflict, or its first case."""
         position = self.main_list.next_trace(self.main_list.cursor, step)
         if position is None:
             self.hints.say("This is the last trace" if step > 0 else "This is the first trace")
@@ -504,7 +534,7 @@ class AdjudicateScreen(BaseScreen):
             self._take_boundary()
         elif side is not None:
             self.action_side(side)
-        elif row is not None and self.queue.current_items is None:  # the trace is hidden
+        elif row is not None and self.queue.current_cases is None:  # the trace is hidden
             self._ask_to_take_on(row.trace_id)
         elif self.evidence.has_spans:
             self.evidence.timeline.focus()
@@ -557,7 +587,7 @@ class AdjudicateScreen(BaseScreen):
                 self.main_list.focus()
 
     def _list_agreed(self, lists_agreed: bool) -> None:
-        """Show or hide the agreed items, with a hint about them."""
+        """Show or hide the agreed cases, with a hint about them."""
         self.queue.lists_agreed = lists_agreed
         self.queue.show()
         self.show_title()
@@ -653,29 +683,29 @@ class AdjudicateScreen(BaseScreen):
             await sleep(_READING_CHECK)
         return True
 
-    async def _current_work(self) -> tuple[Adjudication, ConflictGroup] | None:
-        """Return the work on the trace under the cursor and the conflicts that a key decides.
+    async def _case_at_cursor(self) -> CaseAtCursor | None:
+        """Return the case under the cursor, which a key decides, or None if there is none.
 
-        Return None if there are none. Then a hint tells what to choose; for a trace whose answers
-        are hidden, a dialog asks whether to adjudicate it all the same.
+        Then a hint tells what to choose; for a trace whose answers are hidden, a dialog asks
+        whether to adjudicate it all the same.
         """
         row = self.queue.row
-        items = self.queue.current_items
+        cases = self.queue.current_cases
+        case = self.queue.current_case
         if row is None:
             return None
-        if items is None:
+        if cases is None:
             self._ask_to_take_on(row.trace_id)
             return None
-        if row.item is None:
+        if case is None:
             key_of = self.mast.key_of
             self.hints.say(
                 f"Choose a conflict of this trace: {key_of('adjudicate.down')}, "
                 f"or {key_of('adjudicate.next_conflict')} for the next one"
             )
             return None
-        group = items.question(row.item)
         work = await self._adjudication_of(row.trace_id)
-        return None if work is None or group is None else (work, group)
+        return None if work is None else CaseAtCursor(work, cases, case)
 
     def _place_at_cursor(self) -> Target | None:
         """Return the place under the cursor of the sides; a key then decides only this place.
@@ -694,40 +724,40 @@ class AdjudicateScreen(BaseScreen):
 
         Those that replace a decision of the user come first. The message is empty without news.
         """
-        added_messages: list[str] = []
-        replaced_messages: list[str] = []
-        for trace_id, items in contents.items.items():
-            shown_items = self.queue.items.get(trace_id)
-            if shown_items is None:
-                continue
-            shown_by_item = {decision.item: decision for decision in shown_items.decisions}
-            for dispute in items.disputes:
-                new_decisions = self._new_decisions(dispute, shown_by_item)
-                if not new_decisions:
-                    continue
-                message = self._news_text(trace_id, dispute, new_decisions, items)
-                if any(
-                    self._replaces_own_decision(decision, shown_by_item)
-                    for decision in new_decisions
-                ):
-                    replaced_messages.append(f"{message}, otherwise than you, and that counts")
-                else:
-                    added_messages.append(message)
-        messages = [*replaced_messages, *added_messages]
+        news: list[_News] = []
+        for trace_id, cases in contents.cases.items():
+            shown_cases = self.queue.cases.get(trace_id)
+            if shown_cases is not None:
+                shown_by_item = {decision.item: decision for decision in shown_cases.decisions}
+                news += self._news_of_trace(cases, shown_by_item)
+        messages = [item.message for item in sorted(news, key=lambda item: not item.replaces_own)]
         if len(messages) > 1:
             return f"{messages[0]} · {len(messages) - 1} more"
         return "".join(messages)
 
-    def _new_decisions(
-        self, dispute: Dispute, shown_by_item: Mapping[str, Decision]
-    ) -> list[Decision]:
-        """Return the decisions of others on a dispute that the screen does not show yet."""
-        return [
-            decision
-            for decision in dispute.decisions
-            if decision != shown_by_item.get(decision.item)
-            and decision.decided_by != self._annotator_name
-        ]
+    def _news_of_trace(
+        self, cases: TraceCases, shown_by_item: Mapping[str, Decision]
+    ) -> Iterator[_News]:
+        """Yield a message for each case with decisions of others that the screen does not show.
+
+        ``shown_by_item`` are the decisions on screen, by item.
+        """
+        for case in cases.disputed:
+            new_decisions = [
+                decision
+                for decision in case.decisions
+                if decision != shown_by_item.get(decision.item)
+                and decision.decided_by != self._annotator_name
+            ]
+            if not new_decisions:
+                continue
+            message = self._news_text(cases, case, new_decisions)
+            replaces_own = any(
+                self._replaces_own_decision(decision, shown_by_item) for decision in new_decisions
+            )
+            if replaces_own:
+                message += ", otherwise than you, and that counts"
+            yield _News(message, replaces_own)
 
     def _replaces_own_decision(
         self, decision: Decision, shown_by_item: Mapping[str, Decision]
@@ -746,17 +776,17 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _news_text(
-        self, trace_id: str, dispute: Dispute, new_decisions: Sequence[Decision], items: TraceItems
+        self, cases: TraceCases, case: AdjudicationCase, new_decisions: Sequence[Decision]
     ) -> str:
-        """Return who has decided a dispute, on which trace, and the result."""
+        """Return who has decided a case, on which trace, and the result."""
         names = list(dict.fromkeys(one_line(decision.decided_by) for decision in new_decisions))
         verb = "has" if len(names) == 1 else "have"
         trace_text = ""
-        if not self.queue.is_at_cursor(trace_id, dispute.id):
-            trace_text = f" on {one_line(self.queue.name_of(trace_id), 40)}"
+        if not self.queue.is_at_cursor(cases.trace_id, case.id):
+            trace_text = f" on {one_line(self.queue.name_of(cases.trace_id), 40)}"
         return (
-            f"{joined(names)} {verb} decided {self._mode_title(dispute.mode)}{trace_text}: "
-            f"{outcome(dispute.decisions, items.names)}"
+            f"{joined(names)} {verb} decided {self._mode_title(case.mode)}{trace_text}: "
+            f"{outcome(case.decisions, cases.names)}"
         )
 
     @property
@@ -765,8 +795,8 @@ class AdjudicateScreen(BaseScreen):
 
         Not always the order of the evidence, which may still show the previous trace.
         """
-        items = self.queue.current_items
-        return no_order if items is None else items.order
+        cases = self.queue.current_cases
+        return no_order if cases is None else cases.order
 
     @property
     def _annotator_name(self) -> str | None:
@@ -787,8 +817,8 @@ class AdjudicateScreen(BaseScreen):
 
         def answer_of_side(group: ConflictGroup) -> Choices | str:
             """Return the choices of the side, or a message if no side has the number."""
-            items = self.queue.current_items
-            side = items.side_name(group, number) if items is not None else None
+            cases = self.queue.current_cases
+            side = None if cases is None else cases.side_name(group, number)
             if side is None:
                 return f"There is no side {number}: there are {len(group.said)}"
             return group.take_side(side)
@@ -820,12 +850,11 @@ class AdjudicateScreen(BaseScreen):
 
         Return False, and show nothing, if fewer than two places of the row are open.
         """
-        row = self.queue.row
-        items = self.queue.current_items
-        if row is None or row.item is None or items is None or not items.is_open(row.item):
+        cases = self.queue.current_cases
+        case = self.queue.current_case
+        if cases is None or case is None or not case.is_open:
             return False
-        group = items.question(row.item)
-        if group is None or len(group.conflicts) < 2:
+        if len(cases.question(case).conflicts) < 2:
             return False
         names = ("up", "down", "nobody", "boundary", "other_mode", "both")
         up, down, nobody, boundary, other_mode, both = (
@@ -860,21 +889,16 @@ class AdjudicateScreen(BaseScreen):
         target = self._place_at_cursor()
         self._decide_at_cursor(lambda group: group.take_same(ABSENT_CHOICE), only_target=target)
 
-    def _place_answers_text(self) -> str:
-        """Return a hint with the keys that decide about a place, which cannot be unsure."""
+    def action_unsure(self) -> None:
+        """Decide that the mode is unsure; a place cannot be, so show the keys for it instead."""
         key_of = self.mast.key_of
-        return (
+        place_answers_text = (
             f"A place is taken or not: a side, {key_of('adjudicate.both')} both, "
             f"{key_of('adjudicate.nobody')} none, {key_of('adjudicate.boundary')} moves it"
         )
-
-    def action_unsure(self) -> None:
-        """Decide that the mode is unsure; a place cannot be, so show the keys for it instead."""
         self._decide_at_cursor(
             lambda group: (
-                self._place_answers_text()
-                if group.kind is ConflictKind.PLACE
-                else group.take_same(UNSURE)
+                place_answers_text if group.kind is ConflictKind.PLACE else group.take_same(UNSURE)
             )
         )
 
@@ -896,15 +920,15 @@ class AdjudicateScreen(BaseScreen):
 
         Change ``present`` to ``absent``, and any other verdict to ``present`` for the whole trace.
         """
-        subject = self.queue.current_subject
-        if not isinstance(subject, GoldVerdict):
+        case = self.queue.current_case
+        if case is None or case.agreed is None:
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('adjudicate.overrule')} overrules an agreed item: "
                 f"{key_of('adjudicate.agreed')} lists them"
             )
             return
-        is_present = subject.value is VerdictValue.PRESENT
+        is_present = case.agreed.value is VerdictValue.PRESENT
         choice = ABSENT_CHOICE if is_present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
         self._decide_at_cursor(lambda group: group.take_same(choice), overrules=True)
 
@@ -920,20 +944,18 @@ class AdjudicateScreen(BaseScreen):
 
         Args:
             choose: Returns the choices for the conflicts, or the reason why there are none.
-            overrules: Whether to decide an agreed item too.
+            overrules: Whether to decide an agreed case too.
             only_target: The only place to decide; None for all disputed places of the row.
         """
-        current_work = await self._current_work()
-        if current_work is None:
+        at_cursor = await self._case_at_cursor()
+        if at_cursor is None:
             return
-        work, group = current_work
-        items = self.queue.items[work.trace_id]
-        is_agreed = isinstance(items.find(group.id), GoldVerdict)
-        question = group if only_target is None else group.at_place(only_target)
+        question = at_cursor.question(only_target)
         choices = NOT_IN_QUESTION if question is None else choose(question)
         if isinstance(choices, str):
             self.hints.say(choices, error=True)
             return
+        is_agreed = at_cursor.case.agreed is not None
         if is_agreed and not overrules:
             key_of = self.mast.key_of
             self.hints.say(
@@ -941,25 +963,24 @@ class AdjudicateScreen(BaseScreen):
                 f"{key_of('adjudicate.boundary')} names another place"
             )
             return
+        work = at_cursor.work
         decisions = await self.run_or_show_error(lambda: work.decide_together(choices))
         if decisions is not None:
-            message = self._decision_text(items, decisions)
-            item_ids = tuple(decision.item for decision in decisions)
-            self._show_decision(work, item_ids, message, to_next_row=is_agreed)
+            message = self._decision_text(at_cursor.cases, decisions)
+            move_on = self._go_to_next_row if is_agreed else self._move_on
+            self._show_decision(work, decisions, partial(move_on, message))
 
     @piece_of_work
     async def action_other_mode(self) -> None:
         """Decide that another mode is present at the same places."""
-        current_work = await self._current_work()
-        if current_work is None:
+        at_cursor = await self._case_at_cursor()
+        if at_cursor is None:
             return
-        work, group = current_work
-        target = self._place_at_cursor()
-        question = group if target is None else group.at_place(target)
+        question = at_cursor.question(self._place_at_cursor())
         if question is None:
             self.hints.say(NOT_IN_QUESTION, error=True)
             return
-        decide = partial(self._decide_other_mode, work, question)
+        decide = partial(self._decide_other_mode, at_cursor.work, question)
         self.mast.ask(ModeFinder(self.mast.taxonomy), decide)
 
     @piece_of_work
@@ -969,49 +990,44 @@ class AdjudicateScreen(BaseScreen):
             lambda: work.decide_another_mode(group.conflicts, slug)
         )
         if decisions is not None:
-            item_ids = tuple(decision.item for decision in decisions)
-            self._show_decision(work, item_ids, f"It is {self._mode_title(slug)}")
+            message = f"It is {self._mode_title(slug)}"
+            self._show_decision(work, decisions, partial(self._move_on, message))
 
     @piece_of_work
     async def action_confirm(self) -> None:
         """Confirm a decision after a side has changed its answer."""
-        current_work = await self._current_work()
-        if current_work is None:
+        at_cursor = await self._case_at_cursor()
+        if at_cursor is None:
             return
-        work, group = current_work
-        items = self.queue.items[work.trace_id]
-        row = self.queue.row
-        dispute = None if row is None or row.item is None else items.dispute(row.item)
-        if dispute is None or not dispute.decisions:
+        work = at_cursor.work
+        cases = at_cursor.cases
+        case = at_cursor.case
+        if not case.decisions:
             self.hints.say("Nothing is decided here yet: there is nothing to confirm")
             return
-        item_ids = [
-            decision.item for decision in dispute.outdated_decisions(items.sides, items.order)
-        ]
-        if not item_ids:
+        outdated = case.outdated_decisions(cases.sides, cases.order)
+        if not outdated:
             self.hints.say("No side has changed since: the decision stays as it is")
-        elif await self.run_or_show_error(lambda: work.confirm(*item_ids)) is not None:
-            message = f"{self._mode_title(group.mode)}: confirmed"
-            self._show_decision(work, tuple(item_ids), message)
+            return
+        item_ids = [decision.item for decision in outdated]
+        decisions = await self.run_or_show_error(lambda: work.confirm(*item_ids))
+        if decisions is not None:
+            message = f"{self._mode_title(case.mode)}: confirmed"
+            self._show_decision(work, decisions, partial(self._move_on, message))
 
     def _show_decision(
-        self,
-        work: Adjudication,
-        item_ids: tuple[str, ...],
-        message: str,
-        *,
-        to_next_row: bool = False,
+        self, work: Adjudication, decisions: Sequence[Decision], move_on: Callable[[], None]
     ) -> None:
-        """Show a written decision, ask for its reason if the study requires it, and move on.
+        """Show written decisions, ask for their reason if the study requires it, and move on.
 
-        The decision becomes the last one, which the user can undo.
+        They become the last decision, which the user can undo.
 
         Args:
             work: The adjudicator's work on the trace.
-            item_ids: The items that were decided.
-            message: The message about the decision.
-            to_next_row: Whether to move to the next row instead of the next open conflict.
+            decisions: The decisions.
+            move_on: Moves the cursor, and shows a message.
         """
+        item_ids = tuple(decision.item for decision in decisions)
         self._undo_trace_ids.append(work.trace_id)
         self._redo_trace_ids.clear()
         self._last_decision = (work.trace_id, item_ids)
@@ -1022,23 +1038,19 @@ class AdjudicateScreen(BaseScreen):
         self.hints.clear()
         study = self.queue.contents.study
         if study is not None and study.reasons:
-            self._ask_reason(work, item_ids, lambda: self._move_on(message, to_next_row))
+            self._ask_reason(work, item_ids, move_on)
         else:
-            self._move_on(message, to_next_row)
+            move_on()
 
-    def _move_on(self, message: str, to_next_row: bool) -> None:
+    def _go_to_next_row(self, message: str) -> None:
+        self.queue.lines.move_by(1)
+        self._show_lasting_message(message)
+
+    def _move_on(self, message: str) -> None:
         """Move to the next open conflict, and show a message with the number of open conflicts.
 
         If places of the row are still open, stay on it.
-
-        Args:
-            message: The message about the decision.
-            to_next_row: Whether to move to the next row instead, and show only the message.
         """
-        if to_next_row:
-            self.queue.lines.move_by(1)
-            self._show_lasting_message(message)
-            return
         if self._is_partly_decided():
             self._show_row()
             message = f"{message} · its other places are open · {self._left_text()}"
@@ -1076,17 +1088,17 @@ class AdjudicateScreen(BaseScreen):
         row = self.queue.row
         return row is not None and row.state is RowState.OPEN
 
-    def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
+    def _decision_text(self, cases: TraceCases, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
-        targets = in_reading_order(targets_taken(decisions), lambda target: target, items.order)
-        places = [place_text(target, items.order, quoted=False) for target in targets]
+        targets = in_reading_order(targets_taken(decisions), lambda target: target, cases.order)
+        places = [place_text(target, cases.order, quoted=False) for target in targets]
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
         # Several decisions on places of one mode are described by the places that were taken.
         verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
-        source = source_text(decisions, items.names)
+        source = source_text(decisions, cases.names)
         return f"{self._mode_title(decisions[0].mode)}: {text}{source}"
 
     # Reasons
@@ -1095,10 +1107,10 @@ class AdjudicateScreen(BaseScreen):
     async def action_reason(self) -> None:
         """Write the reason for the decision under the cursor, or for the last decision."""
         row = self.queue.row
-        subject = self.queue.current_subject
-        if row is not None and isinstance(subject, Dispute) and subject.decisions:
+        case = self.queue.current_case
+        if row is not None and case is not None and case.decisions:
             trace_id = row.trace_id
-            item_ids = self._items_to_explain(subject)
+            item_ids = self._items_to_explain(case)
         elif self._last_decision is not None:
             trace_id, item_ids = self._last_decision
         else:
@@ -1108,7 +1120,7 @@ class AdjudicateScreen(BaseScreen):
         work = await self._adjudication_of(trace_id)
         if work is None:
             return
-        if not _items_with_decision(work, item_ids):
+        if not _decisions_on(work, item_ids):
             self.hints.say("A reason belongs to a decision, and the last one was undone")
             return
 
@@ -1118,10 +1130,10 @@ class AdjudicateScreen(BaseScreen):
 
         self._ask_reason(work, item_ids, show_row)
 
-    def _items_to_explain(self, dispute: Dispute) -> tuple[str, ...]:
-        """Return the items of a dispute that the user decided, or else all decided items."""
-        own_items = tuple(d.item for d in dispute.decisions if d.decided_by == self._annotator_name)
-        return own_items or tuple(decision.item for decision in dispute.decisions)
+    def _items_to_explain(self, case: AdjudicationCase) -> tuple[str, ...]:
+        """Return the items of a case that the user decided, or else all decided items."""
+        own_items = tuple(d.item for d in case.decisions if d.decided_by == self._annotator_name)
+        return own_items or tuple(decision.item for decision in case.decisions)
 
     def _ask_reason(
         self, work: Adjudication, items: tuple[str, ...], on_done: Callable[[], None]
@@ -1134,23 +1146,20 @@ class AdjudicateScreen(BaseScreen):
             on_done: Called at the end: after the reason was written, after Escape, or at once if no
                 item has a decision now.
         """
-        decided_items = _items_with_decision(work, items)
-        if not decided_items:
+        decisions = _decisions_on(work, items)
+        if not decisions:
             on_done()
             return
-
-        decision_by_item = {decision.item: decision for decision in work.decisions}
-        decisions = [decision_by_item[item] for item in decided_items]
         # The question is about one mode, though the items may be of several.
         mode_decisions = [d for d in decisions if d.mode == decisions[0].mode]
-        verdict = outcome(mode_decisions, self.queue.items[work.trace_id].names)
+        verdict = outcome(mode_decisions, self.queue.cases[work.trace_id].names)
         self.mast.ask(
             NoteScreen(
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
                 decisions[0].reason,
                 hint="Enter keeps it · Esc leaves the decision without a reason",
             ),
-            partial(self._write_reason, work, decided_items, on_done=on_done),
+            partial(self._write_reason, work, [d.item for d in decisions], on_done=on_done),
             left=on_done,
         )
 
@@ -1170,29 +1179,26 @@ class AdjudicateScreen(BaseScreen):
         study = self.queue.contents.study
         return study is not None and study.judge_first
 
-    def _may_show_judge(self, items: TraceItems, item: str) -> bool:
-        """Return whether an item may be shown with a judge's answer.
+    def _may_show_judge(self, case: AdjudicationCase) -> bool:
+        """Return whether a case may be shown with a judge's answer.
 
-        This is so if the study shows judges first, or the item is decided; in both cases only once
+        This is so if the study shows judges first, or the case is not open; in both cases only once
         the trace is read.
         """
-        return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
+        return not self.queue.is_reading and (self._judge_first or not case.is_open)
 
-    async def _view_with_judge(self, items: TraceItems, item: str) -> ItemView | None:
-        """Return the panes of an item, None if there is no such item.
+    async def _view_with_judge(self, cases: TraceCases, case: AdjudicationCase) -> CaseView:
+        """Return the panes of a case.
 
         The judges' answers are added, and recorded as shown, if the study shows judges first or
         the adjudicator has seen the answers on this mode before.
         """
-        view = items.view(item)
-        subject = items.find(item)
-        if view is None or subject is None:
+        view = cases.view(case)
+        work = await self._adjudication_of(cases.trace_id)
+        if work is None or not (self._judge_first or work.judge_shown(case.mode)):
             return view
-        work = await self._adjudication_of(items.trace_id)
-        if work is None or not (self._judge_first or work.judge_shown(subject.mode)):
-            return view
-        answers = await self.run_or_show_error(lambda: work.judge_answers(subject.mode))
-        return replace(view, sides=(*view.sides, *judge_views(answers or (), items.order)))
+        answers = await self.run_or_show_error(lambda: work.judge_answers(case.mode))
+        return replace(view, sides=(*view.sides, *judge_views(answers or (), cases.order)))
 
     @piece_of_work
     async def action_judge(self) -> None:
@@ -1200,41 +1206,32 @@ class AdjudicateScreen(BaseScreen):
 
         Unless the study shows judges first, a mode with an open conflict shows a hint instead.
         """
-        row = self.queue.row
-        items = self.queue.current_items
-        if row is None or items is None:
+        if self.queue.current_cases is None:
             return
-        is_open = row.item is None or items.is_open(row.item)
+        case = self.queue.current_case
+        is_open = case is None or case.is_open
         # After a decision the cursor is on the next open row, so the last decision is meant.
         if is_open and not self._judge_first and not self._go_to_last():
             self.hints.say("The judge's word comes after the decision")
             return
-        if self.queue.row is None or self.queue.row.item is None:
+        at_cursor = await self._case_at_cursor() if self.queue.current_case is not None else None
+        if at_cursor is None:
             return
-        current_work = await self._current_work()
-        if current_work is None:
-            return
-        work, group = current_work
-        # Another item of the same mode may be open.
-        is_mode_open = any(conflict.mode == group.mode for conflict in work.gold.conflicts)
+        work = at_cursor.work
+        mode = at_cursor.case.mode
+        # Another case of the same mode may be open.
+        is_mode_open = any(conflict.mode == mode for conflict in work.gold.conflicts)
         if is_mode_open and not self._judge_first:
             self.hints.say("Decide this mode first: the judge's word comes after it")
             return
-        answers = await self.run_or_show_error(lambda: work.judge_answers(group.mode))
+        answers = await self.run_or_show_error(lambda: work.judge_answers(mode))
         if answers is None:
             return
         if work.workspace.away:
             self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
-        message = "No judge has judged this mode here"
-        if names:
-            message = (
-                f"{', '.join(names)}: later decisions about this mode count as made with the judge "
-                "on screen"
-            )
-        self._show_lasting_message(message)
+        self._show_lasting_message(_judges_text(answers))
 
     def _go_to_last(self) -> bool:
         """Move the cursor to the last decision; return False if it is undone or not listed."""
@@ -1242,8 +1239,8 @@ class AdjudicateScreen(BaseScreen):
             return False
         trace_id, item_ids = self._last_decision
         item = item_ids[0]
-        items = self.queue.items.get(trace_id)
-        if items is None or all(decision.item != item for decision in items.decisions):
+        cases = self.queue.cases.get(trace_id)
+        if cases is None or all(decision.item != item for decision in cases.decisions):
             return False
         if not self.queue.go_to_item(trace_id, item):
             return False
@@ -1272,30 +1269,33 @@ class AdjudicateScreen(BaseScreen):
             target: The stack that receives the trace id of the changed decision.
             undo: True to undo a decision, False to repeat it.
         """
-        items = self.queue.current_items
-        trace_id = None if items is None else items.trace_id
+        cases = self.queue.current_cases
+        nothing_text = "Nothing to undo on this trace" if undo else "Nothing to redo"
+        trace_id = None if cases is None else cases.trace_id
         if source:
             trace_id = source[-1]
-        if trace_id:
-            work = await self._adjudication_of(trace_id)
-            if work is None:
-                return
-            changed_items = await self.run_or_show_error(work.undo if undo else work.redo)
-            if changed_items is None:
-                return
-            if source:
-                source.pop()
-            if changed_items:
-                target.append(trace_id)
-                self.evidence.fixed_end_index = None
-                self._show_outcome(work)
-                self.queue.go_to_item(trace_id, changed_items[0])
-                self._show_row()
-                key = self.mast.key_of("everywhere.redo")
-                undo_text = f"Undone: decide it again, or {key} redoes it"
-                self._show_lasting_message(undo_text if undo else "Redone")
-                return
-        self.hints.say("Nothing to undo on this trace" if undo else "Nothing to redo")
+        if trace_id is None:
+            self.hints.say(nothing_text)
+            return
+        work = await self._adjudication_of(trace_id)
+        if work is None:
+            return
+        changed_items = await self.run_or_show_error(work.undo if undo else work.redo)
+        if changed_items is None:
+            return
+        if source:
+            source.pop()
+        if not changed_items:
+            self.hints.say(nothing_text)
+            return
+        target.append(trace_id)
+        self.evidence.fixed_end_index = None
+        self._show_outcome(work)
+        self.queue.go_to_item(trace_id, changed_items[0])
+        self._show_row()
+        key = self.mast.key_of("everywhere.redo")
+        undo_text = f"Undone: decide it again, or {key} redoes it"
+        self._show_lasting_message(undo_text if undo else "Redone")
 
     # Boundaries
 
@@ -1332,12 +1332,11 @@ class AdjudicateScreen(BaseScreen):
         Show an error if the place at the cursor is undisputed, or the trace's file is missing.
         """
         if not self.asks:  # no boundary is being moved
-            current_work = await self._current_work()
+            at_cursor = await self._case_at_cursor()
             target = self._place_at_cursor()
-            if current_work is None:
+            if at_cursor is None:
                 return
-            _, group = current_work
-            if target is not None and group.at_place(target) is None:
+            if at_cursor.question(target) is None:
                 self.hints.say(NOT_IN_QUESTION, error=True)
                 return
             if not self.evidence.has_spans:
@@ -1355,14 +1354,14 @@ class AdjudicateScreen(BaseScreen):
     def action_guidelines(self) -> None:
         """Open the guidelines of the mode under the cursor."""
         row = self.queue.row
-        subject = self.queue.current_subject
+        case = self.queue.current_case
         mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
-        if subject is not None:
-            mode = subject.mode
+        if case is not None:
+            mode = case.mode
         # The decision that may be the reason for a new guideline: its trace and item.
         occasion = None
-        if row is not None and isinstance(subject, Dispute) and subject.decisions:
-            occasion = (row.trace_id, subject.decisions[0].item)
+        if row is not None and case is not None and case.decisions:
+            occasion = (row.trace_id, case.decisions[0].item)
         self.mast.go(
             ShowGuidelines(mode, may_write=True, occasion=occasion, go_to_case=self._go_to_case)
         )
@@ -1376,7 +1375,18 @@ class AdjudicateScreen(BaseScreen):
         return True
 
 
-def _items_with_decision(work: Adjudication, items: tuple[str, ...]) -> list[str]:
-    """Return the items that have a decision now; an undone decision does not count."""
-    decided_items = {decision.item for decision in work.decisions}
-    return [item for item in items if item in decided_items]
+def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
+    """Return a message about the judges whose answers are shown."""
+    names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
+    if not names:
+        return "No judge has judged this mode here"
+    return (
+        f"{', '.join(names)}: later decisions about this mode count as made with the judge "
+        "on screen"
+    )
+
+
+def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:
+    """Return the decisions on items; an item whose decision was undone is left out."""
+    decision_by_item = {decision.item: decision for decision in work.decisions}
+    return [decision_by_item[item] for item in items if item in decision_by_item]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -89,20 +89,23 @@ def page_paragraphs(
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
         paragraphs.append(PageParagraph("text", f"None is written yet. {how_to_write}".rstrip()))
+    return [*paragraphs, *_case_paragraphs(page, name_of, order_of)]
+
+
+def _case_paragraphs(
+    page: ModePage, name_of: Callable[[str], str], order_of: Callable[[str], Order]
+) -> Iterator[PageParagraph]:
+    """Yield the decided cases under their heading, and the number of hidden cases."""
     steps = [list(step_cases) for _, step_cases in groupby(page.cases, _step_key)]
-    heading = f"Decided cases: {len(steps)}" if steps else "Decided cases"
-    paragraphs.append(PageParagraph("heading", heading))
-    paragraphs += [
-        _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
-        for step_cases in steps
-    ]
+    yield PageParagraph("heading", f"Decided cases: {len(steps)}" if steps else "Decided cases")
+    for step_cases in steps:
+        yield _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
     if page.hidden:
         noun = "more case is" if page.hidden == 1 else "more cases are"
         hidden_text = f"{page.hidden} {noun} in traces that you have not finished."
-        paragraphs.append(PageParagraph("text", hidden_text))
+        yield PageParagraph("text", hidden_text)
     elif not page.cases:
-        paragraphs.append(PageParagraph("text", "None yet."))
-    return paragraphs
+        yield PageParagraph("text", "None yet.")
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
@@ -186,6 +189,11 @@ class PageLines(VirtualLines):
     def paragraph(self) -> PageParagraph | None:
         """The paragraph under the cursor."""
         return self._rows[self.cursor].paragraph if self._rows else None
+
+    @property
+    def entry(self) -> Guideline | GuidelineCase | None:
+        """The guideline or case under the cursor."""
+        return None if self.paragraph is None else self.paragraph.entry
 
     def show(self, paragraphs: Sequence[PageParagraph], *, keep_cursor: bool) -> None:
         """Show a page.
@@ -405,8 +413,7 @@ class GuidelinesScreen(OpensTraces):
 
     def action_open(self) -> None:
         """Go to the decided case under the cursor, or show how to find one."""
-        paragraph = self.main_list.paragraph
-        case = None if paragraph is None else paragraph.entry
+        case = self.main_list.entry
         if not isinstance(case, GuidelineCase):
             key_of = self.mast.key_of
             self.hints.say(
@@ -436,16 +443,17 @@ class GuidelinesScreen(OpensTraces):
         if not self.may_write:
             self._say_read_only()
             return
+        mode_slug = self.mode_slug
         trace_id: str | None = None
         item: str | None = None
-        if self._occasion_ids is not None and self._occasion_mode == self.mode_slug:
+        if self._occasion_ids is not None and self._occasion_mode == mode_slug:
             trace_id, item = self._occasion_ids
-
-        def _write_guideline(book: GuidelineBook, text: str) -> Guideline | None:
-            return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
-
         key = self.mast.key_of("everywhere.undo")
-        self._ask_for_text("", _write_guideline, f"Saved · {key} undoes it")
+        self._ask_for_text(
+            "",
+            lambda book, text: book.write(mode_slug, text, trace_id=trace_id, item=item),
+            f"Saved · {key} undoes it",
+        )
 
     def action_edit(self) -> None:
         """Edit the guideline under the cursor."""
@@ -465,11 +473,17 @@ class GuidelinesScreen(OpensTraces):
 
     def action_undo(self) -> None:
         """Undo the user's last change on this page."""
-        self._undo_or_redo(undo=True)
+        key = self.mast.key_of("everywhere.redo")
+        self._change_page(
+            partial(GuidelineBook.undo, mode=self.mode_slug),
+            f"Undone · {key} redoes it",
+            "Nothing of yours to undo on this page",
+        )
 
     def action_redo(self) -> None:
         """Repeat the change that was undone last on this page."""
-        self._undo_or_redo(undo=False)
+        redo = partial(GuidelineBook.redo, mode=self.mode_slug)
+        self._change_page(redo, "Redone", "Nothing to redo")
 
     def _require_guideline(self) -> Guideline | None:
         """Return the guideline under the cursor.
@@ -479,8 +493,7 @@ class GuidelinesScreen(OpensTraces):
         if not self.may_write:
             self._say_read_only()
             return None
-        paragraph = self.main_list.paragraph
-        entry = None if paragraph is None else paragraph.entry
+        entry = self.main_list.entry
         if isinstance(entry, Guideline):
             return entry
         key_of = self.mast.key_of
@@ -512,21 +525,6 @@ class GuidelinesScreen(OpensTraces):
         title = f"Guideline for {mode.code} {mode.name}"
         self.mast.ask(NoteScreen(title, text), text_entered)
 
-    def _undo_or_redo(self, *, undo: bool) -> None:
-        """Undo a change of the page, or repeat the change that was undone last."""
-        mode = self.mode_slug
-        if not self.may_write:
-            self._say_read_only()
-        elif undo:
-            key = self.mast.key_of("everywhere.redo")
-            self._change_page(
-                lambda book: book.undo(mode),
-                f"Undone · {key} redoes it",
-                "Nothing of yours to undo on this page",
-            )
-        else:
-            self._change_page(lambda book: book.redo(mode), "Redone", "Nothing to redo")
-
     @piece_of_work
     async def _change_page(
         self,
@@ -542,6 +540,9 @@ class GuidelinesScreen(OpensTraces):
             message_if_none: The message if there was nothing to change; None for ``message``.
         """
         opened = self.mast.opened
+        if not self.may_write:
+            self._say_read_only()
+            return
         if opened is None:
             return
         try:
@@ -559,10 +560,6 @@ class GuidelinesScreen(OpensTraces):
 
 
 def _counts_text(page: ModePage) -> str:
-    """Return the number of guidelines and of decided cases."""
-    parts = []
-    if page.guidelines:
-        parts.append(counted(len(page.guidelines), "guideline"))
-    if page.cases:
-        parts.append(counted(len(page.cases), "decided case"))
-    return " · ".join(parts)
+    """Return the number of guidelines and of decided cases, without those that are 0."""
+    counts = {"guideline": len(page.guidelines), "decided case": len(page.cases)}
+    return " · ".join(counted(count, noun) for noun, count in counts.items() if count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,6 @@ from mast_tui.session import (
     with_traces,
     without_annotator,
 )
-from mast_tui.session.progress import Retests
 from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
@@ -127,16 +127,15 @@ def _count_overlap(opened: OpenWorkspace, study: Study) -> Overlap:
     """Return the progress on the traces with several annotators."""
     ref = study.taxonomy
     finished_by = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
-    finished_count = 0
-    begun_count = 0
-    shared_ids = overlap_traces(study)
-    for trace_id in shared_ids:
-        has_finished = [trace_id in finished_by[name] for name in annotators_of(study, trace_id)]
-        if all(has_finished):
-            finished_count += 1
-        elif any(has_finished):
-            begun_count += 1
-    return Overlap(len(shared_ids), finished_count, begun_count)
+    finishes_by_trace = [
+        [trace_id in finished_by[name] for name in annotators_of(study, trace_id)]
+        for trace_id in overlap_traces(study)
+    ]
+    return Overlap(
+        traces=len(finishes_by_trace),
+        finished=sum(map(all, finishes_by_trace)),
+        begun=sum(any(finishes) and not all(finishes) for finishes in finishes_by_trace),
+    )
 
 
 def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
@@ -174,101 +173,139 @@ SEVERAL_ANNOTATORS: Final = ""
 """The name in the row of the traces that several annotators label."""
 
 
-def table_rows(view: StudyView) -> list[StudyProgress]:
-    """Return a row for each annotator, then a row for the traces of several annotators, if any."""
-    rows = list(view.progress)
-    overlap = view.overlap
-    if overlap.traces:
-        overlap_row = StudyProgress(
-            name=SEVERAL_ANNOTATORS,
-            assigned=overlap.traces,
-            shared=overlap.traces,
-            withheld=0,
-            finished=overlap.finished,
-            begun=overlap.begun,
-            planned=0,
-            retests=Retests(),
-        )
-        rows.append(overlap_row)
-    return rows
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRow:
+    """A row of the table, with the counts of traces that the reader may see.
+
+    Attributes:
+        name: The annotator, or ``SEVERAL_ANNOTATORS``.
+        is_reader: True in the reader's own row.
+        assigned: The number of assigned traces.
+        finished: The number of finished traces.
+        begun: The number of begun traces.
+        shared: The number of traces with others; empty if it is hidden or says nothing.
+        withheld: The number of traces without suggestions; empty if it is hidden or 0.
+        retest: The progress of retests; empty if it is hidden or none are planned.
+    """
+
+    name: str
+    is_reader: bool = False
+    assigned: int
+    finished: int
+    begun: int
+    shared: str = ""
+    withheld: str = ""
+    retest: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name of the annotator, safe to display."""
+        return "by several" if self.name == SEVERAL_ANNOTATORS else one_line(self.name)
+
+    @property
+    def sign(self) -> str:
+        """The sign of the progress: all finished, begun, or not begun."""
+        if self.name == SEVERAL_ANNOTATORS:
+            return " "
+        if self.finished == self.assigned:
+            return "●"
+        return "◐" if self.finished or self.begun else "○"
+
+    @property
+    def style(self) -> str:
+        """The style of the counts."""
+        return "total" if self.name == SEVERAL_ANNOTATORS else "figure"
 
 
-def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgress], ...]:
-    """Return the columns of the table of all annotators' progress.
+def table_rows(view: StudyView, reader: str) -> list[StudyRow]:
+    """Return a row for each annotator, then a row for the traces of several annotators, if any.
 
     Args:
         view: The study.
         reader: The annotator who looks at the table.
     """
-
-    # An annotator sees a retest as an ordinary trace that is not finished.
-    def finished_count(row: StudyProgress) -> int:
-        return row.finished - (len(row.retests.current) if view.is_for_annotator else 0)
-
-    def begun_count(row: StudyProgress) -> int:
-        return row.begun + (len(row.retests.begun) if view.is_for_annotator else 0)
-
-    def sign(row: StudyProgress) -> str:
-        """Return the sign of the progress: all finished, begun, or not begun."""
-        if row.name == SEVERAL_ANNOTATORS:
-            return " "
-        if finished_count(row) == row.assigned:
-            return "●"
-        return "◐" if finished_count(row) or begun_count(row) else "○"
-
-    def _private_count(row: StudyProgress, number: int, is_informative: bool) -> str:
-        # An annotator sees this count only in their own row, as in ``mast-tui study``.
-        is_visible = not view.is_for_annotator or row.name == reader
-        return f"{number:,}" if is_informative and is_visible else ""
-
-    def retest_text(row: StudyProgress) -> str:
-        """Return the number of finished retests; empty if retests are hidden or not planned."""
-        if view.is_for_annotator or not row.planned:
-            return ""
-        lost_count = len(row.retests.lost)
-        lost_text = f", {lost_count} not possible" if lost_count else ""
-        return f"{len(row.retests.done)} of {row.planned}{lost_text}"
-
-    def style(row: StudyProgress) -> str:
-        return "total" if row.name == SEVERAL_ANNOTATORS else "figure"
-
-    def _count_column(
-        title: str, cell: Callable[[StudyProgress], str], drop_rank: int
-    ) -> TableColumn[StudyProgress]:
-        return TableColumn(
-            title, cell, style, ColumnWidth(drop_rank, filled=ANY_FILLED), right=True
+    rows = [_row_of(row, reader, view) for row in view.progress]
+    overlap = view.overlap
+    if overlap.traces:
+        rows.append(
+            StudyRow(
+                name=SEVERAL_ANNOTATORS,
+                assigned=overlap.traces,
+                finished=overlap.finished,
+                begun=overlap.begun,
+            )
         )
+    return rows
 
-    return (
-        sign_column(sign),
-        TableColumn(
-            "annotator",
-            lambda row: "by several" if row.name == SEVERAL_ANNOTATORS else one_line(row.name),
-            lambda row: "name" if row.name == reader else style(row),
-            name_width(),
-        ),
-        TableColumn(
-            "█ finished  ▒ begun",
-            lambda row: bar(finished_count(row), begun_count(row), row.assigned),
-            style,
-            ColumnWidth(60),
-        ),
-        _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
-        _count_column("finished", lambda row: f"{finished_count(row):,}", 95),
-        _count_column("begun", lambda row: f"{begun_count(row):,}", 80),
-        _count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
-        _count_column(
-            "with others",
-            lambda row: _private_count(row, row.shared, row.shared < row.assigned),
-            40,
-        ),
-        _count_column(
-            "without suggestions",
-            lambda row: _private_count(row, row.withheld, row.withheld > 0),
-            45,
-        ),
-        _count_column("retest", retest_text, 50),
+
+def _row_of(progress: StudyProgress, reader: str, view: StudyView) -> StudyRow:
+    """Return the row of an annotator as far as the reader may see it.
+
+    An annotator sees retests as ordinary traces that are not finished, and the shares of traces
+    only in their own row, as in ``mast-tui study``.
+    """
+    row = StudyRow(
+        name=progress.name,
+        is_reader=progress.name == reader,
+        assigned=progress.assigned,
+        finished=progress.finished,
+        begun=progress.begun,
+        shared=f"{progress.shared:,}" if progress.shared < progress.assigned else "",
+        withheld=f"{progress.withheld:,}" if progress.withheld else "",
+        retest=_retest_text(progress),
     )
+    if not view.is_for_annotator:
+        return row
+    retests = progress.retests
+    return dataclasses.replace(
+        row,
+        finished=row.finished - len(retests.current),
+        begun=row.begun + len(retests.begun),
+        shared=row.shared if row.is_reader else "",
+        withheld=row.withheld if row.is_reader else "",
+        retest="",
+    )
+
+
+def _retest_text(progress: StudyProgress) -> str:
+    """Return the number of finished retests; empty if none are planned."""
+    if not progress.planned:
+        return ""
+    lost_count = len(progress.retests.lost)
+    lost_text = f", {lost_count} not possible" if lost_count else ""
+    return f"{len(progress.retests.done)} of {progress.planned}{lost_text}"
+
+
+def _count_column(
+    title: str, cell: Callable[[StudyRow], str], drop_rank: int
+) -> TableColumn[StudyRow]:
+    width = ColumnWidth(drop_rank, filled=ANY_FILLED)
+    return TableColumn(title, cell, attrgetter("style"), width, right=True)
+
+
+COLUMNS: Final[Sequence[TableColumn[StudyRow]]] = (
+    sign_column(attrgetter("sign")),
+    TableColumn(
+        "annotator",
+        attrgetter("title"),
+        lambda row: "name" if row.is_reader else row.style,
+        name_width(),
+    ),
+    TableColumn(
+        "█ finished  ▒ begun",
+        lambda row: bar(row.finished, row.begun, row.assigned),
+        attrgetter("style"),
+        ColumnWidth(60),
+    ),
+    _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
+    _count_column("finished", lambda row: f"{row.finished:,}", 95),
+    _count_column("begun", lambda row: f"{row.begun:,}", 80),
+    _count_column("left", lambda row: f"{row.assigned - row.finished:,}", 85),
+    _count_column("with others", attrgetter("shared"), 40),
+    _count_column("without suggestions", attrgetter("withheld"), 45),
+    _count_column("retest", attrgetter("retest"), 50),
+)
+"""The columns of the table of all annotators' progress."""
 
 
 def progress_text(view: StudyView) -> str:
@@ -307,17 +344,20 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
             f"{study.retests:.0%} of each annotator's finished traces have a retest: they are "
             "labelled again, without the first labels on screen."
         )
-    lines.append(_adjudication_rules(study))
-    if view.conflicts is None and not view.is_for_annotator:
-        lines += ["", "Counting what is left to decide …"]
-    elif view.conflicts is None:
-        lines += ["", "Annotators of the study do not see what is left to decide."]
-    elif view.conflicts:
-        conflicts = counted(view.conflicts, "conflict")
-        lines += ["", f"{conflicts} left to decide: {adjudicate_key} opens them."]
-    else:
-        lines += ["", "No conflict is left to decide."]
+    lines += [_adjudication_rules(study), "", _conflicts_text(view, adjudicate_key)]
     return "\n".join(lines)
+
+
+def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
+    """Return the sentence on the conflicts that are left to decide."""
+    if view.conflicts:
+        conflicts = counted(view.conflicts, "conflict")
+        return f"{conflicts} left to decide: {adjudicate_key} opens them."
+    if view.conflicts == 0:
+        return "No conflict is left to decide."
+    if view.is_for_annotator:
+        return "Annotators of the study do not see what is left to decide."
+    return "Counting what is left to decide …"
 
 
 def _people_text(study: Study) -> str:
@@ -413,6 +453,35 @@ def _with_only_traces(study: Study, ids: Iterable[str]) -> Study:
     return replace(study, batches=(batch,), draws=draws)
 
 
+def _selections_to_add(
+    study: Study, selections: Sequence[TraceSelection]
+) -> Sequence[TraceSelection]:
+    """Return the selections with traces outside the study; the first one has only its traces."""
+    study_ids = frozenset(study.traces)
+    return [selection for selection in selections[1:] if not study_ids.issuperset(selection.ids)]
+
+
+def _write_with_traces(
+    opened: OpenWorkspace, study: Study, selection: TraceSelection, *, adds_traces: bool
+) -> str:
+    """Register traces, write the study with them, and return a message.
+
+    With ``adds_traces`` the traces are added to those of the study, else they replace them.
+    """
+    trace_ids: list[str] = []
+    for start in range(0, len(selection.traces), BATCH_SIZE):
+        batch = selection.traces[start : start + BATCH_SIZE]
+        with opened.workspace.transaction():
+            trace_ids += [register_opened_trace(opened.workspace, trace.anew()) for trace in batch]
+    change_traces = with_traces if adds_traces else _with_only_traces
+    # Registered traces are selected by their ids alone.
+    new_study = change_traces(study, trace_ids or list(selection.ids))
+    set_study(opened.workspace, opened.annotator, new_study)
+    if not adds_traces:
+        return "The study is set up"
+    return f"{counted(len(new_study.traces) - len(study.traces), 'trace')} added"
+
+
 def no_study_text(key: str) -> str:
     """Return the purpose of a study, and the key that sets one up."""
     return (
@@ -430,7 +499,7 @@ BATCH_SIZE: Final = 100
 """The traces that are registered in one transaction; others can write between transactions."""
 
 
-class StudyScreen(TableScreen[StudyProgress]):
+class StudyScreen(TableScreen[StudyRow]):
     """The progress of each annotator. An annotator sees nothing that reveals answers of others."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
@@ -477,7 +546,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         else:
             opened = self.mast.opened
             annotator = "" if opened is None else opened.annotator
-            self.show_rows(table_columns(view, annotator), table_rows(view))
+            self.show_rows(COLUMNS, table_rows(view, annotator))
             if self.focused is None:
                 self.main_list.focus()
             key_of = self.mast.key_of
@@ -561,11 +630,7 @@ class StudyScreen(TableScreen[StudyProgress]):
             return
         opened, study = opened_study
         selections = await self._possible_selections(opened, study)
-        current_ids = frozenset(study.traces)
-        # The first selection is that of the present traces.
-        new_selections = [
-            selection for selection in selections[1:] if not current_ids.issuperset(selection.ids)
-        ]
+        new_selections = _selections_to_add(study, selections)
         selection_by_key = dict(zip("ylk", new_selections, strict=False))  # by answer keys
         if not selection_by_key:
             if selections:
@@ -576,14 +641,13 @@ class StudyScreen(TableScreen[StudyProgress]):
             self.hints.prompt("Adding traces …")
             self.set_up(opened, study, selection, adds_traces=True)
 
-        first_selection = new_selections[0]
-        planned = with_traces(study, first_selection.ids)
+        planned = with_traces(study, new_selections[0].ids)
         answers = (
             (key, f"add those of {selection.title}" if key != "y" else "add them")
             for key, selection in selection_by_key.items()
         )
         self.mast.ask_key(
-            f"Add {counted(len(planned.traces) - len(current_ids), 'trace')}?",
+            f"Add {counted(len(planned.traces) - len(study.traces), 'trace')}?",
             "They become a new batch, at the end of each queue; earlier batches do not change. "
             "After someone finishes a trace, traces cannot be removed again."
             f"\n\n{assignment_text(study, planned)}",
@@ -704,24 +768,10 @@ class StudyScreen(TableScreen[StudyProgress]):
 
         def write_study() -> str:
             """Write the study, and return a message about it."""
-            message = "The study is set up"
             if selection is None:
                 set_study(opened.workspace, opened.annotator, study)
-                return message
-            trace_ids: list[str] = []
-            for start in range(0, len(selection.traces), BATCH_SIZE):
-                batch = selection.traces[start : start + BATCH_SIZE]
-                with opened.workspace.transaction():
-                    trace_ids += [
-                        register_opened_trace(opened.workspace, trace.anew()) for trace in batch
-                    ]
-            change_traces = with_traces if adds_traces else _with_only_traces
-            # Registered traces are selected by their ids alone.
-            new_study = change_traces(study, trace_ids or list(selection.ids))
-            set_study(opened.workspace, opened.annotator, new_study)
-            if adds_traces:
-                count = len(new_study.traces) - len(study.traces)
-                message = f"{counted(count, 'trace')} added"
+                return "The study is set up"
+            message = _write_with_traces(opened, study, selection, adds_traces=adds_traces)
             next_step = "shows your traces" if opened.annotates else "opens the library"
             return f"{message} · {self.mast.key_of('everywhere.library')} {next_step}"
 

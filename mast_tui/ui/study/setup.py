@@ -393,6 +393,16 @@ EFFECTS: Final[Mapping[str, str]] = {
 """The effect of a change of the protocol on work that is under way, by field."""
 
 
+EARLY_LIMIT: Final = (
+    "You can change all of this until someone finishes a trace. After that you can only "
+    "add traces, name adjudicators, and change retests and the settings of adjudication."
+)
+LATE_LIMIT: Final = (
+    "Someone has finished a trace, so settings that the figures depend on are fixed. This "
+    "change is still allowed."
+)
+
+
 def preview_text(
     previous: Study | None,
     planned: Study,
@@ -412,26 +422,16 @@ def preview_text(
     """
     if previous == planned:
         return "Nothing changes."
-    assignment_lines = assignment_text(previous, planned).split("\n")
+    assignment = assignment_text(previous, planned)
     if previous is not None and _has_same_assignment(previous, planned):
-        assignment_lines = ["Who labels what stays as it is."]
+        assignment = "Who labels what stays as it is."
     change_lines = [
         f"{title}: {old_text or 'no one'} → {new_text or 'no one'}"
         for title, old_text, new_text in changed
     ]
     effects = effect_lines(previous, planned, lost_traces or {})
-    paragraphs = [change_lines, assignment_lines, effects]
-    if has_finished_traces:
-        limit = (
-            "Someone has finished a trace, so settings that the figures depend on are fixed. This "
-            "change is still allowed."
-        )
-    else:
-        limit = (
-            "You can change all of this until someone finishes a trace. After that you can only "
-            "add traces, name adjudicators, and change retests and the settings of adjudication."
-        )
-    paragraphs.append([limit])
+    limit = LATE_LIMIT if has_finished_traces else EARLY_LIMIT
+    paragraphs = [change_lines, assignment.split("\n"), effects, [limit]]
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
 
 
@@ -457,22 +457,27 @@ def assignment_text(previous: Study | None, planned: Study) -> str:
         lines = [f"{count_text}, each labelled by one."]
     name_cells = max(cell_len(one_line(name)) for name in planned.annotators)
     for name in planned.annotators:
-        assigned_ids = assigned(planned, name)
-        previous_count = len(assigned_ids) if previous is None else len(assigned(previous, name))
-        change_text = f"{previous_count:,} → " if previous_count != len(assigned_ids) else ""
-        assigned_text = f"{change_text}{counted(len(assigned_ids), 'trace')}"
-        parts = [f"{padded(one_line(name), name_cells)}  {assigned_text}"]
-        shared_count = sum(trace_id in shared_ids for trace_id in assigned_ids)
-        if shared_count not in (0, len(assigned_ids)):
-            parts.append(f"{shared_count:,} with others")
-        withheld_count = len(withheld_traces(planned, name))
-        if withheld_count:
-            parts.append(f"{withheld_count:,} without suggestions")
-        retest_count = len(retest_traces(planned, name))
-        if retest_count:
-            parts.append(counted(retest_count, "retest"))
-        lines.append(one_line(" · ".join(parts)))
+        counts = _assignment_counts(previous, planned, name)
+        lines.append(one_line(f"{padded(one_line(name), name_cells)}  {counts}"))
     return "\n".join(lines)
+
+
+def _assignment_counts(previous: Study | None, planned: Study, name: str) -> str:
+    """Return the number of an annotator's traces with its change, and of those with conditions."""
+    assigned_ids = assigned(planned, name)
+    previous_count = len(assigned_ids) if previous is None else len(assigned(previous, name))
+    change_text = f"{previous_count:,} → " if previous_count != len(assigned_ids) else ""
+    parts = [f"{change_text}{counted(len(assigned_ids), 'trace')}"]
+    shared_count = len(frozenset(overlap_traces(planned)).intersection(assigned_ids))
+    if shared_count not in (0, len(assigned_ids)):
+        parts.append(f"{shared_count:,} with others")
+    withheld_count = len(withheld_traces(planned, name))
+    if withheld_count:
+        parts.append(f"{withheld_count:,} without suggestions")
+    retest_count = len(retest_traces(planned, name))
+    if retest_count:
+        parts.append(counted(retest_count, "retest"))
+    return " · ".join(parts)
 
 
 def effect_lines(

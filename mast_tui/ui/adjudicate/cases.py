@@ -1,4 +1,4 @@
-"""The items of traces to adjudicate, open, decided or agreed, and their texts on screen."""
+"""The cases of traces to adjudicate, open, decided or agreed, and their texts on screen."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from mast_tui.adjudication import (
+    AdjudicationCase,
     ConflictGroup,
-    Dispute,
     JudgeAnswer,
     QueueEntry,
     TraceSides,
+    case_id,
+    cases_of,
     conflict_groups,
     decided_words,
-    dispute_id,
-    disputes,
     first_place,
     letters,
     merged_sides,
     queue,
     take_on_as_study_says,
     targets_taken,
-    verdict_conflict,
 )
 from mast_tui.errors import MastError
 from mast_tui.gold import (
@@ -37,7 +36,7 @@ from mast_tui.gold import (
     Resolution,
     SideAnswer,
 )
-from mast_tui.gold.overlaps import in_reading_order
+from mast_tui.gold.overlaps import in_reading_order, index_range
 from mast_tui.labels import (
     JUDGE_PREFIX,
     AnnotatorKind,
@@ -71,9 +70,6 @@ MOST_NAMED_SIDES: Final = 2
 
 MOST_RANGES: Final = 3
 """The most span ranges of a side that are named in one line."""
-
-RowSubject = Dispute | GoldVerdict
-"""The subject of a row of the queue: a dispute, or a verdict on which all sides agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +107,14 @@ class SideNames:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemView:
-    """The contents of the panes for one item.
+class CaseView:
+    """The contents of the panes for one case.
 
     Attributes:
-        title: The mode, and the question or the state of the item.
+        title: The mode, and the question or the state of the case.
         sides: The answers of the sides.
         target: The target to show first; None if there is none.
-        note: The decision and its targets; empty for an open item.
+        note: The decision and its targets; empty for an open case.
     """
 
     title: str
@@ -127,12 +123,25 @@ class ItemView:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class DifferingEnd:
+    """The end at which the places of the sides differ.
+
+    Attributes:
+        verb: ``begin`` or ``end``.
+        indices: The index of this end in the place of each side.
+    """
+
+    verb: str
+    indices: Sequence[int]
+
+
 @dataclass(frozen=True)
-class TraceItems:
-    """The items of a trace that two or more annotators have finished.
+class TraceCases:
+    """The cases of a trace that two or more annotators have finished.
 
     ``order`` returns the index of a span by its key. Verdicts come before span ranges, both in the
-    order of the taxonomy's modes; an item keeps its position when it is decided. ``letters``
+    order of the taxonomy's modes; a case keeps its position when it is decided. ``letters``
     replace the names of the sides while ``names_hidden`` is set, and the sides are in their order.
     With ``keeps_letter_order`` that order stays while the names are shown, so that a key takes the
     same side. Rows and counts are those of the mode ``only_mode``, or of all modes if it is None.
@@ -156,69 +165,86 @@ class TraceItems:
         uses_letters = self.names_hidden or self.keeps_letter_order
         return SideNames(self.letters if uses_letters else {}, hidden=self.names_hidden)
 
-    def has_same_answers(self, other: TraceItems) -> bool:
-        """Return whether the sides, the gold and the decisions equal those of other items."""
+    def has_same_answers(self, other: TraceCases) -> bool:
+        """Return whether the sides, the gold and the decisions equal those of other cases."""
         return (
             list(self.sides) == list(other.sides)
             and self.gold == other.gold
             and list(self.decisions) == list(other.decisions)
         )
 
-    def presence_key(self, item: str) -> str:
-        """Return a key under which adjudicators of an item see each other.
+    def presence_key(self, case_id: str) -> str:
+        """Return a key under which adjudicators of a case see each other.
 
         It is a hash over the ids of the labels, so that no one can compute it without seeing them.
         """
         labels = sorted(label.id for side in self.sides for label in side.labels.values())
-        document = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
+        document = json.dumps([self.taxonomy.ref, self.trace_id, case_id, labels])
         return hashlib.sha256(document.encode()).hexdigest()
 
+    # The cases
+
     @cached_property
-    def rows(self) -> Sequence[QueueRow]:
-        """The queue rows of the subjects: the disputes on the trace, and the agreed verdicts."""
-        return [
-            self._row_of_subject(subject)
-            for subject in self._subjects.values()
-            if self.only_mode is None or subject.mode == self.only_mode
+    def disputed(self) -> Sequence[AdjudicationCase]:
+        """The open and decided cases of all modes."""
+        return cases_of(self.gold.conflicts, self.decisions)
+
+    @cached_property
+    def _cases(self) -> Mapping[str, AdjudicationCase]:
+        """All cases by their ids, in the order of the rows."""
+        disputed_modes = {case.mode for case in self.disputed}
+        agreed = [
+            AdjudicationCase(verdict.mode, verdict.mode, is_verdict=True, agreed=verdict)
+            for verdict in self.gold.verdicts
+            if verdict.value is not None and verdict.mode not in disputed_modes
         ]
+        return {case.id: case for case in sorted((*self.disputed, *agreed), key=self._sort_key)}
 
-    def find(self, subject_id: str) -> RowSubject | None:
-        """Return the subject with an id, or None if there is none."""
-        return self._subjects.get(subject_id)
+    def _sort_key(self, case: AdjudicationCase) -> tuple[bool, int, bool, int, str]:
+        """Return a sort key for the rows of the cases.
 
-    def dispute(self, subject_id: str) -> Dispute | None:
-        """Return the dispute with an id, or None if there is none."""
-        subject = self.find(subject_id)
-        return subject if isinstance(subject, Dispute) else None
-
-    def question(self, subject_id: str) -> ConflictGroup | None:
-        """Return the conflicts that a decision in a row is about; None if there is no such row.
-
-        The row of a decided dispute or an agreed verdict has conflicts too: the decision can be
-        changed.
+        - Verdicts come before span ranges.
+        - Modes are in the order of the taxonomy, unknown modes last.
+        - The disputed ranges of a mode come before decisions on a single range.
+        - Single ranges are in the order of their first span.
         """
-        subject = self.find(subject_id)
-        if isinstance(subject, GoldVerdict):
-            return ConflictGroup((verdict_conflict(subject.mode, self.sides),))
-        return None if subject is None else subject.in_question(self.sides, self.order)
+        slugs = [mode.slug for mode in self.taxonomy.modes]
+        mode_index = slugs.index(case.mode) if case.mode in slugs else len(slugs)
+        decision = case.decisions[0] if len(case.decisions) == 1 else None
+        is_single = decision is not None and decision.item == case.id
+        target = first_place(decision) if decision is not None and is_single else None
+        first_index = self.order(target.first) if target is not None and target.first else None
+        if first_index is None:
+            first_index = -1
+        return not case.is_verdict, mode_index, is_single, first_index, case.id
 
-    def is_open(self, subject_id: str) -> bool:
-        """Return whether the subject with an id is an open dispute."""
-        dispute = self.dispute(subject_id)
-        return dispute is not None and dispute.is_open
+    def find(self, case_id: str | None) -> AdjudicationCase | None:
+        """Return the case with an id, or None if there is none."""
+        return None if case_id is None else self._cases.get(case_id)
 
-    def subject_id_of(self, item: str) -> str:
-        """Return the id of the row in which an item (a verdict or a span range) is decided.
+    def case_id_of(self, item: str) -> str:
+        """Return the id of the case in which an item (a verdict or a span range) is decided.
 
-        A decided item has the row of its dispute, an open one that of its group of conflicts. If
-        there is no such row, return the id of the item.
+        A decided item has the case of its decision, an open one that of its group of conflicts. If
+        there is no such case, return the id of the item.
         """
         decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
-            return dispute_id(decision)
-        groups = conflict_groups(self.gold.conflicts)
-        open_group_ids = (group.id for group in groups if _has_item(group, item))
-        return next(open_group_ids, item)
+            return case_id(decision)
+        group_ids = (
+            group.id
+            for group in conflict_groups(self.gold.conflicts)
+            if any(conflict.id == item for conflict in group.conflicts)
+        )
+        return next(group_ids, item)
+
+    def question(self, case: AdjudicationCase) -> ConflictGroup:
+        """Return the conflicts that the next decision on a case is about."""
+        return case.in_question(self.sides, self.order)
+
+    def has_changed(self, case: AdjudicationCase) -> bool:
+        """Return whether a case is decided and a side has changed its answer since."""
+        return case.has_changed(self.sides, self.order)
 
     def side_name(self, group: ConflictGroup, number: int) -> str | None:
         """Return the name of a side, or None if there is no side with the number.
@@ -230,101 +256,98 @@ class TraceItems:
         answers = self.names.in_order(group.said)
         return answers[number - 1].annotator if 1 <= number <= len(answers) else None
 
+    @property
+    def _counted_cases(self) -> list[AdjudicationCase]:
+        return [case for case in self.disputed if self.only_mode in (None, case.mode)]
+
     @cached_property
     def open_count(self) -> int:
         """The number of open conflicts."""
-        return sum(dispute.is_open for dispute in self._counted_disputes)
+        return sum(case.is_open for case in self._counted_cases)
 
     @cached_property
     def decided_count(self) -> int:
         """The number of decided conflicts."""
-        return sum(
-            dispute.resolves_conflict and not dispute.is_open for dispute in self._counted_disputes
-        )
+        return sum(case.resolves_conflict and not case.is_open for case in self._counted_cases)
 
     @cached_property
     def changed_count(self) -> int:
         """The number of decided conflicts of which a side has changed its answer since."""
-        return sum(self.has_changed(dispute) for dispute in self._counted_disputes)
+        return sum(self.has_changed(case) for case in self._counted_cases)
 
-    @property
-    def _counted_disputes(self) -> list[Dispute]:
-        return [d for d in self.disputes if self.only_mode in (None, d.mode)]
+    # The panes of a case
 
-    def has_changed(self, dispute: Dispute) -> bool:
-        """Return whether a dispute is decided and a side has changed its answer since."""
-        return dispute.has_changed(self.sides, self.order)
+    def view(self, case: AdjudicationCase) -> CaseView:
+        """Return the contents of the panes for a case."""
+        if case.agreed is not None:
+            return self._agreed_view(case, case.agreed)
+        return self._open_view(case) if case.is_open else self._decided_view(case)
 
-    def view(self, subject_id: str) -> ItemView | None:
-        """Return the contents of the panes for a subject, or None if there is no such subject."""
-        subject = self.find(subject_id)
-        group = self.question(subject_id)  # the conflicts that the user is asked to decide
-        if subject is None or group is None:
-            return None
-        title = " ".join(mode_code_and_name(self.taxonomy, subject.mode))
-        if isinstance(subject, GoldVerdict):
-            views = self._side_views(group, ())
-            state = "only one side has answered" if is_by_one_side(subject) else "agreed"
-            return ItemView(f"{title} · {state}", tuple(views), group.where)
-        if subject.is_open:
-            views = [*self._side_views(group, ()), *self._resolved_views(subject)]
-            title += f" · {self._question_text(group)}"
-            return ItemView(title, tuple(views), group.where)
-        views = self._side_views(group, subject.decisions)
-        deciders = dict.fromkeys(one_line(d.decided_by) for d in subject.decisions)
-        decided = "decided" if subject.is_verdict else "places decided"
-        title += f" · {decided} by {', '.join(deciders)}"
-        if self.has_changed(subject):
+    def _mode_title(self, case: AdjudicationCase) -> str:
+        return " ".join(mode_code_and_name(self.taxonomy, case.mode))
+
+    def _agreed_view(self, case: AdjudicationCase, verdict: GoldVerdict) -> CaseView:
+        """Return the panes of a case on which the sides agree."""
+        group = self.question(case)
+        state = "only one side has answered" if is_by_one_side(verdict) else "agreed"
+        views = self._side_views(group, ())
+        return CaseView(f"{self._mode_title(case)} · {state}", tuple(views), group.where)
+
+    def _open_view(self, case: AdjudicationCase) -> CaseView:
+        """Return the panes of an open case, with its question and its decided places."""
+        group = self.question(case)
+        title = f"{self._mode_title(case)} · {self._question_text(group)}"
+        views = (*self._side_views(group, ()), *self._resolved_views(case))
+        return CaseView(title, views, group.where)
+
+    def _decided_view(self, case: AdjudicationCase) -> CaseView:
+        """Return the panes of a decided case, with its decision and the reasons."""
+        group = self.question(case)
+        deciders = dict.fromkeys(one_line(decision.decided_by) for decision in case.decisions)
+        verb = "decided" if case.is_verdict else "places decided"
+        title = f"{self._mode_title(case)} · {verb} by {', '.join(deciders)}"
+        if self.has_changed(case):
             title += ", still right?"
-        reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
-        views += [
+        reasons = dict.fromkeys(decision.reason for decision in case.decisions if decision.reason)
+        reason_views = [
             SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons
         ]
-        note = self._decision_text(subject.decisions)
-        targets = targets_taken(subject.decisions)
-        ordered_targets = in_reading_order(targets, lambda target: target, self.order)
-        return ItemView(title, tuple(views), next(iter(ordered_targets), group.where), note)
+        targets = in_reading_order(targets_taken(case.decisions), lambda target: target, self.order)
+        return CaseView(
+            title,
+            (*self._side_views(group, case.decisions), *reason_views),
+            target=targets[0] if targets else group.where,
+            note=self._decision_text(case.decisions),
+        )
 
     def _question_text(self, group: ConflictGroup) -> str:
         """Return the question that an open row asks."""
         if group.kind is ConflictKind.VERDICT:
             return "does it occur?"
-        verb_and_indices = self._differing_ends(group)
-        if verb_and_indices is not None:
-            verb, _indices = verb_and_indices  # such as ``begin``, and the ends of the sides
-            return f"where does it {verb}?"
+        differing_end = self._differing_end(group)
+        if differing_end is not None:
+            return f"where does it {differing_end.verb}?"
         if len(group.conflicts) > 1 or group.where is None:
             return "where is it?"
         return f"is it at {place_text(group.where, self.order, quoted=False)}?"
 
-    def _resolved_views(self, dispute: Dispute) -> list[SideView]:
+    def _resolved_views(self, case: AdjudicationCase) -> list[SideView]:
         """Return the decided targets of a mode with open ones: resolved, dropped, and taken before.
 
         Those ``taken before`` are in question again, since a side has changed its answer.
         """
-        if dispute.is_verdict:
+        if case.is_verdict:
             return []
-        resolved_targets = [
-            label.target
-            for label in self.gold.labels
-            if label.mode == dispute.mode and not label.changed
-        ]
-        changed_decisions = dispute.outdated_decisions(self.sides, self.order)
-        dropping_decisions = [
-            decision
-            for decision in dispute.decisions
-            if decision.value is not VerdictValue.PRESENT and decision not in changed_decisions
-        ]
-        dropped_targets = [
-            target
-            for decision in dropping_decisions
-            for answer in decision.said
-            for target in answer.targets
-        ]
+        outdated = case.outdated_decisions(self.sides, self.order)
+        valid = [decision for decision in case.decisions if decision not in outdated]
         targets_by_title = {
-            "settled": resolved_targets,
-            "dropped": [*dict.fromkeys(dropped_targets)],
-            "taken before": targets_taken(changed_decisions),
+            "settled": [
+                label.target
+                for label in self.gold.labels
+                if label.mode == case.mode and not label.changed
+            ],
+            "dropped": _targets_dropped(valid),
+            "taken before": targets_taken(outdated),
         }
         return [
             SideView(
@@ -352,134 +375,115 @@ class TraceItems:
         """
         omit_verdict = group.kind is ConflictKind.PLACE
         earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
-        has_earlier_answers = bool(earlier_answers)
         chosen_sides = _chosen_sides(decisions)
+        answers = self.names.in_order(group.said)
         views = []
-        for number, side in enumerate(self.names.in_order(group.said), start=1):
-            labels = [label for label in group.labels if label.annotator == side.annotator]
-            remarks = ["✓ taken"] if side.annotator in chosen_sides else []
-            if has_earlier_answers:
-                earlier_answer = earlier_answers.pop(side.annotator, None)
+        for number, answer in enumerate(answers, start=1):
+            remarks = ["✓ taken"] if answer.annotator in chosen_sides else []
+            if earlier_answers:
+                earlier_answer = earlier_answers.get(answer.annotator)
                 remarks += _changed_remarks(
-                    earlier_answer, side, self.order, omit_verdict=omit_verdict
+                    earlier_answer, answer, self.order, omit_verdict=omit_verdict
                 )
-            views.append(
-                SideView(
-                    number=number,
-                    name=self.names.display_name(side.annotator, 32),
-                    verdict=_verdict_text(side, group),
-                    places=tuple(
-                        _side_place(target, labels, self.order) for target in side.targets
-                    ),
-                    remark=" · ".join(remarks),
-                    note=self._span_notes(side.annotator, group),
+            views.append(self._side_view(number, answer, group, " · ".join(remarks)))
+        current_names = {answer.annotator for answer in answers}
+        for name, answer in earlier_answers.items():
+            if name not in current_names:
+                remark = f"! then {_answer_text(answer, self.order, omit_verdict=omit_verdict)}"
+                views.append(
+                    SideView(None, self.names.display_name(name, 32), "open", remark=remark)
                 )
-            )
-        for side in earlier_answers.values():
-            name = self.names.display_name(side.annotator, 32)
-            remark = f"! then {_answer_text(side, self.order, omit_verdict=omit_verdict)}"
-            views.append(SideView(None, name, "open", remark=remark))
         return views
+
+    def _side_view(
+        self, number: int, answer: SideAnswer, group: ConflictGroup, remark: str
+    ) -> SideView:
+        """Return the current answer of a side, with its notes on the disputed spans."""
+        labels = [label for label in group.labels if label.annotator == answer.annotator]
+        return SideView(
+            number,
+            self.names.display_name(answer.annotator, 32),
+            _verdict_text(answer, group),
+            places=tuple(_side_place(target, labels, self.order) for target in answer.targets),
+            remark=remark,
+            note=self._span_notes(answer.annotator, group),
+        )
 
     def _span_notes(self, annotator: str, group: ConflictGroup) -> str:
         """Return a side's notes on the disputed spans: ``#7: it is another call``."""
         notes = next((side.notes for side in self.sides if side.annotator == annotator), {})
-        ends = [
-            (self.order(target.first or ""), self.order(target.last or ""))
-            for answer in group.said
-            for target in answer.targets
-        ]
-        disputed_ranges = [
-            (first, last) for first, last in ends if first is not None and last is not None
+        ranges = [
+            index_range(target, self.order) for answer in group.said for target in answer.targets
         ]
         indexed_notes = [(self.order(key), note) for key, note in notes.items()]
         return " · ".join(
             f"#{index + 1}: {note}"
             for index, note in sorted((i, note) for i, note in indexed_notes if i is not None)
-            if any(first <= index <= last for first, last in disputed_ranges)
+            if any(indices is not None and index in indices for indices in ranges)
         )
 
-    @cached_property
-    def disputes(self) -> Sequence[Dispute]:
-        """The open and decided disputes of all modes."""
-        return disputes(self.gold.conflicts, self.decisions)
+    # The row of a case
 
     @cached_property
-    def _subjects(self) -> Mapping[str, RowSubject]:
-        """The disputes and the agreed verdicts by their ids, in the order of the rows."""
-        disputed_modes = {dispute.mode for dispute in self.disputes}
-        subjects: list[RowSubject] = [*self.disputes]
-        subjects += [
-            verdict
-            for verdict in self.gold.verdicts
-            if verdict.value is not None and verdict.mode not in disputed_modes
+    def rows(self) -> Sequence[QueueRow]:
+        """The rows of the cases in the queue."""
+        return [
+            self._row_of(case)
+            for case in self._cases.values()
+            if self.only_mode in (None, case.mode)
         ]
-        subjects.sort(key=self._row_sort_key)
-        return {_subject_id(subject): subject for subject in subjects}
 
-    def _row_sort_key(self, subject: RowSubject) -> tuple[bool, int, bool, int, str]:
-        """Return a sort key for the subjects of the rows.
+    def _row_of(self, case: AdjudicationCase) -> QueueRow:
+        """Return the row of a case in the queue."""
+        new_row = partial(self._new_row, case)
+        if case.agreed is not None:
+            sign = ONE_SIDE if is_by_one_side(case.agreed) else ""
+            return new_row(RowState.AGREED, self._agreed_text(case.agreed), sign=sign)
+        if case.is_open:
+            group = self.question(case)
+            answers_text = self._answers_text(group.said, omit_verdict=not case.is_verdict)
+            sign = "" if case.is_verdict else PLACES_DIFFER
+            return new_row(RowState.OPEN, self._difference_text(group), answers_text, sign=sign)
+        state = RowState.CHANGED if self.has_changed(case) else RowState.DECIDED
+        earlier_answers = merged_sides(case.decisions)
+        answers_text = self._answers_text(earlier_answers, omit_verdict=not case.is_verdict)
+        return new_row(state, self._outcome_in_row(case), answers_text)
 
-        - Verdicts come before span ranges.
-        - Modes are in the order of the taxonomy, unknown modes last.
-        - The disputed ranges of a mode come before decisions on a single range.
-        - Single ranges are in the order of their first span.
-        """
-        slugs = [mode.slug for mode in self.taxonomy.modes]
-        mode_index = slugs.index(subject.mode) if subject.mode in slugs else len(slugs)
-        subject_id = _subject_id(subject)
-        is_range = subject_id != subject.mode  # the id of a verdict is its mode
-        decision = _single_decision(subject)
-        is_single = decision is not None
-        span_range = None if decision is None else first_place(decision)
-        first_index = None
-        if span_range is not None and span_range.first:
-            first_index = self.order(span_range.first)
-        if first_index is None:
-            first_index = -1
-        return is_range, mode_index, is_single, first_index, subject_id
-
-    def _row_of_subject(self, subject: RowSubject) -> QueueRow:
-        """Return the queue row of a dispute or an agreed verdict."""
-        names = self.names
-        sign = ""
-        if isinstance(subject, GoldVerdict):
-            state = RowState.AGREED
-            summary = subject.value.value if subject.value is not None else "open"
-            sides_text = ""
-            if is_by_one_side(subject):
-                sign = ONE_SIDE
-                sides_with_verdict = (name for name, value in subject.sides.items() if value)
-                summary += f" (only {names.display_name(next(sides_with_verdict))})"
-        elif subject.is_open:
-            state = RowState.OPEN
-            sign = "" if subject.is_verdict else PLACES_DIFFER
-            group = subject.in_question(self.sides, self.order)
-            summary = self._difference_text(group)
-            sides_text = self._answers_text(group.said, omit_verdict=not subject.is_verdict)
-        else:
-            state = RowState.CHANGED if self.has_changed(subject) else RowState.DECIDED
-            summary = self._outcome_in_row(subject)
-            earlier_answers = merged_sides(subject.decisions)
-            sides_text = self._answers_text(earlier_answers, omit_verdict=not subject.is_verdict)
-        code, name = mode_code_and_name(self.taxonomy, subject.mode)
+    def _new_row(
+        self,
+        case: AdjudicationCase,
+        state: RowState,
+        summary: str,
+        sides: str = "",
+        *,
+        sign: str = "",
+    ) -> QueueRow:
+        code, name = mode_code_and_name(self.taxonomy, case.mode)
         return QueueRow(
             trace_id=self.trace_id,
-            item=_subject_id(subject),
+            case_id=case.id,
             state=state,
             code=code,
             name=name,
             summary=summary,
-            sides=sides_text,
+            sides=sides,
             sign=sign,
         )
 
-    def _outcome_in_row(self, dispute: Dispute) -> str:
+    def _agreed_text(self, verdict: GoldVerdict) -> str:
+        """Return an agreed verdict, such as ``absent``, or ``present (only ann)`` of one side."""
+        text = _value_text(verdict.value)
+        if is_by_one_side(verdict):
+            names = (name for name, value in verdict.sides.items() if value)
+            text += f" (only {self.names.display_name(next(names))})"
+        return text
+
+    def _outcome_in_row(self, case: AdjudicationCase) -> str:
         """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
-        targets = targets_taken(dispute.decisions)
-        if dispute.is_verdict or not targets:
-            return outcome(dispute.decisions, self.names)
-        return f"at {self._ranges_text(targets)}{source_text(dispute.decisions, self.names)}"
+        targets = targets_taken(case.decisions)
+        if case.is_verdict or not targets:
+            return outcome(case.decisions, self.names)
+        return f"at {self._ranges_text(targets)}{source_text(case.decisions, self.names)}"
 
     def _difference_text(self, group: ConflictGroup) -> str:
         """Return how the sides of open conflicts differ.
@@ -496,40 +500,40 @@ class TraceItems:
             name = self.names.display_name(side.annotator, 16)
             return f"only {name} marks {self._ranges_text(side.targets)}"
         answers = self.names.in_order(group.said)
-        differing_ends = self._differing_ends(group)
-        if differing_ends is not None:
-            verb, indices = differing_ends
+        differing_end = self._differing_end(group)
+        if differing_end is not None:
             names = [self.names.display_name(answer.annotator, 16) for answer in answers]
-            names[0] += f" {verb}s"
-            parts = zip(names, indices, strict=True)
+            names[0] += f" {differing_end.verb}s"
+            parts = zip(names, differing_end.indices, strict=True)
             return ", ".join(f"{name} at #{index + 1}" for name, index in parts)
         distinct_ranges = dict.fromkeys(
             self._ranges_text(side.targets) if side.targets else "none" for side in answers
         )
         return f"at {' / '.join(distinct_ranges)}"
 
-    def _differing_ends(self, group: ConflictGroup) -> tuple[str, Sequence[int]] | None:
+    def _differing_end(self, group: ConflictGroup) -> DifferingEnd | None:
         """Return the end at which the places of the sides differ, if they differ at one end only.
 
-        The result is ``end`` or ``begin``, and the index of this end in the place of each side. It
-        is None if the places differ in another way, or if a side does not mark just one place.
+        The result is None if the places differ in another way, or if a side marks a quote, a place
+        of unknown order, or not just one place.
         """
         answers = self.names.in_order(group.said)
-        targets = [answer.targets[0] for answer in answers if len(answer.targets) == 1]
-        if len(targets) != len(answers) or any(target.char_start is not None for target in targets):
+        ranges = [
+            index_range(answer.targets[0], self.order)
+            for answer in answers
+            if len(answer.targets) == 1 and answer.targets[0].char_start is None
+        ]
+        known_ranges = [indices for indices in ranges if indices is not None]
+        if len(known_ranges) < len(answers):
             return None
-        firsts = [self.order(target.first or "") for target in targets]
-        lasts = [self.order(target.last or "") for target in targets]
-        known_firsts = [index for index in firsts if index is not None]
-        known_lasts = [index for index in lasts if index is not None]
-        if len(known_firsts) + len(known_lasts) < 2 * len(targets):  # an end is not known
+        firsts = [indices.start for indices in known_ranges]
+        lasts = [indices.stop - 1 for indices in known_ranges]
+        if max(firsts) > min(lasts):  # no span is in all places
             return None
-        if max(known_firsts) > min(known_lasts):  # no span is in all places
-            return None
-        if len(set(known_firsts)) == 1:
-            return "end", known_lasts
-        if len(set(known_lasts)) == 1:
-            return "begin", known_firsts
+        if len(set(firsts)) == 1:
+            return DifferingEnd("end", lasts)
+        if len(set(lasts)) == 1:
+            return DifferingEnd("begin", firsts)
         return None
 
     def _answers_text(self, answers: Iterable[SideAnswer], *, omit_verdict: bool) -> str:
@@ -544,7 +548,7 @@ class TraceItems:
         """Return the verdict of a side; with ``omit_verdict`` its span ranges instead."""
         if omit_verdict:
             return self._ranges_text(side.targets) if side.targets else "none"
-        return side.value.value if side.value is not None else "open"
+        return _value_text(side.value)
 
     def _decision_text(self, decisions: Sequence[Decision]) -> str:
         """Return the outcome and its span ranges."""
@@ -560,20 +564,15 @@ def is_by_one_side(verdict: GoldVerdict) -> bool:
     return verdict.source is Resolution.SINGLE and any(verdict.sides.values())
 
 
-def _subject_id(subject: RowSubject) -> str:
-    """Return the id of a subject's row in the queue: of the dispute, or of the agreed mode."""
-    return subject.id if isinstance(subject, Dispute) else subject.mode
+def _value_text(value: VerdictValue | None) -> str:
+    return "open" if value is None else value.value
 
 
-def _single_decision(subject: RowSubject) -> Decision | None:
-    """Return the decision if a row consists of a decision on one item, or None."""
-    if isinstance(subject, GoldVerdict) or len(subject.decisions) != 1:
-        return None
-    return subject.decisions[0] if subject.decisions[0].item == subject.id else None
-
-
-def _has_item(group: ConflictGroup, item: str) -> bool:
-    return any(conflict.id == item for conflict in group.conflicts)
+def _targets_dropped(decisions: Iterable[Decision]) -> list[Target]:
+    """Return the places that sides marked and that decisions have dropped, each once."""
+    dropping = (decision for decision in decisions if decision.value is not VerdictValue.PRESENT)
+    answers = (answer for decision in dropping for answer in decision.said)
+    return list(dict.fromkeys(target for answer in answers for target in answer.targets))
 
 
 def _chosen_sides(decisions: Sequence[Decision]) -> set[str]:
@@ -642,7 +641,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
     return f", as {joined(names.listed(sorted(sides)))}"
 
 
-# The sides of an item
+# The sides of a case
 
 
 def _changed_remarks(
@@ -669,7 +668,7 @@ def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> 
     if omit_verdict:
         text = "marked" if side.targets else "no place"
     else:
-        text = side.value.value if side.value is not None else "open"
+        text = _value_text(side.value)
     ranges = [place_text(target, index_of, quoted=False) for target in side.targets[:2]]
     ellipsis = " …" if len(side.targets) > len(ranges) else ""
     return f"{text} {', '.join(ranges)}{ellipsis}" if ranges else text
@@ -704,7 +703,7 @@ def _judge_verdict(answer: JudgeAnswer) -> str:
 def _verdict_text(side: SideAnswer, group: ConflictGroup) -> str:
     """Return the verdict of a side; an empty text if it marked some of the disputed ranges."""
     if group.kind is ConflictKind.VERDICT:
-        return side.value.value if side.value is not None else "open"
+        return _value_text(side.value)
     if side.targets:
         return ""
     several = len(group.conflicts) > 1
@@ -741,7 +740,7 @@ class QueueContents:
     Attributes:
         annotator: The adjudicator.
         entries: The traces in the order of the queue.
-        items: The items of each trace that the adjudicator may see, by trace id.
+        cases: The cases of each trace that the adjudicator may see, by trace id.
         finished: The number of finished traces, by annotator.
         loader: Reads the traces; None if the queue was not read.
         study: The protocol; None if there is none.
@@ -752,7 +751,7 @@ class QueueContents:
 
     annotator: str = ""
     entries: tuple[QueueEntry, ...] = ()
-    items: Mapping[str, TraceItems] = field(default_factory=dict)
+    cases: Mapping[str, TraceCases] = field(default_factory=dict)
     finished: Mapping[str, int] = field(default_factory=dict)
     loader: TraceLoader | None = None
     study: Study | None = None
@@ -795,7 +794,7 @@ def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
 
 
 def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    """Read the entries of the queue, and the items of each trace that may be seen.
+    """Read the entries of the queue, and the cases of each trace that may be seen.
 
     Before that, begin to adjudicate the traces that the study assigns to this adjudicator.
     """
@@ -805,48 +804,44 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
     loader = TraceLoader(workspace, traces, opened.masks)
     study = workspace.study(taxonomy.ref)
     take_on_as_study_says(workspace, taxonomy, annotator)
+    cases = {}
+    unordered_count = 0
     entries = queue(workspace, taxonomy, annotator, order_of=loader.orders)
-    items = {
-        entry.trace_id: TraceItems(
+    for entry in entries:
+        trace_sides = entry.trace_sides
+        if trace_sides is None or entry.gold is None:
+            continue
+        cases[entry.trace_id] = TraceCases(
             trace_id=entry.trace_id,
-            sides=entry.trace_sides.sides,
+            sides=trace_sides.sides,
             gold=entry.gold,
-            decisions=entry.trace_sides.decisions,
+            decisions=trace_sides.decisions,
             taxonomy=taxonomy,
             order=loader.known_order(entry.trace_id),
-            letters=letters_of(entry.trace_sides, study),
+            letters=letters_of(trace_sides, study),
         )
-        for entry in entries
-        if entry.trace_sides is not None and entry.gold is not None
-    }
-    finished_counts = {
-        progress.name: progress.finished for progress in status(workspace, taxonomy).annotators
-    }
-    unordered_count = sum(
-        len(entry.trace_sides.labels_of_unknown_order(taxonomy, loader.orders(entry.trace_id)))
-        for entry in entries
-        if entry.trace_sides is not None
-    )
+        order = loader.orders(entry.trace_id)
+        unordered_count += len(trace_sides.labels_of_unknown_order(taxonomy, order))
     return QueueContents(
         annotator=annotator,
         entries=entries,
-        items=items,
-        finished=finished_counts,
+        cases=cases,
+        finished={row.name: row.finished for row in status(workspace, taxonomy).annotators},
         loader=loader,
         study=study,
         unordered=unordered_count,
     )
 
 
-def letters_of(trace_work: TraceSides, study: Study | None) -> Mapping[str, str]:
+def letters_of(trace_sides: TraceSides, study: Study | None) -> Mapping[str, str]:
     """Return the letters that replace the names of sides while names are hidden, by name.
 
     A side has a letter if it has answers, or had some when a conflict was decided.
 
     Args:
-        trace_work: The sides and decisions of the trace.
+        trace_sides: The sides and decisions of the trace.
         study: The study, whose seed orders the letters; None for seed 0.
     """
-    names = {side.annotator for side in trace_work.sides}
-    names |= {side.annotator for decision in trace_work.decisions for side in decision.said}
-    return letters(trace_work.trace_id, names, study.seed if study is not None else 0)
+    names = {side.annotator for side in trace_sides.sides}
+    names |= {side.annotator for decision in trace_sides.decisions for side in decision.said}
+    return letters(trace_sides.trace_id, names, study.seed if study is not None else 0)
