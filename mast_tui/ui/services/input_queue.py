@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
-from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from textual import events
 from textual.binding import ActiveBinding
@@ -24,12 +23,11 @@ from textual.widgets import Input
 
 from mast_tui.ui.actions.registry import key_text
 from mast_tui.ui.base_screen import MainScreen
+from mast_tui.ui.context import context_of
+from mast_tui.ui.textual_internals import TextualApp
 from mast_tui.ui.widgets.bars import HintBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import HeldKeys
-
-if TYPE_CHECKING:
-    from mast_tui.ui.context import MastApp
 
 KEYS_FOLLOW: Final = 0.3
 """Seconds after an event within which the next one is expected."""
@@ -58,26 +56,35 @@ CHECK_INTERVAL: Final = 0.5
 """Seconds between two checks whether the widget that handles an event still exists."""
 
 
+class QueuedInputApp(TextualApp):
+    """An app that handles keys, mouse events and pastes one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input_queue = InputQueue(self)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Put keys, mouse events and pastes into the queue; handle other events at once."""
+        if isinstance(event, InputEvent) and not event.is_forwarded:
+            await self.input_queue.put(event)
+        else:
+            await self.deliver(event)
+
+    async def deliver(self, event: events.Event) -> None:
+        """Handle an event as Textual does, which sends keys, mouse events and pastes to widgets."""
+        await super().on_event(event)
+
+
 class InputQueue:
     """The keys, mouse events and pastes that have arrived and are not handled yet."""
 
-    def __init__(
-        self,
-        app: MastApp,
-        send: Callable[[InputEvent], Awaitable[None]],
-    ) -> None:
-        """Begin with an empty queue that delivers nothing before ``open`` is called.
-
-        Args:
-            app: The app that the events belong to, and for whose writes some of them wait.
-            send: Delivers an event as Textual does.
-        """
+    def __init__(self, app: QueuedInputApp) -> None:
+        """Begin with an empty queue that delivers nothing before ``open`` is called."""
         self.delivered_count = 0
         """The number of keys, clicks and pastes delivered so far."""
         self.blocked = False
         """Whether the next event waits until something is saved, or read."""
-        self._app = app
-        self._send = send
+        self._app = context_of(app)
         self._waiting: deque[InputEvent] = deque()
         self._busy = True
         """Whether an event is being handled, or the queue is not open yet."""
@@ -113,7 +120,7 @@ class InputQueue:
         screen has read its content are dropped once an event comes that does not need it.
         """
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
-            await self._send(event)
+            await self._app.deliver(event)
             return
         if self._unread_screen is not None and not self._awaits_same_content(event):
             # The user, or a dialog, has gone on: nothing waits for the content any more.
@@ -200,7 +207,7 @@ class InputQueue:
         The event that follows is delivered once this one is handled.
         """
         while self._waiting and isinstance(self._waiting[0], events.MouseMove):
-            await self._send(self._waiting.popleft())
+            await self._app.deliver(self._waiting.popleft())
         self._busy = bool(self._waiting)
         if not self._waiting:
             return
@@ -220,7 +227,7 @@ class InputQueue:
                 hint_bar.forget_message()
             await self._deliver_key(event, target)
         else:
-            await self._send(event)
+            await self._app.deliver(event)
         # Twice, as an event may put another one into these queues; see _deliver_next_after.
         self._path_of_last_event = [*target.ancestors_with_self] * 2
         if self._waiting:
@@ -253,7 +260,7 @@ class InputQueue:
         if self._offer_as_answer(event.key, active, target):
             return
         if not isinstance(target, VirtualLines) or isinstance(screen, ModalScreen):
-            await self._send(event)
+            await self._app.deliver(event)
             return
         # Outside dialogs, lists and their containers handle no keys themselves, so the action is
         # run here without the detour through their message queues.

@@ -25,7 +25,7 @@ from mast_tui.columns import padded
 from mast_tui.counts import offset
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
-from mast_tui.ui.context import HasInputQueue
+from mast_tui.ui.services.input_queue import QueuedInputApp
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import (
     Fold,
@@ -964,11 +964,11 @@ class Timeline(TimelineLines):
 
     def _do_keys_arrive(self) -> bool:
         app = self.app
-        return isinstance(app, HasInputQueue) and app.input_queue.keys_come
+        return isinstance(app, QueuedInputApp) and app.input_queue.keys_come
 
     def _inputs_delivered(self) -> int:
         app = self.app
-        return app.input_queue.delivered_count if isinstance(app, HasInputQueue) else 0
+        return app.input_queue.delivered_count if isinstance(app, QueuedInputApp) else 0
 
     def go_to(self, index: int) -> None:
         """Put the cursor on a span, and record the jump in ``trail``.
