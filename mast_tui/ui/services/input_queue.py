@@ -233,11 +233,7 @@ class InputQueue:
         if self._waiting:
             self._wait_for_last_event()
         else:
-            # What the event has changed is drawn first, unless another event comes before.
-            self._app.screen.call_after_refresh(self._wait_for_last_event_after_drawing)
-            self._check_timer = get_running_loop().call_later(
-                DRAWING_TIME, self._wait_for_last_event
-            )
+            self._wait_for_drawing()
 
     def _target_of(self, event: InputEvent) -> DOMNode:
         """Get the widget to which Textual sends an event."""
@@ -292,6 +288,11 @@ class InputQueue:
             return screen.take_key(key, action=None)
         # A key with priority, such as that of help, keeps its effect during a question.
         return not active.binding.priority and screen.take_key(key, active.binding.id)
+
+    def _wait_for_drawing(self) -> None:
+        """Draw what the last event has changed, unless another event comes before."""
+        self._app.screen.call_after_refresh(self._wait_for_last_event_after_drawing)
+        self._check_timer = get_running_loop().call_later(DRAWING_TIME, self._wait_for_last_event)
 
     def _wait_for_last_event_after_drawing(self) -> None:
         get_running_loop().call_later(WRITER_TURN, self._app.call_later, self._wait_for_last_event)
