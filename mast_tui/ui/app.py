@@ -498,18 +498,16 @@ class MastApp(QueuedInputApp):
     def show_new_traces(self) -> None:
         """Show new traces in the library, and deliver the keys that have waited for them.
 
-        If an annotate screen has no trace, it shows the only trace; unless there is exactly one,
-        the library opens.
+        If an annotate screen waits for its trace, it shows the only trace. The library opens
+        instead if there are several traces, or none once all files have been read.
         """
         screens: list[Screen[Any]] = self.screen_stack
-        empty_screens = (s for s in screens if shows_trace(s) and not s.trace)
-        waiting_screen = next(empty_screens, None)
+        waiting_screen = next((s for s in screens if shows_trace(s) and s.trace is None), None)
         traces = list(self.catalog.traces.values())
         if waiting_screen is not None and len(traces) == 1:
-            (trace,) = traces
-            waiting_screen.show_trace(trace)
+            waiting_screen.show_trace(traces[0])
             self._attach_session(waiting_screen)
-        elif waiting_screen is not None:
+        elif waiting_screen is not None and (traces or self.catalog.complete):
             self.go(ShowLibrary())
         for main_screen in self.main_screens:
             main_screen.refresh_rows()
