@@ -273,20 +273,20 @@ def _shrink(columns: Sequence[TableColumn[Row]], cells: dict[int, int], line: in
         missing_cells = -_free_cells(columns, cells, line)
         if missing_cells <= 0:
             return
-        if step.kept_cells is None:
+        if step.least_cells is None:
             cells.pop(step.column_index, None)
         elif step.column_index in cells:
             present_cells = cells[step.column_index]
-            cut_cells = max(step.kept_cells, present_cells - missing_cells)
+            cut_cells = max(step.least_cells, present_cells - missing_cells)
             cells[step.column_index] = min(present_cells, cut_cells)
 
 
 class _ShrinkStep(NamedTuple):
-    """A step that cuts a column to ``kept_cells``, or leaves it out if that is None."""
+    """A step that cuts a column to ``least_cells``, or leaves it out if that is None."""
 
     rank: float
     column_index: int
-    kept_cells: int | None
+    least_cells: int | None
 
 
 def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> list[_ShrinkStep]:
@@ -295,9 +295,9 @@ def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> list[_ShrinkStep]:
     Among equal ranks, a column that is left out earlier comes first, then a column further right.
     """
     steps = [
-        _ShrinkStep(rank, index, kept_cells)
+        _ShrinkStep(rank, index, least_cells)
         for index, column in enumerate(columns)
-        for rank, kept_cells in (*column.width.cuts, (column.width.drop_rank, None))
+        for rank, least_cells in (*column.width.cuts, (column.width.drop_rank, None))
         if rank < inf
     ]
     return sorted(

@@ -211,14 +211,22 @@ class InputQueue:
         self._busy = bool(self._waiting)
         if not self._waiting:
             return
-        event = self._waiting[0]
-        if self._must_wait(event):
+        if self._must_wait(self._waiting[0]):
             self.blocked = True
-            if self._awaits_content(event, self._app.screen):
+            if self._awaits_content(self._waiting[0], self._app.screen):
                 self._unread_screen = self._app.screen
             return
+        target = await self._deliver(self._waiting.popleft())
+        # Twice, as an event may put another one into these queues; see _deliver_next_after.
+        self._path_of_last_event = [*target.ancestors_with_self] * 2
+        if self._waiting:
+            self._wait_for_last_event()
+        else:
+            self._wait_for_drawing()
+
+    async def _deliver(self, event: InputEvent) -> DOMNode:
+        """Deliver an event, and return the widget to which Textual sends it."""
         self._step_number += 1
-        self._waiting.popleft()
         if not isinstance(event, SCROLLING):
             self.delivered_count += 1
         target = self._target_of(event)
@@ -228,12 +236,7 @@ class InputQueue:
             await self._deliver_key(event, target)
         else:
             await self._app.deliver(event)
-        # Twice, as an event may put another one into these queues; see _deliver_next_after.
-        self._path_of_last_event = [*target.ancestors_with_self] * 2
-        if self._waiting:
-            self._wait_for_last_event()
-        else:
-            self._wait_for_drawing()
+        return target
 
     def _target_of(self, event: InputEvent) -> DOMNode:
         """Get the widget to which Textual sends an event."""
@@ -334,7 +337,8 @@ class InputQueue:
             if node.call_later(self._deliver_next_after, number, path):
                 self._wait_for(node, number, path)
                 return
-        self._finish_event()
+        self._step_number += 1
+        self._app.call_later(self._deliver_next)
 
     def _wait_for(self, node: DOMNode, number: int, path: list[DOMNode]) -> None:
         """Continue with the next widget if this one is removed and never calls back.
@@ -349,7 +353,3 @@ class InputQueue:
                 self._deliver_next_after(number, path)
 
         self._check_timer = get_running_loop().call_later(CHECK_INTERVAL, check)
-
-    def _finish_event(self) -> None:
-        self._step_number += 1
-        self._app.call_later(self._deliver_next)

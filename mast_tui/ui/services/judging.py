@@ -256,7 +256,7 @@ class JudgeRuns:
             return
 
         def queue_request(opened: OpenWorkspace) -> None:
-            request = JudgeRequest(self._app, self, traces, opened)
+            request = JudgingRequest(self._app, self, traces, opened)
             self._app.writes.do(
                 request.choose_judge if plan is None else partial(request.confirm_plan, plan)
             )
@@ -330,7 +330,7 @@ class JudgeRuns:
             self._app.show_error(message.text)  # the whole text, in several lines
 
 
-class JudgeRequest:
+class JudgingRequest:
     """A request to judge some traces: the choice of the judge, its start, and its run."""
 
     def __init__(
@@ -562,24 +562,24 @@ class JudgeRequest:
         except WorkspaceError as error:
             self._runs.post_report(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
-        message = f"{name}{self._result_text(summary)}"
+        message = self._result_message(name, summary)
         has_problem = bool(summary.failed)
         self._runs.post_report(
             JudgeProgress(message, done=True, problem=has_problem, added_hint=hint)
         )
 
-    def _result_text(self, summary: RunSummary) -> str:
-        """Return the rest of a sentence about a judge: what it has done, and what it has found."""
+    def _result_message(self, name: str, summary: RunSummary) -> str:
+        """Return the message after the run of a judge: what it has done, and what it has found."""
         traces_text = counted(sum(summary.traces.values()), "trace")
         if summary.stopped:
-            return f" was cancelled after {traces_text}"
+            return f"{name} was cancelled after {traces_text}"
         if summary.failed:
             problem = one_line(summary.failed[0].problem or "")
-            return f" failed on {counted(len(summary.failed), 'trace')}: {problem}"
+            return f"{name} failed on {counted(len(summary.failed), 'trace')}: {problem}"
         if self._opened.judges_hidden:  # so the number of suggestions is hidden too
-            return f" has looked at {traces_text}"
+            return f"{name} has looked at {traces_text}"
         count = summary.suggestions
         result = counted(count, "suggestion") if count else "nothing found"
-        return (
-            f": {result}" if len(self._traces) == 1 else f" has looked at {traces_text}: {result}"
-        )
+        if len(self._traces) == 1:
+            return f"{name}: {result}"
+        return f"{name} has looked at {traces_text}: {result}"

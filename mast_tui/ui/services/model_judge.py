@@ -6,6 +6,7 @@ Everything here is for worker threads.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, replace
@@ -62,11 +63,6 @@ class Plan:
         """The name of the model, fit for display."""
         return model_name(self.setup)
 
-    @property
-    def tokens(self) -> int:
-        """The estimated tokens, in and out together."""
-        return self.estimate.tokens_in + self.estimate.tokens_out
-
     def with_allowance(self, tokens: int) -> Plan:
         """Return the plan with a limit on the tokens."""
         return replace(self, setup=replace(self.setup, allowance=Allowance(tokens=tokens)))
@@ -74,7 +70,8 @@ class Plan:
     def default_allowance(self) -> int:
         """Return the suggested token limit, rounded up to a multiple of ``ROUND_TO``."""
         margin = ONE_TRACE_MARGIN if self.estimate.traces == 1 else ALLOWANCE_FACTOR
-        return -(-int(self.tokens * margin) // ROUND_TO) * ROUND_TO
+        tokens = int((self.estimate.tokens_in + self.estimate.tokens_out) * margin)
+        return math.ceil(tokens / ROUND_TO) * ROUND_TO
 
 
 def model_name(setup: Setup) -> str:
@@ -189,9 +186,9 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> 
         summary: Its result.
         hides_count: Whether to leave out the number of suggestions.
     """
-    problem = _problem_text(plan, summary)
+    problem = _problem_message(plan, summary)
     if problem is not None:
-        return JudgeProgress(f"{plan.name}{problem}", done=True, problem=True)
+        return JudgeProgress(problem, done=True, problem=True)
     judged_count = summary.traces.get(TraceStatus.JUDGED, 0)
     if not judged_count:
         known_count = summary.traces.get(TraceStatus.KNOWN, 0)
@@ -209,21 +206,21 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> 
     return JudgeProgress(" · ".join(parts), done=True)
 
 
-def _problem_text(plan: Plan, summary: ModelRunSummary) -> str | None:
-    """Return the rest of a sentence about the model: why it ended early or failed; None if not."""
+def _problem_message(plan: Plan, summary: ModelRunSummary) -> str | None:
+    """Return the message why a run ended early or failed; None if it did not."""
     if summary.stopped is not None:
         reason = one_line(summary.stopped)  # worded for the command line
         reason = reason.replace("the same command continues the run", "run it again to continue")
-        return f": {reason}"
+        return f"{plan.name}: {reason}"
     if summary.ending is not None:
         ending = one_line(summary.ending)
-        return f": {ending}; what was answered is kept, run it again to continue"
+        return f"{plan.name}: {ending}; what was answered is kept, run it again to continue"
     if not summary.failed:
         return None
     problem = one_line(summary.failed[0].problem or "")
     failed_text = counted(len(summary.failed), "trace")
     location = "" if plan.estimate.traces == 1 else f" on {failed_text}"
-    return f" failed{location}: {problem}"
+    return f"{plan.name} failed{location}: {problem}"
 
 
 class _RunReporter:
