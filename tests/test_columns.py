@@ -74,10 +74,9 @@ def test_a_line_is_never_longer_than_asked(rows: list[dict[str, str]], line: int
     gaps = sum(COLUMNS[index].width.gap for index in list(fitted)[:-1])
     assert sum(fitted.values()) + gaps <= line
     for index, cells in fitted.items():
-        column_shown = COLUMNS[index]
         for row in rows:
-            assert padded(column_shown.text(row, cells), cells) == column_shown.text(row, cells)
-        assert len(column_shown.heading(cells)) == cells
+            assert padded(COLUMNS[index].text(row, cells), cells) == COLUMNS[index].text(row, cells)
+        assert len(COLUMNS[index].heading(cells)) == cells
 
 
 @pytest.mark.parametrize(
