@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import inf
-from operator import itemgetter
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 
@@ -201,10 +200,7 @@ def _fitted_widths(
     """
     if line_cells is None:
         return dict(enumerate(widths))
-    index_by_id = {id(column): index for index, column in enumerate(columns)}
-    cells_by_index = {
-        index_by_id[id(column)]: cells for column, cells in fit(columns, [widths], line_cells)
-    }
+    cells_by_index = fit(columns, [widths], line_cells)
     text_columns = [index for index in cells_by_index if not columns[index].right]
     gap_cells = GAP * (len(cells_by_index) - 1)
     while text_columns and sum(cells_by_index.values()) + gap_cells > line_cells:
@@ -217,7 +213,7 @@ def _fitted_widths(
 
 def fit(
     columns: Sequence[TableColumn[Row]], lengths: Sequence[Sequence[int]], line: int
-) -> list[tuple[TableColumn[Row], int]]:
+) -> dict[int, int]:
     """Fit columns to a line.
 
     - While the line is too short, texts are cut and columns left out, in the order of the ranks.
@@ -229,7 +225,7 @@ def fit(
         line: The number of cells of the line.
 
     Returns:
-        The columns that are shown, each with its cells.
+        The cells of each column that is shown, by its index.
     """
     needed = [
         max([cell_len(column.title), *(row[index] for row in lengths)])
@@ -240,26 +236,15 @@ def fit(
         for index, column in enumerate(columns)
         if line >= column.width.least_line and _is_filled(index, column.width.filled, lengths)
     }
-
-    def free_cells() -> int:
-        gaps = sum(columns[index].width.gap for index in list(cells)[:-1])
-        return line - gaps - sum(cells.values())
-
-    # If the line is too short, columns shrink by rank.
-    for index, remaining_cells in _shrink_steps(columns):
-        missing_cells = -free_cells()
-        if missing_cells <= 0:
-            break
-        if remaining_cells is None:
-            cells.pop(index, None)
-        elif index in cells:
-            cells[index] = max(min(cells[index], remaining_cells), cells[index] - missing_cells)
+    _shrink(columns, cells, line)
     # A column of low rank may have freed more cells than needed: cut texts get these back.
     for index in sorted(cells, key=lambda index: -columns[index].width.drop_rank):
-        cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
+        cut_cells = needed[index] - cells[index]
+        cells[index] += max(0, min(_free_cells(columns, cells, line), cut_cells))
     for index in cells:
-        cells[index] += max(0, min(free_cells(), columns[index].width.spare))
-    return [(columns[index], size) for index, size in cells.items()]
+        spare_cells = columns[index].width.spare
+        cells[index] += max(0, min(_free_cells(columns, cells, line), spare_cells))
+    return cells
 
 
 def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
@@ -273,17 +258,53 @@ def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]
     return filled_count > 0 and filled_count >= share * len(lengths)
 
 
-def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:
-    """Yield the steps in which columns shrink: the index of a column, and the cells that it keeps.
+def _free_cells(columns: Sequence[TableColumn[Row]], cells: Mapping[int, int], line: int) -> int:
+    """Return the cells of a line beside the shown columns and their gaps; negative if too short."""
+    gaps = [columns[index].width.gap for index in cells]
+    return line - sum(gaps[:-1]) - sum(cells.values())
 
-    None stands for a column that is left out. Steps are sorted by rank. Among equal ranks, a column
-    that is left out earlier comes first, then a column further right.
+
+def _shrink(columns: Sequence[TableColumn[Row]], cells: dict[int, int], line: int) -> None:
+    """Cut columns and leave columns out, in the order of their steps, until they fit a line.
+
+    ``cells`` has the cells of the shown columns by their index.
     """
-    steps: list[tuple[tuple[float, float], tuple[int, int | None]]] = []
-    for index in reversed(range(len(columns))):
-        width = columns[index].width
-        for rank, remaining_cells in (*width.cuts, (width.drop_rank, None)):
-            steps.append(((rank, width.drop_rank), (index, remaining_cells)))
-    for (rank, _), step in sorted(steps, key=itemgetter(0)):
-        if rank < inf:
-            yield step
+    for step in _shrink_steps(columns):
+        missing_cells = -_free_cells(columns, cells, line)
+        if missing_cells <= 0:
+            return
+        if step.least_cells is None:
+            cells.pop(step.column_index, None)
+        elif step.column_index in cells:
+            present_cells = cells[step.column_index]
+            cut_cells = max(step.least_cells, present_cells - missing_cells)
+            cells[step.column_index] = min(present_cells, cut_cells)
+
+
+class _ShrinkStep(NamedTuple):
+    """A step that cuts a column to ``least_cells``, or leaves it out if that is None."""
+
+    rank: float
+    column_index: int
+    least_cells: int | None
+
+
+def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> list[_ShrinkStep]:
+    """Return the steps in which columns shrink, sorted by rank.
+
+    Among equal ranks, a column that is left out earlier comes first, then a column further right.
+    """
+    steps = [
+        _ShrinkStep(rank, index, least_cells)
+        for index, column in enumerate(columns)
+        for rank, least_cells in (*column.width.cuts, (column.width.drop_rank, None))
+        if rank < inf
+    ]
+    return sorted(
+        steps,
+        key=lambda step: (
+            step.rank,
+            columns[step.column_index].width.drop_rank,
+            -step.column_index,
+        ),
+    )

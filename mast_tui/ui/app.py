@@ -25,7 +25,7 @@ from typing import (
     cast,
 )
 
-from textual import events, work
+from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -57,13 +57,12 @@ from mast_tui.ui.context import (
 )
 from mast_tui.ui.crashes import log_error
 from mast_tui.ui.options import AppOptions, in_browser
-from mast_tui.ui.services.input_queue import InputEvent, InputQueue
+from mast_tui.ui.services.input_queue import QueuedInputApp
 from mast_tui.ui.services.trace_scan import FilesRead
 from mast_tui.ui.services.traces import TraceQueue, TraceService
 from mast_tui.ui.services.workspace import WorkspaceService
 from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE, line_colours
 from mast_tui.ui.textual_internals import (
-    TextualApp,
     restore_terminal,
     terminal_released,
     writes_to_terminal,
@@ -132,7 +131,7 @@ def shows_trace(screen: Screen[Any]) -> TypeGuard[AnnotateScreen]:
     return isinstance(screen, MainScreen) and screen.where is Where.ANNOTATE
 
 
-class MastApp(TextualApp):
+class MastApp(QueuedInputApp):
     """The app, with one workspace, one annotator, and the traces of the command line."""
 
     TITLE = "mast_tui"
@@ -166,7 +165,6 @@ class MastApp(TextualApp):
         self.trace_queue = TraceQueue(self)
         """The order in which the user goes through the traces."""
         self._judges: JudgeRuns | None = None
-        self.input_queue = InputQueue(self, self._send_as_textual)
 
     # The start: the first spans are shown before most of the app is imported
 
@@ -490,17 +488,6 @@ class MastApp(TextualApp):
         """True if an input event is not handled yet, or something is being saved."""
         return not self.input_queue.idle or not self.writes.idle
 
-    async def on_event(self, event: events.Event) -> None:
-        """Put keys, mouse events and pastes into the input queue; handle other events at once."""
-        if isinstance(event, InputEvent) and not event.is_forwarded:
-            await self.input_queue.put(event)
-        else:
-            await super().on_event(event)
-
-    async def _send_as_textual(self, event: InputEvent) -> None:
-        """Deliver an event to the widget that Textual sends it to."""
-        await super().on_event(event)
-
     # Traces
 
     @property
@@ -511,18 +498,16 @@ class MastApp(TextualApp):
     def show_new_traces(self) -> None:
         """Show new traces in the library, and deliver the keys that have waited for them.
 
-        If an annotate screen has no trace, it shows the only trace; unless there is exactly one,
-        the library opens.
+        If an annotate screen waits for its trace, it shows the only trace. The library opens
+        instead if there are several traces, or none once all files have been read.
         """
         screens: list[Screen[Any]] = self.screen_stack
-        empty_screens = (s for s in screens if shows_trace(s) and not s.trace)
-        waiting_screen = next(empty_screens, None)
+        waiting_screen = next((s for s in screens if shows_trace(s) and s.trace is None), None)
         traces = list(self.catalog.traces.values())
         if waiting_screen is not None and len(traces) == 1:
-            (trace,) = traces
-            waiting_screen.show_trace(trace)
+            waiting_screen.show_trace(traces[0])
             self._attach_session(waiting_screen)
-        elif waiting_screen is not None:
+        elif waiting_screen is not None and (traces or self.catalog.complete):
             self.go(ShowLibrary())
         for main_screen in self.main_screens:
             main_screen.refresh_rows()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mast_tui.reports.model import Report
     from mast_tui.traces.model import Trace
     from mast_tui.ui.app import MastApp as MastApp
-    from mast_tui.ui.services.input_queue import InputQueue
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.bars import HintBar
 
@@ -119,13 +118,6 @@ class RunToWrite(NamedTuple):
 
 
 Destination = ShowLibrary | ShowTrace | ShowSideBySide | ShowDisagreements | ShowGuidelines
-
-
-@runtime_checkable
-class HasInputQueue(Protocol):
-    """An app with an input queue; widgets that are tested alone have none."""
-
-    input_queue: InputQueue
 
 
 def context_of(node: DOMNode) -> MastApp:

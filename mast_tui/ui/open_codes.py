@@ -243,6 +243,17 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def _is_marked(self, row: _CodeRow) -> bool:
         return all(code.identity in self._marked_codes for code in row.codes)
 
+    def _sign(self, row: _CodeRow) -> str:
+        """Return the sign before a row: marked, group, label or note."""
+        if self._is_marked(row):
+            return "v"
+        if row.code is None:
+            return "▾"
+        return "●" if row.code.is_label else "✎"
+
+    def _sign_style(self, row: _CodeRow) -> str:
+        return "doubt" if row.code is None or self._is_marked(row) else "quiet"
+
     def _table_columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
         """Return the columns of the groups and open codes.
 
@@ -251,52 +262,28 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         """
         key = self.mast.key_of("annotate.note")
         no_text = f"no text yet; {key} in the trace writes one"
-
-        def sign(row: _CodeRow) -> str:
-            """Return the sign before a row: marked, group, label or note."""
-            if self._is_marked(row):
-                return "v"
-            if row.code is None:
-                return "▾"
-            return "●" if row.code.is_label else "✎"
-
-        def sign_style(row: _CodeRow) -> str:
-            return "doubt" if row.code is None or self._is_marked(row) else "quiet"
-
+        text = _cell_of_row(
+            lambda group: one_line(f"{group.name} · {counted(len(group.codes), 'place')}"),
+            lambda code: f"  {one_line(code.tagged_text) or no_text}",
+        )
+        text_style = _cell_of_row(
+            lambda _: "total", lambda code: "figure" if code.text else "quiet"
+        )
+        trace = _cell_of_row(
+            lambda group: counted(group.traces, "trace"),
+            lambda code: one_line(loader.name_of(code.trace_id)),
+        )
+        place = _cell_of_row(
+            lambda _: "",
+            lambda code: place_text(code.target, loader.known_order(code.trace_id)),
+        )
+        annotator = _cell_of_row(lambda _: "", lambda code: one_line(code.annotator))
         return (
-            sign_column(sign, sign_style),
-            TableColumn(
-                "",
-                _cell_of_row(
-                    lambda group: one_line(f"{group.name} · {counted(len(group.codes), 'place')}"),
-                    lambda code: f"  {one_line(code.tagged_text) or no_text}",
-                ),
-                _cell_of_row(lambda _: "total", lambda code: "figure" if code.text else "quiet"),
-                name_width(),
-            ),
-            TableColumn(
-                "trace",
-                _cell_of_row(
-                    lambda group: counted(group.traces, "trace"),
-                    lambda code: one_line(loader.name_of(code.trace_id)),
-                ),
-                "quiet",
-                name_width(90),
-            ),
-            TableColumn(
-                "where",
-                _cell_of_row(
-                    lambda _: "",
-                    lambda code: place_text(code.target, loader.known_order(code.trace_id)),
-                ),
-                width=name_width(80),
-            ),
-            TableColumn(
-                "who",
-                _cell_of_row(lambda _: "", lambda code: one_line(code.annotator)),
-                "quiet",
-                name_width(70),
-            ),
+            sign_column(self._sign, self._sign_style),
+            TableColumn("", text, text_style, name_width()),
+            TableColumn("trace", trace, "quiet", name_width(90)),
+            TableColumn("where", place, width=name_width(80)),
+            TableColumn("who", annotator, "quiet", name_width(70)),
         )
 
     def show_detail(self) -> None:
@@ -425,15 +412,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.hints.say(f"{one_line(str(error))}; groups go by words", error=True)
             return
         name = model_name(setup)
-
-        def ask_model() -> None:
-            self.hints.say(f"{name} is asked …")
-            self._ask_model(opened, setup, texts)
-
-        def group_by_words() -> None:
-            _store_groups(opened, model=None, groups={})
-            self.read_rows(opened)
-
         answers = [("y", f"send them and ask {name}"), ("n", "send nothing")]
         if coding.model is not None:
             answers.insert(1, ("w", "group by words again"))
@@ -441,9 +419,17 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             f"Ask {name} for groups?",
             cost_text,
             tuple(answers),
-            {"y": ask_model, "w": group_by_words},
+            {
+                "y": partial(self._ask_model, opened, setup, texts),
+                "w": partial(self._group_by_words, opened),
+            },
             default="n",
         )
+
+    def _group_by_words(self, opened: OpenWorkspace) -> None:
+        """Replace the groups of a model by groups of similar texts."""
+        _store_groups(opened, model=None, groups={})
+        self.read_rows(opened)
 
     def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:
         """Ask a model for groups in a worker; store and show the groups, or show an error.
@@ -454,6 +440,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             texts: The texts of the open codes to group.
         """
         name = model_name(setup)
+        self.hints.say(f"{name} is asked …")
 
         def store_proposal(stopped: Stopped) -> Iterator[str]:
             """Store the groups, and yield a message with their cost."""

@@ -144,13 +144,9 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     strongest_text = _strongest_text(background)
     least_contrast = MIN_CONTRAST_SHARE * contrast(strongest_text, background)
     computed: dict[str, Color] = {}
-    for name, (mixed_name, share) in MIXED.items():
+    for name, (mixed_name, most_share) in MIXED.items():
         mixed_colour = theme_colours[mixed_name]
-        while share > 0.05:  # A smaller share would not be distinguishable from the background.
-            ground = background.blend(mixed_colour, share)
-            if contrast(strongest_text, ground) >= least_contrast:
-                break
-            share *= 0.9
+        share = _mixed_share(background, mixed_colour, most_share, least_contrast)
         computed[name] = background.blend(mixed_colour, share, alpha=1)
     # A text colour that is legible on the ground with the least contrast is legible on all.
     grounds = [computed.get(name) or theme_colours[name] for name in GROUNDS]
@@ -163,6 +159,22 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
         computed[name] = _made_legible(shade, hardest_ground)
     computed["edge"] = background.blend(foreground, EDGE, alpha=1)
     return MappingProxyType({name: colour.hex6 for name, colour in computed.items()})
+
+
+def _mixed_share(
+    background: Color, mixed_colour: Color, share: float, least_contrast: float
+) -> float:
+    """Return the largest share of a colour in a background on which text has enough contrast.
+
+    It is at most ``share``. A share of about 0.05 is always enough: a smaller one would not be
+    distinguishable from the background.
+    """
+    strongest_text = _strongest_text(background)
+    while share > 0.05:
+        if contrast(strongest_text, background.blend(mixed_colour, share)) >= least_contrast:
+            break
+        share *= 0.9
+    return share
 
 
 def _strongest_text(ground: Color) -> Color:

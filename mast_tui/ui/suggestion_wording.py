@@ -174,19 +174,16 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
         for difference in comparison.differences
         if difference.alters_meaning or not is_altered
     ]
-    texts = [
-        _difference_text(
-            judge_wording[slice(*difference.quote_range)],
-            trace_wording[slice(*difference.text_range)],
-        )
-        for difference in differences[:_MAX_DIFFERENCES]
-    ]
-    if len(differences) > len(texts):
-        texts.append(f"and {len(differences) - len(texts)} more")
-    yield SuggestionLine(f"{match_text}: {'; '.join(texts)}" if texts else f"{match_text} quote")
     quote_ranges = [difference.quote_range for difference in differences]
-    yield _wording_line("judge", judge_wording, quote_ranges)
     text_ranges = [difference.text_range for difference in differences]
+    texts = [
+        _difference_text(judge_wording[slice(*quote_range)], trace_wording[slice(*text_range)])
+        for quote_range, text_range in zip(quote_ranges, text_ranges, strict=True)
+    ]
+    if len(texts) > _MAX_DIFFERENCES:
+        texts[_MAX_DIFFERENCES:] = [f"and {len(texts) - _MAX_DIFFERENCES} more"]
+    yield SuggestionLine(f"{match_text}: {'; '.join(texts)}" if texts else f"{match_text} quote")
+    yield _wording_line("judge", judge_wording, quote_ranges)
     yield _wording_line("trace", trace_wording, text_ranges)
 
 

@@ -229,14 +229,16 @@ def trace_title(
         parts.append(one_line(model, 40))
     if outcome is not Outcome.UNKNOWN:
         parts.append(str(outcome))
-    if waiting is not None:
-        return [*parts, waiting]
+    return [*parts, waiting] if waiting is not None else [*parts, *_progress_parts(trace)]
+
+
+def _progress_parts(trace: Trace) -> list[str]:
+    """Return the number of spans so far, and which part of the trace was read unless it is all."""
     loaded = trace.loaded
     # An earlier reading may have counted more spans, or all, before this one comes as far.
     count = max(len(trace), loaded.spans)
-    is_count_final = loaded.complete or loaded.all_spans
-    parts.append(f"{count} span{'' if count == 1 else 's'}")
-    if not is_count_final:
+    parts = [f"{count} span{'' if count == 1 else 's'}"]
+    if not loaded.complete and not loaded.all_spans:
         parts.append(f"{loaded.done / max(1, loaded.total):.0%} read")
     return parts
 

@@ -434,14 +434,14 @@ class Workspace:
 
     # The indices of spans that events refer to
 
-    span_indices = reading(trace_register.span_indices)
-    referred_spans = reading(trace_register.referred_spans)
+    span_indices = reading(recording.span_indices)
+    referred_spans = reading(recording.referred_spans)
 
     def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
         """Store the indices of spans, by trace and key, and replace those stored before."""
         if any(indices.values()):
             with self._database.writing() as connection:
-                trace_register.keep_span_indices(connection, indices)
+                recording.keep_span_indices(connection, indices)
 
     def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
         """Store the current indices of the spans that the events on a trace refer to.

@@ -373,4 +373,4 @@ def test_names_are_left_out_before_columns_are_cut() -> None:
     widths = {54: [2, 3, 10, 25, 8], 53: [2, 3, 10, 25], 44: [2, 3, 10, 25], 43: [2, 3, 10, 24]}
     widths |= {41: [2, 3, 10, 22], 40: [2, 3, 9, 22]}
     for line, shown in widths.items():
-        assert [cells for _, cells in fit(COLUMNS, [text_lengths(COLUMNS, row)], line)] == shown
+        assert list(fit(COLUMNS, [text_lengths(COLUMNS, row)], line).values()) == shown

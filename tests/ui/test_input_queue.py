@@ -106,6 +106,7 @@ async def test_keys_wait_for_the_trace(small: Path, tmp_path: Path) -> None:
             events.MouseMove(None, 5, 5, 1, 1, 0, False, False, False, screen_x=5, screen_y=5)
         )
         await on.until(lambda: on.app.input_queue.blocked)
+        on.app.show_new_traces()  # there are none before the file is read
         show_trace(on)
         await on.press()
         assert on.labels == {("1.3", 2, 2)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -221,19 +221,11 @@ def checked(configuration: Configuration) -> Configuration:
     problems: list[tuple[DottedKey, str]] = []
     valid_keys: dict[str, tuple[str, ...]] = {}
     for name, keys in configuration.keys.items():
-        location = _location_of(configuration, name)
-        unknown_key = next((key for key in keys if not _is_key(key)), None)
-        if find_action(name) is None:
-            action_ids = (action.id for action in ACTIONS)
-            hint = name_hint(name, action_ids, "the palette (ctrl+p) names them all")
-            problems.append((location, f"there is no action {name}{hint}"))
-        elif unknown_key is not None:
-            key_names = (key.value for key in Keys)
-            example = 'one is written such as "m", "ctrl+n" or "pageup"'
-            hint = name_hint(unknown_key, key_names, example)
-            problems.append((location, f'{name}: there is no key "{unknown_key}"{hint}'))
-        else:
+        problem = _key_problem(name, keys)
+        if problem is None:
             valid_keys[name] = keys
+        else:
+            problems.append((_location_of(configuration, name), problem))
     keymap = {**preset_keys(configuration.preset), **valid_keys}
     problems += [
         (_location_of(configuration, name), text) for name, text in _duplicate_keys(keymap)
@@ -245,6 +237,20 @@ def checked(configuration: Configuration) -> Configuration:
         )
         theme = None
     return configuration.with_problems(problems, keys=keymap, theme=theme)
+
+
+def _key_problem(name: str, keys: Sequence[str]) -> str | None:
+    """Return why keys cannot be set for an action: no such action or key; None if they can."""
+    if find_action(name) is None:
+        action_ids = (action.id for action in ACTIONS)
+        hint = name_hint(name, action_ids, "the palette (ctrl+p) names them all")
+        return f"there is no action {name}{hint}"
+    unknown_key = next((key for key in keys if not _is_key(key)), None)
+    if unknown_key is None:
+        return None
+    example = 'one is written such as "m", "ctrl+n" or "pageup"'
+    hint = name_hint(unknown_key, (key.value for key in Keys), example)
+    return f'{name}: there is no key "{unknown_key}"{hint}'
 
 
 class KeySetting(NamedTuple):

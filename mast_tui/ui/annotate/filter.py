@@ -406,7 +406,6 @@ class Filter(ScreenPart):
         """Open the dialog of the filter. Escape removes the filter and restores the cursor."""
         if not self._state.has_spans:
             return
-        cursor_before = self._state.index
         session = self._state.session
         offers = filter_offers(
             self._timeline.facts.agents,
@@ -415,23 +414,22 @@ class Filter(ScreenPart):
             suggested=session is not None and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
-        dialog = FilterChoice(offers, self.present_filter, self.apply)
-        self._dialog = dialog
+        self._dialog = FilterChoice(offers, self.present_filter, self.apply)
+        close_dialog = partial(self._close_dialog, self._state.index)
+        self._screen.app.push_screen(self._dialog, close_dialog)
+        self._dialog.say(self._status_text())
 
-        def close_dialog(keep: bool | None) -> None:
-            """Keep the filter, or remove it and restore the cursor."""
-            self._dialog = None
-            if keep:
-                self._state.newest_filter = "filter"
-                self._report_choice()
-            else:
-                self.apply(NO_FILTER)
-                self._timeline.go_to(cursor_before)
-                self._hints.say("All spans are shown")
-            self._screen.show_span()
-
-        self._screen.app.push_screen(dialog, close_dialog)
-        dialog.say(self._status_text())
+    def _close_dialog(self, cursor_before: int, keep: bool | None) -> None:
+        """Keep the filter of the dialog, or remove it and restore the cursor."""
+        self._dialog = None
+        if keep:
+            self._state.newest_filter = "filter"
+            self._report_choice()
+        else:
+            self.apply(NO_FILTER)
+            self._timeline.go_to(cursor_before)
+            self._hints.say("All spans are shown")
+        self._screen.show_span()
 
     def apply(self, span_filter: SpanFilter) -> None:
         """Show the spans that pass a filter, as soon as all spans have been checked."""
@@ -463,9 +461,8 @@ class Filter(ScreenPart):
 
         The spans of a suggestion are its target and its evidence.
         """
-        trace = self._state.trace
+        trace = self._state.open_trace
         session = self._state.session
-        assert trace is not None
         if session is None:
             return MarkedSpans(matches=self._state.hits)
         label_ranges = [span_range_of(label.target, trace.index_of) for label in session.labels]

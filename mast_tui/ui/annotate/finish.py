@@ -100,12 +100,11 @@ class DrawnSpans(ScreenPart):
 
         While the timeline follows the end of the trace, rows pass too fast to be read.
         """
-        assert self._state.trace is not None
         if self._timeline.follows_end:
             return set()
         keys = set(self._timeline.fully_visible_keys())
         if self._text_index >= 0:
-            keys.add(self._state.trace.span(self._text_index).key)
+            keys.add(self._state.open_trace.span(self._text_index).key)
         return keys
 
     def write_between_keys(self) -> None:
@@ -227,25 +226,9 @@ def _may_retest(session: Session) -> bool:
     return study is not None and study.retests > 0 and session.annotator in study.annotators
 
 
-def _finish_report(
-    unread: Sequence[range],
-    span_count: int,
-    open_mode_count: int,
-    open_modes: OpenModes,
-    *,
-    is_set_by_study: bool,
-) -> str:
-    """Return the message after a trace was finished.
-
-    ``open_mode_count`` modes had no verdict. They still have none, or have become absent.
-    """
-    read_count = span_count - sum(map(len, unread))
-    parts = [f"finished · {read_count} of {span_count} spans read"]
-    if open_mode_count:
-        result = "without a verdict" if open_modes == "leave" else "set absent"
-        rule = ", as the study says" if is_set_by_study else ""
-        parts.append(f"{counted(open_mode_count, 'mode')} {result}{rule}")
-    return " · ".join(parts)
+def _read_text(unread: Sequence[range], span_count: int) -> str:
+    """Return how many of a trace's spans were read."""
+    return f"{span_count - sum(map(len, unread))} of {span_count} spans read"
 
 
 class FinishScreen(KeyDialog[str]):
@@ -377,8 +360,7 @@ class Finish(ScreenPart):
                 f"· {self._key_of('annotate.reveal')} shows what others say"
             )
             return
-        assert self._state.trace is not None
-        if not self._state.trace.loaded.complete:
+        if not self._state.open_trace.loaded.complete:
             self._hints.say(
                 "Still reading this trace: finish it when all spans are there", error=True
             )
@@ -386,7 +368,7 @@ class Finish(ScreenPart):
         await self._drawn_spans.write_now()
         unread = session.unread()
         if unread:
-            self._open_question(session, unread, len(self._state.trace))
+            self._open_question(session, unread, len(self._state.open_trace))
         elif session.pending:
             self._ask_about_suggestions(session)
         else:  # Modes without a verdict become absent.
@@ -395,36 +377,13 @@ class Finish(ScreenPart):
     def _open_question(self, session: Session, unread: Sequence[range], span_count: int) -> None:
         """Open the question about unread spans and modes without a verdict."""
         rule = session.open_modes_answer
-
-        def set_verdict(
-            mode: Mode, value: VerdictValue | None, when_written: Callable[[], None]
-        ) -> None:
-            """Queue the verdict of a mode; ``when_written`` is called once it is on disk."""
-            write_verdict = partial(
-                self._commands.run_command, lambda s: s.set_verdict(mode.slug, value), when_written
-            )
-            self._screen.mast.writes.do(write_verdict)
-
-        def go_to_first_unread() -> None:
-            self._screen.timeline.go_to(unread[0].start)
-            self._screen.show_span()
-
-        missing_text = f"Not read: {ranges_text(unread)}."
-        if session.pending:
-            pending_count = counted(len(session.pending), "suggestion")
-            back_key = self._key_of("everywhere.back")
-            next_key = self._key_of("annotate.next_suggestion")
-            missing_text += (
-                f"\n{pending_count} without your answer: {back_key}, then {next_key} goes there."
-            )
-        read_count = span_count - sum(map(len, unread))
         question = FinishScreen(
-            f"{read_count} of {span_count} spans read",
-            missing_text,
+            _read_text(unread, span_count),
+            self._missing_text(session, unread),
             self._open_modes(session),
             ANSWERS if rule is None else ANSWERS_BY_STUDY[rule],
             session.verdict,
-            set_verdict,
+            self._queue_verdict,
         )
         # Without a rule of the study, ``o`` leaves the modes without a verdict as they are.
         finish = partial(self._finish, session, rule or "leave", is_set_by_study=rule is not None)
@@ -432,8 +391,33 @@ class Finish(ScreenPart):
         queue = self._screen.mast.writes.do
         self._screen.ask(
             question,
-            {"o": partial(queue, finish), "j": partial(queue, set_absent), "g": go_to_first_unread},
+            {
+                "o": partial(queue, finish),
+                "j": partial(queue, set_absent),
+                "g": partial(self._screen.go_to, unread[0].start),
+            },
         )
+
+    def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
+        """Return a text about unread spans, and about the suggestions without an answer."""
+        text = f"Not read: {ranges_text(unread)}."
+        if not session.pending:
+            return text
+        pending_count = counted(len(session.pending), "suggestion")
+        back_key = self._key_of("everywhere.back")
+        next_key = self._key_of("annotate.next_suggestion")
+        return (
+            f"{text}\n{pending_count} without your answer: {back_key}, then {next_key} goes there."
+        )
+
+    def _queue_verdict(
+        self, mode: Mode, value: VerdictValue | None, when_written: Callable[[], None]
+    ) -> None:
+        """Queue the verdict of a mode; ``when_written`` is called once it is on disk."""
+        write_verdict = partial(
+            self._commands.run_command, lambda s: s.set_verdict(mode.slug, value), when_written
+        )
+        self._screen.mast.writes.do(write_verdict)
 
     def _ask_about_suggestions(self, session: Session) -> None:
         """Ask whether to finish a completely read trace although suggestions are unanswered."""
@@ -464,49 +448,51 @@ class Finish(ScreenPart):
             open_modes: Whether modes without a verdict stay so, or become absent.
             is_set_by_study: True if the study determines ``open_modes``.
         """
-        assert self._state.trace is not None
-        span_count = len(self._state.trace)
-        open_mode_count = len(self._open_modes(session))
-        unread = session.unread()
+        parts = [f"finished · {_read_text(session.unread(), len(self._state.open_trace))}"]
+        open_count = len(self._open_modes(session))
+        if not await self._record_finish(session, open_modes):
+            return
+        # If the codebook has split a mode, its parts stay open even with "absent".
+        still_open = [] if open_modes == "leave" else self._open_modes(session)
+        changed_count = open_count - len(still_open)
+        if changed_count:
+            result = "without a verdict" if open_modes == "leave" else "set absent"
+            rule = ", as the study says" if is_set_by_study else ""
+            parts.append(f"{counted(changed_count, 'mode')} {result}{rule}")
+        if still_open:
+            codes = ", ".join(mode.code for mode in still_open)
+            parts.append(f"{codes} without a verdict, as the codebook has changed")
+        if session.pending:
+            parts.append(f"{counted(len(session.pending), 'suggestion')} unanswered")
+        parts.append(await self._next_steps(session))
+        if not is_set_by_study:
+            parts.append(f"{self._key_of('annotate.reveal')} shows what was hidden")
+        self._hints.say(" · ".join(parts))
+
+    async def _record_finish(self, session: Session, open_modes: OpenModes) -> bool:
+        """Write the end of the pass; if it is refused, show the reason and return False."""
         try:
             split_modes = await self._run(partial(session.before_finish, open_modes))
         except MastError as error:
             self._commands.show_refusal(error, session)
-            return
+            return False
         change = await self._commands.run_command(
             lambda s: s.finish(open_modes=open_modes, split_modes=split_modes)
         )
-        if change is None:
-            return
-        if self._screen.mast.trace_queue.all_finished:
-            next_steps = await self._steps_after_last_trace(session)
-        else:
-            next_steps = f"{self._key_of('annotate.next_trace')} next trace"
-        next_steps += f" · {self._key_of('everywhere.undo')} undoes it"
-        if not is_set_by_study:
-            next_steps += f" · {self._key_of('annotate.reveal')} shows what was hidden"
-        # If the codebook has split a mode, its parts stay open even with "absent".
-        still_open = [] if open_modes == "leave" else self._open_modes(session)
-        changed_count = open_mode_count - len(still_open)
-        report = _finish_report(
-            unread, span_count, changed_count, open_modes, is_set_by_study=is_set_by_study
-        )
-        if still_open:
-            codes = ", ".join(mode.code for mode in still_open)
-            report += f" · {codes} without a verdict, as the codebook has changed"
-        if session.pending:
-            report += f" · {counted(len(session.pending), 'suggestion')} unanswered"
-        self._hints.say(f"{report} · {next_steps}")
+        return change is not None
 
-    async def _steps_after_last_trace(self, session: Session) -> str:
-        """Return the next steps after the annotator has finished the last trace."""
+    async def _next_steps(self, session: Session) -> str:
+        """Return the keys for the next steps after a trace was finished."""
+        undo_step = f"{self._key_of('everywhere.undo')} undoes it"
+        if not self._screen.mast.trace_queue.all_finished:
+            return f"{self._key_of('annotate.next_trace')} next trace · {undo_step}"
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
             next_step = f"{self._key_of('everywhere.study')} shows the study"
         else:
             next_step = f"{self._key_of('everywhere.export')} exports"
-        agreement_key = self._key_of("everywhere.agreement")
-        return f"all your traces are finished: {next_step} · {agreement_key} shows agreement"
+        agreement_step = f"{self._key_of('everywhere.agreement')} shows agreement"
+        return f"all your traces are finished: {next_step} · {agreement_step} · {undo_step}"
 
     def reveal(self) -> None:
         """Show hidden parts of a finished trace, such as labels of other annotators."""
@@ -546,15 +532,14 @@ class Finish(ScreenPart):
         """
         await self._commands.run_command(lambda s: s.reveal())
         self._screen.session_changed()
-        assert self._state.trace is not None
         annotators = sorted({label.annotator for label in session.others})
         if annotators:
             names = ", ".join(map(one_line, annotators))
             message_parts = [f"{len(session.others)} labels of {names}"]
         else:
             message_parts = ["No one else has labelled this trace"]
-        for name, score in self._state.trace.meta.answer_key.scores[:MAX_SCORES]:
+        for name, score in self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]:
             message_parts.append(f"{one_line(name)}: {one_line(score, 60)}")
-        if self._state.trace.meta.hidden:
+        if self._state.open_trace.meta.hidden:
             message_parts.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         self._hints.say(" · ".join(message_parts))

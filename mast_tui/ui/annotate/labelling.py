@@ -360,13 +360,10 @@ class Labelling(ScreenPart):
         elif self._state.session is None:
             # The session is still opening, so no label is shown yet.
             commands.when_session_opens(lambda _: self._run_toggle(mode, target))
-        elif is_one_span:
-            commands.queue_change(
-                lambda session: self._toggle_or_ask(session, mode, target), blocks=HeldKeys.MOST
-            )
         else:
+            toggle = self._toggle_or_ask if is_one_span else _toggle_label
             commands.queue_change(
-                lambda session: _toggle_label(session, mode, target), blocks=HeldKeys.MOST
+                lambda session: toggle(session, mode, target), blocks=HeldKeys.MOST
             )
 
     async def _toggle_open_code(self, session: Session, mode: Mode, target: Target) -> None:
@@ -581,8 +578,7 @@ class Labelling(ScreenPart):
 
     def _note_span(self, session: Session, index: int) -> None:
         """Open the dialog for the note on a span."""
-        assert self._state.trace is not None
-        span_key = self._state.trace.span(index).key
+        span_key = self._state.open_trace.span(index).key
         self._open_note_dialog(
             f"Note on #{index + 1}",
             session.span_notes.get(span_key, ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from sys import maxsize
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -17,6 +18,7 @@ from mast_tui.columns import shortened
 from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import Entry, ModeVerdict, NotedSpan
 from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
@@ -58,22 +60,6 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
     trace = session.trace
     modes = session.taxonomy.all_modes
     rank_by_mode = {mode.slug: rank for rank, mode in enumerate(modes)}
-
-    def index_or_last(key: str | None) -> int:
-        """Return the index of a span; a span that the trace lacks comes after all others."""
-        index = trace.index_of(key or "")
-        return maxsize if index is None else index
-
-    def reading_order(label: Label) -> tuple[int, ...]:
-        """Return a sort key: position of the target, then the rank of the mode."""
-        target = label.target
-        return (
-            -1 if target.is_whole else index_or_last(target.first),
-            target.char_start or 0,
-            index_or_last(target.last),
-            rank_by_mode.get(label.mode, maxsize),
-        )
-
     notes = [NotedSpan(key, text) for key, text in session.span_notes.items()]
     verdicts = []
     for mode in modes:
@@ -81,9 +67,26 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
         if value is not None and value is not VerdictValue.PRESENT:
             verdicts.append(ModeVerdict(mode.slug, value))
     return (
-        *sorted(session.labels, key=reading_order),
+        *sorted(session.labels, key=partial(_reading_order, trace, rank_by_mode)),
         *sorted(notes, key=lambda note: trace.index_of(note.key) or 0),
         *verdicts,
+    )
+
+
+def _reading_order(trace: Trace, rank_by_mode: Mapping[str, int], label: Label) -> tuple[int, ...]:
+    """Return a sort key for labels: position of the target, then the rank of the mode.
+
+    A span that the trace lacks comes after all others.
+    """
+    target = label.target
+    first_index = trace.index_of(target.first or "")
+    last_index = trace.index_of(target.last or "")
+    first_position = maxsize if first_index is None else first_index
+    return (
+        -1 if target.is_whole else first_position,
+        target.char_start or 0,
+        maxsize if last_index is None else last_index,
+        rank_by_mode.get(label.mode, maxsize),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from inspect import isawaitable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -465,8 +465,7 @@ class Arrival(ScreenPart):
         elif index is not None:
             self._target = None
             self._saved_index = index  # so ``save_position`` need not write it
-            self._screen.timeline.go_to(index)
-            self._screen.show_span()
+            self._screen.go_to(index)
             if target.find is not None:
                 self._screen.search.set_text(target.find)
 
@@ -573,8 +572,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """The marks of the trace's labels beside its spans, once labels were read."""
         self._marked_session: Session | None = None
         """The session whose labels have these marks."""
-        self._cached_name: tuple[Trace, int, str] | None = None
-        """The name of a trace in the title, and the number of catalog changes at that time."""
+        self._cached_name = lru_cache(maxsize=1)(self._name_in_catalog)
         self._offers_next = False
         """True if this trace is finished and another is in the queue."""
 
@@ -876,7 +874,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             return
         visible = self.session is not None and self.session.outcome_visible
         outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
-        name = self._trace_name(trace)
+        name = self._cached_name(trace, len(self.mast.catalog.changes))
         if self.session is not None and self.session.finished:
             name = f"✓ {name}"
         title_parts = trace_title(trace, outcome, trace.spans.waiting, name)
@@ -888,20 +886,12 @@ class AnnotateScreen(MainScreen, RenderCache):
             title_parts.append(f"{counted(problem_count, 'problem')} in the file")
         self.title_bar.show(tuple(title_parts), self._status_parts())
 
-    def _trace_name(self, trace: Trace) -> str:
+    def _name_in_catalog(self, trace: Trace, _change_count: int) -> str:
         """Return a name that distinguishes the trace from other traces in the catalog.
 
-        The name is cached until the catalog changes.
+        The number of changes of the catalog tells the cache when a name is outdated.
         """
-        catalog = self.mast.catalog
-        change_count = len(catalog.changes)
-        if self._cached_name is not None:
-            named_trace, named_at_change, name = self._cached_name
-            if named_trace is trace and named_at_change == change_count:
-                return name
-        name = distinct_name(trace, catalog.traces.values())
-        self._cached_name = (trace, change_count, name)
-        return name
+        return distinct_name(trace, self.mast.catalog.traces.values())
 
     def _status_parts(self) -> tuple[str, ...]:
         """Return the parts at the right of the first line.
@@ -1317,7 +1307,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         overview = self.overview
         error_index = overview.totals.error_from(self.index, step)
         if error_index is not None:
-            self._go_to(error_index)
+            self.go_to(error_index)
             return
         so_far = "" if overview.complete else " so far"
         if not overview.totals.errors:
@@ -1346,7 +1336,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         marked_indices = set(indices)
         place_starts = [index for index in indices if index - 1 not in marked_indices]
         next_start = next((start for start in place_starts if start > self.index), place_starts[0])
-        self._go_to(next_start)
+        self.go_to(next_start)
         self.hints.say(
             f"Place {place_starts.index(next_start) + 1} of {len(place_starts)}: {len(indices)} of "
             f"{len(trace)} spans contain the decisive step with 90 % probability"
@@ -1355,9 +1345,9 @@ class AnnotateScreen(MainScreen, RenderCache):
     @on(Overview.CellChosen)
     def _place_chosen(self, event: Overview.CellChosen) -> None:
         event.stop()
-        self._go_to(event.index)
+        self.go_to(event.index)
 
-    def _go_to(self, index: int) -> None:
+    def go_to(self, index: int) -> None:
         """Move the cursor to a span, and show its text."""
         self.timeline.go_to(index)
         self.show_span()
@@ -1453,7 +1443,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.set_focus(self.timeline)
         index = None if span_key is None else trace.index_of(span_key)
         if index is not None:
-            self._go_to(index)
+            self.go_to(index)
         if isinstance(entry, Label) and entry.target.char_start is not None:
             self.span_view.reveal(entry.target.char_start, entry.target.char_end or 0)
 

@@ -151,8 +151,18 @@ def matcher_for(typed_text: str, regex: bool) -> Matcher:
     return Pattern(pattern)
 
 
-_Report = tuple[Hits, float, bool]
-"""The hits since the last report, the share that has been searched, and True at the end."""
+class _Report(NamedTuple):
+    """A report of a search.
+
+    Attributes:
+        hits: The hits since the last report.
+        progress: The share of the trace that has been searched.
+        is_last: True if the search is complete.
+    """
+
+    hits: Hits
+    progress: float
+    is_last: bool = False
 
 
 def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
@@ -163,7 +173,7 @@ def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
     while not stopped():
         progress = search.step()
         if progress is None:
-            yield unreported_hits, 1.0, True
+            yield _Report(unreported_hits, 1.0, is_last=True)
             return
         unreported_hits.add(progress.hits)
         # While the search waits for the index, its progress does not change.
@@ -173,7 +183,7 @@ def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
             is_first_hit = bool(unreported_hits) and not has_reported_hits
             is_report_due = is_first_hit or monotonic() - report_time > REPORT_EVERY
         if is_report_due:
-            yield unreported_hits, progress.share, False
+            yield _Report(unreported_hits, progress.share)
             has_reported_hits = has_reported_hits or bool(unreported_hits)
             unreported_hits = Hits(search.start)
             report_time = monotonic()
@@ -367,13 +377,12 @@ class Search(ScreenPart):
 
     def _create_search(self, first_index: int) -> str | None:
         """Create the search from a span on; return what is wrong with the typed text, or None."""
-        assert self._state.trace is not None
         try:
             matcher = matcher_for(self._state.needle, self._regex)
         except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
         self._is_plain_text = pattern_in(self._state.needle, self._regex) is None
-        self._search = TextSearch(self._state.trace, matcher, first_index)
+        self._search = TextSearch(self._state.open_trace, matcher, first_index)
         self._is_done = False
         self._keeps_cursor = False
         self._progress = 0.0
@@ -387,7 +396,7 @@ class Search(ScreenPart):
             if progress is not None:
                 hits = Hits(search.start)
                 hits.add(progress.hits)
-                self._receive_report((hits, progress.share, False))
+                self._receive_report(_Report(hits, progress.share))
         else:
             self._show_status()
         self._search_rest(search)
@@ -398,10 +407,10 @@ class Search(ScreenPart):
 
     def _receive_report(self, report: _Report) -> None:
         """Add the hits of a report, and show the progress unless another message is on screen."""
-        hits, self._progress, is_last = report
-        if hits:
-            self._add_hits(hits)
-        if is_last:
+        self._progress = report.progress
+        if report.hits:
+            self._add_hits(report.hits)
+        if report.is_last:
             self._is_done = True
             self._show_total()
             self._go_to_requested_match()

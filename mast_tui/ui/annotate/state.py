@@ -136,6 +136,12 @@ class AnnotateState:
         self.texts.discard_text()
 
     @property
+    def open_trace(self) -> Trace:
+        """The open trace, for callers that know that there is one."""
+        assert self.trace is not None
+        return self.trace
+
+    @property
     def index(self) -> int:
         """The span under the cursor."""
         return self._timeline.index
@@ -147,15 +153,13 @@ class AnnotateState:
 
     def text_at_cursor(self) -> str:
         """Return the text of the span under the cursor; empty if it cannot be read."""
-        assert self.trace is not None
-        return self.texts.text_of(self.trace, self.index)
+        return self.texts.text_of(self.open_trace, self.index)
 
     def current_target(self) -> Target:
         """Return the target of a label made now."""
-        assert self.trace is not None
         text = "" if self.selection.quote is None else self.text_at_cursor()
         return target_of(
-            self.selection, self.trace, self.index, self._timeline.fold_at_cursor, text
+            self.selection, self.open_trace, self.index, self._timeline.fold_at_cursor, text
         )
 
     def labels_at_cursor(self) -> tuple[Label, ...]:
@@ -175,11 +179,10 @@ class AnnotateState:
             index: The span.
             on_whole_trace: True to return the labels on the whole trace instead.
         """
-        assert self.trace is not None
         if on_whole_trace:
             labels = tuple(label for label in session.labels if label.target.is_whole)
         else:
-            labels = session.labels_at(self.trace.span(index).key)
+            labels = session.labels_at(self.open_trace.span(index).key)
         return tuple(sorted(labels, key=lambda label: self.rank_of_mode(label.mode)))
 
     def rank_of_mode(self, slug: str) -> int:
@@ -189,8 +192,7 @@ class AnnotateState:
 
     def target_text(self, target: Target) -> str:
         """Return a short text for a target, such as ``#13 to #18``."""
-        assert self.trace is not None
-        return place_text(target, self.trace.index_of)
+        return place_text(target, self.open_trace.index_of)
 
 
 DIGITS_HINT: Final = "two digits label it"
@@ -280,12 +282,11 @@ class Marking(ScreenPart):
         Change nothing if a span of the target is not read yet.
         """
         state = self._state
-        assert state.trace is not None
         if target.first is None or target.last is None:
             self.mark(Selection(whole_trace=True))
             return
-        first = state.trace.index_of(target.first)
-        last = state.trace.index_of(target.last)
+        first = state.open_trace.index_of(target.first)
+        last = state.open_trace.index_of(target.last)
         if first is None or last is None:
             return
         if abs(state.index - first) < abs(state.index - last):
@@ -294,8 +295,7 @@ class Marking(ScreenPart):
         else:
             near_end = last
             far_end = first
-        self._timeline.go_to(near_end)
-        self._screen.show_span()
+        self._screen.go_to(near_end)
         if target.char_start is not None and target.char_end is not None:
             self.quote_between(target.char_start, target.char_end)
         elif first != last:
@@ -310,8 +310,7 @@ class Marking(ScreenPart):
             return
         cursor = self._state.index
         self.mark(PLAIN)  # while the cursor moves, no range is shown
-        self._timeline.go_to(other_end)
-        self._screen.show_span()
+        self._screen.go_to(other_end)
         self.mark(Selection(range_from=cursor))
 
     # Words

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
@@ -343,19 +343,45 @@ class SuggestionPanel(SpanView):
                 self.refresh(layout=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingByIndex:
-    """The pending suggestions by the span of their evidence.
+class _PendingSuggestions:
+    """The suggestions that wait for an answer and are not hidden, with lookups made on demand.
 
-    Attributes:
-        pending: All pending suggestions.
-        span_count: The number of spans of the trace when this was computed.
-        by_index: The suggestions by the index of their span.
+    The lookups are those of a trace with ``span_count`` spans.
     """
 
-    pending: tuple[Suggestion, ...]
-    span_count: int
-    by_index: Mapping[int, Sequence[Suggestion]]
+    def __init__(
+        self,
+        all_pending: tuple[Suggestion, ...],
+        hidden_scopes: tuple[SuggestionScope, ...],
+        span_count: int,
+        index_of: Callable[[Suggestion], int],
+    ) -> None:
+        self.key = (all_pending, hidden_scopes, span_count)
+        """The arguments; for others, another object is made."""
+        self._index_of = index_of
+        self.visible = tuple(
+            suggestion
+            for suggestion in all_pending
+            if not any(scope.covers(suggestion) for scope in hidden_scopes)
+        )
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Suggestion]:
+        """The suggestions by their ids."""
+        return {suggestion.id: suggestion for suggestion in self.visible}
+
+    @cached_property
+    def rule_counts(self) -> Counter[tuple[str, str, str]]:
+        """The number of suggestions by each rule."""
+        return Counter(map(_rule_of, self.visible))
+
+    @cached_property
+    def by_index(self) -> Mapping[int, Sequence[Suggestion]]:
+        """The suggestions by the index of their span."""
+        by_index: dict[int, list[Suggestion]] = {}
+        for suggestion in self.visible:
+            by_index.setdefault(self._index_of(suggestion), []).append(suggestion)
+        return by_index
 
 
 def _no_suggestion_text(session: Session, context: MastApp) -> str:
@@ -418,20 +444,13 @@ class Suggestions(ScreenPart):
         """The id of the suggestion that the user has gone to last."""
         self.edited_id: str | None = None
         """The id of the suggestion that is being edited."""
-        self._pending_by_index: _PendingByIndex | None = None
+        self._pending_suggestions = _PendingSuggestions((), (), 0, self.index_of)
         self._hidden_scopes: tuple[SuggestionScope, ...] = ()
         """The suggestions that the user has hidden, on every trace."""
         self._answers_for_later_traces: tuple[ManyAnswered, ...] = ()
         """The answers that the user gives on every trace that is opened."""
         self._answered_traces: set[str] = set()
         """The ids of the traces with these answers. An undone answer is not given again."""
-        self._visible_key: object = None
-        """The pending suggestions and the hidden scopes from which ``_visible`` was computed."""
-        self._visible: tuple[Suggestion, ...] = ()
-        self._rule_counts: Counter[tuple[str, str, str]] = Counter()
-        """The numbers of pending suggestions by their rule."""
-        self._counted_suggestions: tuple[Suggestion, ...] | None = None
-        """The suggestions in ``_rule_counts``."""
 
     def begin_trace(self) -> None:
         """Begin with another trace."""
@@ -441,29 +460,23 @@ class Suggestions(ScreenPart):
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for an answer and are not hidden."""
-        session = self._state.session
-        all_pending = () if session is None else session.pending
-        if not self._hidden_scopes:
-            return all_pending
-        key = (all_pending, self._hidden_scopes)
-        if self._visible_key != key:
-            self._visible_key = key
-            self._visible = tuple(
-                suggestion
-                for suggestion in all_pending
-                if not any(scope.covers(suggestion) for scope in self._hidden_scopes)
-            )
-        return self._visible
+        return self._waiting.visible
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The suggestions of ``pending`` by their ids."""
+        return self._waiting.by_id
+
+    @property
+    def _waiting(self) -> _PendingSuggestions:
+        """The suggestions that wait for an answer now, made again only if they have changed."""
         session = self._state.session
-        if session is None:
-            return {}
-        if not self._hidden_scopes:
-            return session.pending_by_id
-        return {suggestion.id: suggestion for suggestion in self.pending}
+        trace = self._state.trace
+        all_pending = () if session is None else session.pending
+        key = (all_pending, self._hidden_scopes, 0 if trace is None else len(trace))
+        if key != self._pending_suggestions.key:
+            self._pending_suggestions = _PendingSuggestions(*key, self.index_of)
+        return self._pending_suggestions
 
     def current(self) -> Suggestion | None:
         """Return the selected suggestion, which the keys to accept or reject act on, or None."""
@@ -477,7 +490,7 @@ class Suggestions(ScreenPart):
         if self._state.session is None:
             self._current_id = None
             return
-        span_suggestions = self._pending_on(span.index)
+        span_suggestions = self._waiting.by_index.get(span.index, ())
         if not any(suggestion.id == self._current_id for suggestion in span_suggestions):
             # Without ``evidence_key`` the quote was not found, and the suggestion is listed at its
             # first span. It is selected only after the user has gone to it.
@@ -542,8 +555,7 @@ class Suggestions(ScreenPart):
             step: 1 for that suggestion, -1 for the last one before the span.
             doubt: The group to look in.
         """
-        assert self._state.trace is not None
-        index_of = self._state.trace.index_of
+        index_of = self._state.open_trace.index_of
 
         def evidence_index(suggestion: Suggestion) -> int:
             key = suggestion.evidence_key
@@ -567,28 +579,13 @@ class Suggestions(ScreenPart):
         if suggestion.quote_offsets is not None:
             self._screen.span_view.reveal(*suggestion.quote_offsets)
 
-    def _pending_on(self, index: int) -> Sequence[Suggestion]:
-        """Return the pending suggestions on a span."""
-        assert self._state.trace is not None
-        pending = self.pending
-        span_count = len(self._state.trace)
-        cached = self._pending_by_index
-        if cached is None or cached.pending is not pending or cached.span_count != span_count:
-            by_index: dict[int, list[Suggestion]] = {}
-            for suggestion in pending:
-                by_index.setdefault(self.index_of(suggestion), []).append(suggestion)
-            cached = _PendingByIndex(pending, span_count, by_index)
-            self._pending_by_index = cached
-        return cached.by_index.get(index, ())
-
     def index_of(self, suggestion: Suggestion) -> int:
         """Return the index of the span of a suggestion.
 
         It is the span of the evidence if the trace has it, else an end of the target, else 0.
         """
-        assert self._state.trace is not None
         for key in (suggestion.evidence_key, suggestion.target.first, suggestion.target.last):
-            index = self._state.trace.index_of(key) if key is not None else None
+            index = self._state.open_trace.index_of(key) if key is not None else None
             if index is not None:
                 return index
         return 0
@@ -611,21 +608,10 @@ class Suggestions(ScreenPart):
                     f"{self._key_of('annotate.edit')} edits"
                 )
             return
-        index = self.index_of(suggestion)
-
-        def answer_suggestion(session: Session) -> Change:
-            return session.accept(suggestion.id) if accept else session.reject(suggestion.id)
-
-        def select_next() -> None:
-            """Select the next suggestion in reading order, if there is one."""
-            # Selected before drawing, so that the panel shows nothing else in between.
-            pending = self.pending
-            self._current_id = None
-            if pending:
-                next_position = self._next_position(pending, index, step=1, doubt=suggestion.doubt)
-                self._current_id = pending[next_position].id
-
-        change = await self._commands.run_command(answer_suggestion, select_next)
+        select_next = partial(self._select_after, suggestion, self.index_of(suggestion))
+        change = await self._commands.run_command(
+            lambda s: s.accept(suggestion.id) if accept else s.reject(suggestion.id), select_next
+        )
         if change is None:
             return
         next_suggestion = self.current()
@@ -635,13 +621,27 @@ class Suggestions(ScreenPart):
         else:
             self._screen.show_span()
             remaining = "all suggestions answered"
-        message = f"{one_line(change.message)} · {remaining}"
-        if not accept and session.verdict(suggestion.mode) is None:
-            mode = self._state.taxonomy.mode(suggestion.mode)
-            digits = " ".join(self._state.taxonomy.keys_of(mode))
-            absent = self._key_of("annotate.absent")
-            message += f" · keys {absent} {digits} set it absent"
-        self._hints.say(message)
+        hint = "" if accept else self._absent_hint(session, suggestion.mode)
+        self._hints.say(f"{one_line(change.message)} · {remaining}{hint}")
+
+    def _absent_hint(self, session: Session, slug: str) -> str:
+        """Return the keys that set a mode absent, to end a message; empty if it has a verdict."""
+        if session.verdict(slug) is not None:
+            return ""
+        taxonomy = self._state.taxonomy
+        digits = " ".join(taxonomy.keys_of(taxonomy.mode(slug)))
+        return f" · keys {self._key_of('annotate.absent')} {digits} set it absent"
+
+    def _select_after(self, answered: Suggestion, index: int) -> None:
+        """Select the suggestion after one on a span that was answered, if any is pending.
+
+        This is done before drawing, so that the panel shows nothing else in between.
+        """
+        pending = self.pending
+        self._current_id = None
+        if pending:
+            next_position = self._next_position(pending, index, step=1, doubt=answered.doubt)
+            self._current_id = pending[next_position].id
 
     def edit(self, when_marked: Callable[[], None]) -> None:
         """Edit the suggestion under the cursor: mark its target, then type the mode.
@@ -660,12 +660,11 @@ class Suggestions(ScreenPart):
         if suggestion is None:
             await self._answer_current(session, accept=True)  # without one, this answers nothing
             return
-        assert self._state.trace is not None
         self.edited_id = suggestion.id
         first_key = suggestion.target.first
-        first_index = self._state.trace.index_of(first_key) if first_key is not None else None
+        first_index = self._state.open_trace.index_of(first_key) if first_key is not None else None
         last_key = suggestion.target.last
-        last_index = self._state.trace.index_of(last_key) if last_key is not None else None
+        last_index = self._state.open_trace.index_of(last_key) if last_key is not None else None
         if first_index is not None and last_index is not None and last_index > first_index:
             self._timeline.go_to(last_index)
             self._marking.mark(Selection(range_from=first_index))
@@ -722,7 +721,6 @@ class Suggestions(ScreenPart):
 
         That is the span of an answered suggestion, else of the key, else at the position.
         """
-        assert self._state.trace is not None
         suggestion = _suggestion_at(session, location)
         if suggestion is not None and suggestion.id in self.pending_by_id:
             self.show(suggestion)
@@ -730,12 +728,11 @@ class Suggestions(ScreenPart):
         if suggestion is not None:
             index: int | None = self.index_of(suggestion)
         elif location.key is not None:
-            index = self._state.trace.index_of(location.key)
+            index = self._state.open_trace.index_of(location.key)
         else:
             index = location.position
-        if index is not None and index < len(self._state.trace):
-            self._timeline.go_to(index)
-            self._screen.show_span()
+        if index is not None and index < len(self._state.open_trace):
+            self._screen.go_to(index)
 
     # The panel
 
@@ -748,10 +745,9 @@ class Suggestions(ScreenPart):
             for panel in self.panels:
                 panel.show_message("Suggestions", text)
             return
-        assert self._state.trace is not None
-        index_of = self._state.trace.index_of
+        index_of = self._state.open_trace.index_of
         mode_title = self._mode_title(suggestion.mode)
-        same_rule_count = self._same_rule_count(suggestion)
+        same_rule_count = self._waiting.rule_counts[_rule_of(suggestion)]
         warnings = list(warnings_on(suggestion, index_of))
         if same_rule_count > 1:
             code = mode_title.partition(" ")[0]
@@ -782,14 +778,6 @@ class Suggestions(ScreenPart):
         mode = next((m for m in self._state.taxonomy.modes if m.slug == slug), None)
         return f"{mode.code} {mode.name}" if mode else slug
 
-    def _same_rule_count(self, suggestion: Suggestion) -> int:
-        """Return the number of pending suggestions of the same judge, mode and rule."""
-        pending = self.pending
-        if self._counted_suggestions is not pending:
-            self._rule_counts = Counter(map(_rule_of, pending))
-            self._counted_suggestions = pending
-        return self._rule_counts[_rule_of(suggestion)]
-
     def _none_pending_text(self, session: Session) -> str:
         """Return the reason why ``pending`` is empty, and the key that changes that."""
         hidden_count = len(session.pending) - len(self.pending)
@@ -814,16 +802,13 @@ class Suggestions(ScreenPart):
         # If all are hidden, the dialog opens too: a key in it shows them again.
         candidates = visible or session.pending
         if not candidates:
+            message = _no_suggestion_text(session, self._screen.mast)
             if self._answers_for_later_traces:
                 self._end_answers_for_later_traces()
-                self._hints.say(
-                    "No suggestion waits; traces that you open are not answered any more"
-                )
-            else:
-                self._hints.say(_no_suggestion_text(session, self._screen.mast))
+                message = "No suggestion waits; traces that you open are not answered any more"
+            self._hints.say(message)
             return
         example = self.current() or candidates[0]
-
         dialog = ManyScreen(
             example,
             visible,
@@ -831,9 +816,8 @@ class Suggestions(ScreenPart):
             hidden_count,
             len(self._answers_for_later_traces),
         )
-        self._screen.mast.ask(
-            dialog, lambda answer: self._screen.mast.writes.do(lambda: self._answer_many(answer))
-        )
+        queue = self._screen.mast.writes.do
+        self._screen.mast.ask(dialog, lambda answer: queue(partial(self._answer_many, answer)))
 
     async def _answer_many(self, dialog_answer: ManyAnswered) -> None:
         """Carry out the answer of the dialog: hide, show, accept or reject suggestions."""
@@ -843,16 +827,21 @@ class Suggestions(ScreenPart):
             addition = " and answered one by one" if self._answers_for_later_traces else ""
             self._end_answers_for_later_traces()
             self._show_visibility_changed(f"All suggestions are shown again{addition}")
-            return
-        if dialog_answer.answer == HIDE:
+        elif dialog_answer.answer == HIDE:
             self._hidden_scopes = (*self._hidden_scopes, dialog_answer.scope)
             key = self._key_of("annotate.answer_many")
             self._show_visibility_changed(
                 f"{len(selected_suggestions)} hidden, unanswered: {key}, then w shows them again"
             )
-            return
+        else:
+            await self._answer_selected(dialog_answer, selected_suggestions)
+
+    async def _answer_selected(
+        self, dialog_answer: ManyAnswered, suggestions: Sequence[Suggestion]
+    ) -> None:
+        """Accept or reject suggestions, and note if the same is asked for later traces."""
         change = await self._commands.run_command(
-            lambda s: _answer_all(s, dialog_answer.answer, selected_suggestions)
+            lambda s: _answer_all(s, dialog_answer.answer, suggestions)
         )
         if change is None:
             return

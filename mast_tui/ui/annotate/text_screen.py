@@ -354,35 +354,45 @@ def _offer_artefacts(
     for number, (path, edits) in enumerate(files.items()):
         detail = f"{counted(len(edits), 'change')}, the last in #{edits[-1].index + 1}"
         choices.append(FinderChoice(str(number), "file", one_line(path), detail))
-    answer_key = trace.meta.answer_key
     if session.outcome_visible:
-        for section in _RESULT_SECTIONS:
-            if getattr(answer_key, section):
-                choices.append(FinderChoice(section, "result", TITLES[section]))
+        choices += [
+            FinderChoice(section, "result", TITLES[section])
+            for section in _RESULT_SECTIONS
+            if getattr(trace.meta.answer_key, section)
+        ]
     if not choices:
         screen.hints.say(f"No call up to #{index + 1} is known to have changed a file")
         return
-
-    def show_choice(choice: str) -> None:
-        """Show the chosen result or file, unless another trace is open by now."""
-        if trace is not screen.state.trace:
-            return
-        if choice in _RESULT_SECTIONS:
-            page = section_page(answer_key, choice)
-            show_text(screen, TITLES[choice], page, "annotate.artefacts")
-            return
-        path, edits = list(files.items())[int(choice)]
-        show_text(
-            screen,
-            f"As of #{index + 1}",
-            file_page(path, edits),
-            "annotate.artefacts",
-            partial(screen.go_to_place, str(edits[-1].index + 1)),
-        )
-
     title = f"Files and results up to #{index + 1}"
     dialog = FinderDialog(title, choices, placeholder="a file or result")
-    screen.mast.ask(dialog, show_choice)
+    screen.mast.ask(dialog, partial(_show_artefact, screen, trace, index, files))
+
+
+def _show_artefact(
+    screen: AnnotateScreen,
+    trace: Trace,
+    index: int,
+    files: Mapping[str, list[FileEdit]],
+    choice: str,
+) -> None:
+    """Show the chosen result or file, unless another trace is open by now.
+
+    ``choice`` is the section of a result, or the position of a file in ``files``.
+    """
+    if trace is not screen.state.trace:
+        return
+    if choice in _RESULT_SECTIONS:
+        page = section_page(trace.meta.answer_key, choice)
+        show_text(screen, TITLES[choice], page, "annotate.artefacts")
+        return
+    path, edits = list(files.items())[int(choice)]
+    show_text(
+        screen,
+        f"As of #{index + 1}",
+        file_page(path, edits),
+        "annotate.artefacts",
+        partial(screen.go_to_place, str(edits[-1].index + 1)),
+    )
 
 
 def _compare_step(screen: AnnotateScreen) -> None:
@@ -390,40 +400,39 @@ def _compare_step(screen: AnnotateScreen) -> None:
 
     Long texts are compared in the background.
     """
-    state = screen.state
-    hints = screen.hints
-    trace = state.trace
-    index = state.index
-    if trace is None or not state.has_spans:
+    trace = screen.state.trace
+    index = screen.state.index
+    if trace is None or not screen.state.has_spans:
         return
     earlier_index = earlier_repetition(trace, index)
     if earlier_index is None:
-        hints.say(f"#{index + 1} repeats no step before it")
+        screen.hints.say(f"#{index + 1} repeats no step before it")
         return
     try:
         earlier_text = trace.text(earlier_index)
         later_text = trace.text(index)
     except OSError as error:
-        hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+        screen.hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+        return
+    if len(earlier_text) + len(later_text) <= AT_ONCE_CHARS:
+        _show_comparison(screen, earlier_index, index, compare(earlier_text, later_text))
         return
 
-    def show_comparison(comparison: TextComparison) -> None:
-        """Show the differences, or a message if there are none."""
-        if comparison.is_equal:
-            hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
-        else:
-            screen.app.push_screen(
-                CompareScreen(f"#{earlier_index + 1} and then #{index + 1}", comparison)
-            )
-
     def show_if_unmoved(comparison: TextComparison) -> None:
-        if trace is state.trace and index == state.index and screen.is_current:
-            hints.clear()
-            show_comparison(comparison)
+        if trace is screen.state.trace and index == screen.state.index and screen.is_current:
+            screen.hints.clear()
+            _show_comparison(screen, earlier_index, index, comparison)
 
-    if len(earlier_text) + len(later_text) <= AT_ONCE_CHARS:
-        show_comparison(compare(earlier_text, later_text))
+    screen.hints.say(f"Comparing #{earlier_index + 1} with #{index + 1} …")
+    screen.work.run("compare", partial(compare, earlier_text, later_text), show_if_unmoved)
+
+
+def _show_comparison(
+    screen: AnnotateScreen, earlier_index: int, index: int, comparison: TextComparison
+) -> None:
+    """Show the differences of two steps, or a message if there are none."""
+    if comparison.is_equal:
+        screen.hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
     else:
-        hints.say(f"Comparing #{earlier_index + 1} with #{index + 1} …")
-        compare_texts = partial(compare, earlier_text, later_text)
-        screen.work.run("compare", compare_texts, show_if_unmoved)
+        title = f"#{earlier_index + 1} and then #{index + 1}"
+        screen.app.push_screen(CompareScreen(title, comparison))

@@ -14,8 +14,7 @@ from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.gold import GoldTrace, Resolution
 from mast_tui.judges.comparing import Case, Comparison
-from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.answer.parsing import notes_by_mode
+from mast_tui.judges.llm.answer.parsing import Malformed, notes_by_mode
 from mast_tui.judges.llm.teaching import (
     JudgeVersion,
     default_judge,

@@ -125,49 +125,70 @@ def scan_paths(
             yield CachedTraces(traces)
             differences.add_cached(traces)
         # The walk imports much, so it begins after the first traces are on screen.
-        scanned: list[ScannedTrace] = []
-        batch = FilesRead([], done=False)
+        yield from _Walk(paths, library, differences, stopped, take).changes()
 
-        def take_batch() -> FilesRead:
-            """Return the changes so far, and begin another batch."""
-            nonlocal batch
-            complete_batch = batch
-            batch = FilesRead([], done=False)
-            complete_batch.total = scan.total
-            complete_batch.gone = differences.take_gone()
-            return complete_batch
 
-        def wait_for_document(process: DocumentProcess) -> None:
-            """Pass on the changes so far, then the progress of a big document until its end."""
-            take(take_batch())
-            while not process.wait(REPORT_SECONDS):
-                if stopped():
-                    process.stop()
-                take(StillReading(f"{process.path.name}: {process.progress.description}"))
+class _Walk:
+    """A walk over paths, which collects the changes since the last scan in batches."""
 
-        scan = walk(paths, library=library, keep_spans=False, wait=wait_for_document)
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        library: LibraryCache,
+        differences: Differences,
+        stopped: Callable[[], bool],
+        take: Callable[[ScanNews], object],
+    ) -> None:
+        self._paths = paths
+        self._library = library
+        self._differences = differences
+        self._stopped = stopped
+        self._take = take
+        self._scan = walk(paths, library=library, keep_spans=False, wait=self._wait_for_document)
+        self._scanned_traces: list[ScannedTrace] = []
+        self._batch = FilesRead([], done=False)
+
+    def changes(self) -> Iterator[FilesRead]:
+        """Yield the changes, until the walk is stopped; at its end write the cache if needed."""
         due_time = monotonic() + BATCH_SECONDS
-        for report in scan:
-            if stopped():
+        for report in self._scan:
+            if self._stopped():
                 return
-            for trace in report.traces:
-                scanned.append((trace, scan.members.get(str(trace.path), ())))
-            changes = differences.news_in(report)
-            if changes is None:
-                batch.same += 1
-            else:
-                batch.reports.append(changes)
-            if monotonic() > due_time or len(batch.reports) >= BATCH_FILES:
-                yield take_batch()
+            self._add(report)
+            if monotonic() > due_time or len(self._batch.reports) >= BATCH_FILES:
+                yield self._take_batch()
                 due_time = monotonic() + BATCH_SECONDS
-        differences.finish()  # traces that the scan has not found are gone
-        batch.done = True
-        yield take_batch()
-        if differences.has_differences:
-            name_of = names_under(paths)
+        self._differences.finish()  # traces that the scan has not found are gone
+        self._batch.done = True
+        yield self._take_batch()
+        if self._differences.has_differences:
+            name_of = names_under(self._paths)
+            self._scanned_traces.sort(key=lambda scanned: natural(name_of(scanned[0])))
+            self._library.keep_traces(self._paths, self._scanned_traces)
 
-            def sort_key(scanned_trace: ScannedTrace) -> str:
-                trace, _ = scanned_trace
-                return natural(name_of(trace))
+    def _add(self, report: FileReport) -> None:
+        """Add the report of a file to the batch, and its traces to those that were found."""
+        for trace in report.traces:
+            members = self._scan.members.get(str(trace.path), ())
+            self._scanned_traces.append((trace, members))
+        changes = self._differences.news_in(report)
+        if changes is None:
+            self._batch.same += 1
+        else:
+            self._batch.reports.append(changes)
 
-            library.keep_traces(paths, sorted(scanned, key=sort_key))
+    def _take_batch(self) -> FilesRead:
+        """Return the changes so far, and begin another batch."""
+        batch = self._batch
+        self._batch = FilesRead([], done=False)
+        batch.total = self._scan.total
+        batch.gone = self._differences.take_gone()
+        return batch
+
+    def _wait_for_document(self, process: DocumentProcess) -> None:
+        """Pass on the changes so far, then the progress of a big document until its end."""
+        self._take(self._take_batch())
+        while not process.wait(REPORT_SECONDS):
+            if self._stopped():
+                process.stop()
+            self._take(StillReading(f"{process.path.name}: {process.progress.description}"))

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
-from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from textual import events
 from textual.binding import ActiveBinding
@@ -24,12 +23,11 @@ from textual.widgets import Input
 
 from mast_tui.ui.actions.registry import key_text
 from mast_tui.ui.base_screen import MainScreen
+from mast_tui.ui.context import context_of
+from mast_tui.ui.textual_internals import TextualApp
 from mast_tui.ui.widgets.bars import HintBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import HeldKeys
-
-if TYPE_CHECKING:
-    from mast_tui.ui.context import MastApp
 
 KEYS_FOLLOW: Final = 0.3
 """Seconds after an event within which the next one is expected."""
@@ -58,26 +56,35 @@ CHECK_INTERVAL: Final = 0.5
 """Seconds between two checks whether the widget that handles an event still exists."""
 
 
+class QueuedInputApp(TextualApp):
+    """An app that handles keys, mouse events and pastes one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input_queue = InputQueue(self)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Put keys, mouse events and pastes into the queue; handle other events at once."""
+        if isinstance(event, InputEvent) and not event.is_forwarded:
+            await self.input_queue.put(event)
+        else:
+            await self.deliver(event)
+
+    async def deliver(self, event: events.Event) -> None:
+        """Handle an event as Textual does, which sends keys, mouse events and pastes to widgets."""
+        await super().on_event(event)
+
+
 class InputQueue:
     """The keys, mouse events and pastes that have arrived and are not handled yet."""
 
-    def __init__(
-        self,
-        app: MastApp,
-        send: Callable[[InputEvent], Awaitable[None]],
-    ) -> None:
-        """Begin with an empty queue that delivers nothing before ``open`` is called.
-
-        Args:
-            app: The app that the events belong to, and for whose writes some of them wait.
-            send: Delivers an event as Textual does.
-        """
+    def __init__(self, app: QueuedInputApp) -> None:
+        """Begin with an empty queue that delivers nothing before ``open`` is called."""
         self.delivered_count = 0
         """The number of keys, clicks and pastes delivered so far."""
         self.blocked = False
         """Whether the next event waits until something is saved, or read."""
-        self._app = app
-        self._send = send
+        self._app = context_of(app)
         self._waiting: deque[InputEvent] = deque()
         self._busy = True
         """Whether an event is being handled, or the queue is not open yet."""
@@ -113,7 +120,7 @@ class InputQueue:
         screen has read its content are dropped once an event comes that does not need it.
         """
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
-            await self._send(event)
+            await self._app.deliver(event)
             return
         if self._unread_screen is not None and not self._awaits_same_content(event):
             # The user, or a dialog, has gone on: nothing waits for the content any more.
@@ -200,18 +207,26 @@ class InputQueue:
         The event that follows is delivered once this one is handled.
         """
         while self._waiting and isinstance(self._waiting[0], events.MouseMove):
-            await self._send(self._waiting.popleft())
+            await self._app.deliver(self._waiting.popleft())
         self._busy = bool(self._waiting)
         if not self._waiting:
             return
-        event = self._waiting[0]
-        if self._must_wait(event):
+        if self._must_wait(self._waiting[0]):
             self.blocked = True
-            if self._awaits_content(event, self._app.screen):
+            if self._awaits_content(self._waiting[0], self._app.screen):
                 self._unread_screen = self._app.screen
             return
+        target = await self._deliver(self._waiting.popleft())
+        # Twice, as an event may put another one into these queues; see _deliver_next_after.
+        self._path_of_last_event = [*target.ancestors_with_self] * 2
+        if self._waiting:
+            self._wait_for_last_event()
+        else:
+            self._wait_for_drawing()
+
+    async def _deliver(self, event: InputEvent) -> DOMNode:
+        """Deliver an event, and return the widget to which Textual sends it."""
         self._step_number += 1
-        self._waiting.popleft()
         if not isinstance(event, SCROLLING):
             self.delivered_count += 1
         target = self._target_of(event)
@@ -220,17 +235,8 @@ class InputQueue:
                 hint_bar.forget_message()
             await self._deliver_key(event, target)
         else:
-            await self._send(event)
-        # Twice, as an event may put another one into these queues; see _deliver_next_after.
-        self._path_of_last_event = [*target.ancestors_with_self] * 2
-        if self._waiting:
-            self._wait_for_last_event()
-        else:
-            # What the event has changed is drawn first, unless another event comes before.
-            self._app.screen.call_after_refresh(self._wait_for_last_event_after_drawing)
-            self._check_timer = get_running_loop().call_later(
-                DRAWING_TIME, self._wait_for_last_event
-            )
+            await self._app.deliver(event)
+        return target
 
     def _target_of(self, event: InputEvent) -> DOMNode:
         """Get the widget to which Textual sends an event."""
@@ -253,7 +259,7 @@ class InputQueue:
         if self._offer_as_answer(event.key, active, target):
             return
         if not isinstance(target, VirtualLines) or isinstance(screen, ModalScreen):
-            await self._send(event)
+            await self._app.deliver(event)
             return
         # Outside dialogs, lists and their containers handle no keys themselves, so the action is
         # run here without the detour through their message queues.
@@ -285,6 +291,11 @@ class InputQueue:
             return screen.take_key(key, action=None)
         # A key with priority, such as that of help, keeps its effect during a question.
         return not active.binding.priority and screen.take_key(key, active.binding.id)
+
+    def _wait_for_drawing(self) -> None:
+        """Draw what the last event has changed, unless another event comes before."""
+        self._app.screen.call_after_refresh(self._wait_for_last_event_after_drawing)
+        self._check_timer = get_running_loop().call_later(DRAWING_TIME, self._wait_for_last_event)
 
     def _wait_for_last_event_after_drawing(self) -> None:
         get_running_loop().call_later(WRITER_TURN, self._app.call_later, self._wait_for_last_event)
@@ -326,7 +337,8 @@ class InputQueue:
             if node.call_later(self._deliver_next_after, number, path):
                 self._wait_for(node, number, path)
                 return
-        self._finish_event()
+        self._step_number += 1
+        self._app.call_later(self._deliver_next)
 
     def _wait_for(self, node: DOMNode, number: int, path: list[DOMNode]) -> None:
         """Continue with the next widget if this one is removed and never calls back.
@@ -341,7 +353,3 @@ class InputQueue:
                 self._deliver_next_after(number, path)
 
         self._check_timer = get_running_loop().call_later(CHECK_INTERVAL, check)
-
-    def _finish_event(self) -> None:
-        self._step_number += 1
-        self._app.call_later(self._deliver_next)

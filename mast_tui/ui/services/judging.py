@@ -27,7 +27,7 @@ from mast_tui.judges.llm.run.setup import (
 from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.judges.runner import Progress, run_judge
+from mast_tui.judges.runner import Progress, RunSummary, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable_runs
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -83,18 +83,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
             default: The key of the judge that Enter chooses.
             trace_judge_key: The key that judges the trace on the annotate screen.
         """
-        rows = [(RULES_KEY, "the rules: offline, at once")]
-        if twins:
-            rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
-        if setup is not None:
-            rows += (
-                (
-                    MODEL_KEY,
-                    f"{model_name(setup)}{_version_text(setup)} at {one_line(setup.host, 60)}",
-                ),
-                ("d", "the same, for the decisive step alone"),
-                ("s", "the same, for the decisive step, asked step by step"),
-            )
+        rows = _judge_rows(setup, twins=twins)
         count = len(traces)
         traces_text = "this trace" if count == 1 else f"{count:,} traces"
         title = f"Which judge for {traces_text}?"
@@ -184,9 +173,20 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         return True
 
 
-def _version_text(setup: Setup) -> str:
-    """Return the version of the judge; an empty text for a judge that no one has taught."""
-    return f"@{setup.prompt.hash}, as taught," if setup.guidelines or setup.examples else ""
+def _judge_rows(setup: Setup | None, *, twins: bool) -> list[tuple[str, str]]:
+    """Return the keys of the judges that can be chosen, with their descriptions."""
+    rows = [(RULES_KEY, "the rules: offline, at once")]
+    if twins:
+        rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
+    if setup is not None:
+        is_taught = setup.guidelines or setup.examples
+        version = f"@{setup.prompt.hash}, as taught," if is_taught else ""
+        rows += (
+            (MODEL_KEY, f"{model_name(setup)}{version} at {one_line(setup.host, 60)}"),
+            ("d", "the same, for the decisive step alone"),
+            ("s", "the same, for the decisive step, asked step by step"),
+        )
+    return rows
 
 
 def tokens_of(text: str) -> str:
@@ -250,139 +250,18 @@ class JudgeRuns:
             traces = [trace.with_masks(None) for trace in traces]
         if self.running_judge is not None:
             self._ask_to_cancel(self.running_judge)
-        elif self._app.workspace.no_workspace_reason is not None:
+            return
+        if self._app.workspace.no_workspace_reason is not None:
             self._app.show_error("No workspace is open, so no judge can store its suggestions")
-        elif plan is not None:
-            self._app.workspace.when_ready(
-                lambda opened: self._app.writes.do(
-                    partial(self._confirm_plan, traces, opened, plan)
-                )
-            )
-        else:
-            self._app.workspace.when_ready(
-                lambda opened: self._app.writes.do(partial(self._choose_judge, traces, opened))
-            )
-
-    async def _choose_judge(self, traces: Collection[Trace], opened: OpenWorkspace) -> None:
-        """Ask which judge to run, and start it; the choice is stored for the next time.
-
-        On a single trace, the rules start without a question if no other judge is possible.
-        """
-        setup = None
-        try:
-            configured = read_judge_configuration()
-            if configured.model is not None:
-                setup = configured_setup(opened.taxonomy, configured)
-                read_version = partial(default_version, opened.workspace, opened.taxonomy.ref)
-                taught_version = await self._app.workspace.carry_out(read_version)
-                if taught_version is not None:
-                    setup = taught_version.applied_to(setup)
-        except MastError as error:
-            self._app.show_error(f"{error}; no model can be asked")
-        twin_runs = self._comparable_runs(traces)
-        help_key = self._app.key_of("everywhere.help")
-        hint = "" if setup is not None else f"{help_key} explains how to use a model"
-        if setup is None and not twin_runs and len(traces) == 1:
-            self._start_rules(traces, opened, hint)
-            return
-        setting = f"judge.chosen:{opened.annotator}"
-        previous_key = await self._app.workspace.carry_out(
-            partial(opened.workspace.get_setting, setting)
-        )
-
-        def answered(answer: tuple[str, Plan | None]) -> None:
-            """Store the chosen judge, and start it; a model starts after the user confirms it."""
-            key, plan = answer
-            store_key = partial(opened.workspace.set_setting, setting, key)
-            self._app.writes.do(partial(self._app.workspace.carry_out, store_key), HeldKeys.NOTHING)
-            if plan is not None:
-                self._app.writes.do(partial(self._confirm_plan, traces, opened, plan))
-            elif key == TWINS_KEY:
-                self._start_twins(traces, opened, twin_runs)
-            else:
-                self._start_rules(traces, opened, hint)
-
-        is_possible = {TWINS_KEY: bool(twin_runs), **dict.fromkeys(MODEL_TASKS, setup is not None)}
-        default = RULES_KEY
-        if previous_key is not None and is_possible.get(previous_key):
-            default = previous_key
-        dialog = JudgeDialog(
-            setup,
-            opened,
-            traces,
-            twins=bool(twin_runs),
-            default=default,
-            trace_judge_key=self._app.key_of("annotate.judge"),
-        )
-        self._app.ask(dialog, answered)
-
-    async def _confirm_plan(
-        self, traces: Collection[Trace], opened: OpenWorkspace, plan: Plan
-    ) -> None:
-        """Ask what a model may receive and spend, then start it.
-
-        - If all traces were judged before, show a message and do not start.
-        - For several traces, ask for the token limit.
-        - For one trace, ask only before the first run with this server in this workspace.
-        """
-        app = self._app
-        trace_count = plan.estimate.to_judge
-        token_limit = plan.default_allowance()
-        if not trace_count:
-            app.say(f"{estimate_text(plan)} Run mast-tui judge --again to ask again.", seconds=8)
-            return
-        notice_seen = await self._app.workspace.carry_out(
-            lambda: is_notice_seen(opened.workspace, plan.setup)
-        )
-        if notice_seen is None:  # the workspace cannot be read, which is shown
             return
 
-        def start(tokens: int) -> None:
-            """Record that the user has seen the notice, then start the model with a limit."""
-
-            async def record_and_start() -> None:
-                await self._app.workspace.carry_out(
-                    lambda: record_notice(opened.workspace, plan.setup)
-                )
-                self._start_model(traces, opened, plan.with_allowance(tokens))
-
-            app.writes.do(record_and_start)
-
-        sent_text = sending_notice(plan.setup)
-        if trace_count > 1:
-            dialog = NoteScreen(
-                f"Ask {plan.name} about {trace_count:,} traces?",
-                f"{token_limit:,}",
-                question=("" if notice_seen else f"{sent_text}\n\n") + f"{estimate_text(plan)}\n\n"
-                "It stops when so many tokens are spent, in and out together:",
-                hint="Enter begins · Esc asks nothing",
-                check=tokens_of,
-                typing_replaces=True,
-            )
-            app.ask(dialog, lambda text: start(int(text)))
-        elif notice_seen:
-            start(token_limit)
-        else:
-            app.ask_key(
-                f"Send this trace to {one_line(plan.setup.host, 60)}?",
-                f"{sent_text}\n\n{estimate_text(plan)} It stops at {token_limit:,} tokens."
-                "\n\nThis is asked once for this server and workspace.",
-                (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
-                {"y": partial(start, token_limit)},
-                default="n",
+        def queue_request(opened: OpenWorkspace) -> None:
+            request = JudgingRequest(self._app, self, traces, opened)
+            self._app.writes.do(
+                request.choose_judge if plan is None else partial(request.confirm_plan, plan)
             )
 
-    def _comparable_runs(self, traces: Collection[Trace]) -> Collection[Trace]:
-        """Return the runs in the library with which the twins judge compares these traces.
-
-        They have the same tasks. Only a task counts that some runs have solved and others have not.
-        The runs are to be read one after the other, since there may be many.
-        """
-        catalog_traces = self._app.catalog.traces
-        current_traces = (catalog_traces.get(trace.identity.trace_id, trace) for trace in traces)
-        tasks = {trace.meta.task_key for trace in current_traces}
-        runs = (trace for trace in catalog_traces.values() if trace.meta.task_key in tasks)
-        return OneByOne(comparable_runs(runs))
+        self._app.workspace.when_ready(queue_request)
 
     def _ask_to_cancel(self, running_judge: RunningJudge) -> None:
         """Ask whether to cancel the judge at work."""
@@ -403,44 +282,7 @@ class JudgeRuns:
             default="n",
         )
 
-    def _start_rules(self, traces: Collection[Trace], opened: OpenWorkspace, hint: str) -> None:
-        """Start the rules judge; ``hint`` is shown after its end."""
-
-        def run() -> None:
-            judge = RulesJudge()
-            self._run_offline_judge(RULES, judge, traces, opened, hint, judge.covered_by)
-
-        self._start_worker(RULES, f"{RULES} looks at {counted(len(traces), 'trace')} …", run)
-
-    def _start_twins(
-        self, traces: Collection[Trace], opened: OpenWorkspace, runs: Collection[Trace]
-    ) -> None:
-        """Start the twins judge, which compares runs of the same task; it judges all traces again.
-
-        Args:
-            traces: The traces to judge.
-            opened: The open workspace.
-            runs: The runs of the same tasks, which the judge reads first.
-        """
-
-        def run() -> None:
-            judge = TwinsJudge(self._read_runs(runs))
-            self._run_offline_judge(TWINS, judge, traces, opened, judge.summary, covered_by=None)
-
-        self._start_worker(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
-
-    def _start_model(self, traces: Collection[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        """Start the model of a plan."""
-
-        def run() -> None:
-            worker = get_current_worker()
-            run_model(plan, traces, opened, self._post_report, lambda: worker.is_cancelled)
-
-        self._start_worker(
-            plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run
-        )
-
-    def _start_worker(self, name: str, message: str, work: Callable[[], None]) -> None:
+    def start(self, name: str, message: str, work: Callable[[], None]) -> None:
         """Start a judge in a worker, and show its first message.
 
         Args:
@@ -462,7 +304,8 @@ class JudgeRuns:
             self.running_judge.message = message
         self._app.refresh_hints()
 
-    def _post_report(self, message: JudgeProgress) -> None:
+    def post_report(self, message: JudgeProgress) -> None:
+        """Show a report from a worker."""
         self._app.call_later(self.show_judge_progress, message)
 
     def show_judge_progress(self, message: JudgeProgress) -> None:
@@ -486,67 +329,257 @@ class JudgeRuns:
         if message.done and message.problem and (is_cut or not is_shown):
             self._app.show_error(message.text)  # the whole text, in several lines
 
+
+class JudgingRequest:
+    """A request to judge some traces: the choice of the judge, its start, and its run."""
+
+    def __init__(
+        self, app: MastApp, runs: JudgeRuns, traces: Collection[Trace], opened: OpenWorkspace
+    ) -> None:
+        """Prepare the request; no judge is chosen yet.
+
+        Args:
+            app: The app.
+            runs: Starts the judge, and shows its reports.
+            traces: The traces, without the masks of a study.
+            opened: The workspace that stores the suggestions.
+        """
+        self._app = app
+        self._runs = runs
+        self._traces = traces
+        self._opened = opened
+        self._chosen_setting = f"judge.chosen:{opened.annotator}"
+        """The setting with the key of the judge that the annotator chose last."""
+
+    # The choice
+
+    async def choose_judge(self) -> None:
+        """Ask which judge to run, and start it; the choice is stored for the next time.
+
+        On a single trace, the rules start without a question if no other judge is possible.
+        """
+        setup = await self._model_setup()
+        help_key = self._app.key_of("everywhere.help")
+        hint = "" if setup is not None else f"{help_key} explains how to use a model"
+        twin_runs = self._comparable_runs()
+        if setup is None and not twin_runs and len(self._traces) == 1:
+            self._start_rules(hint)
+            return
+        get_chosen = partial(self._opened.workspace.get_setting, self._chosen_setting)
+        previous_key = await self._app.workspace.carry_out(get_chosen)
+        is_possible = {TWINS_KEY: bool(twin_runs), **dict.fromkeys(MODEL_TASKS, setup is not None)}
+        default = RULES_KEY
+        if previous_key is not None and is_possible.get(previous_key):
+            default = previous_key
+        dialog = JudgeDialog(
+            setup,
+            self._opened,
+            self._traces,
+            twins=bool(twin_runs),
+            default=default,
+            trace_judge_key=self._app.key_of("annotate.judge"),
+        )
+        self._app.ask(dialog, partial(self._start_chosen, twin_runs, hint))
+
+    async def _model_setup(self) -> Setup | None:
+        """Return the setup of the configured model, as it was taught last; None without a model.
+
+        If the model cannot be asked, show the reason.
+        """
+        opened = self._opened
+        setup = None
+        try:
+            configured = read_judge_configuration()
+            if configured.model is not None:
+                setup = configured_setup(opened.taxonomy, configured)
+                read_version = partial(default_version, opened.workspace, opened.taxonomy.ref)
+                taught_version = await self._app.workspace.carry_out(read_version)
+                if taught_version is not None:
+                    setup = taught_version.applied_to(setup)
+        except MastError as error:
+            self._app.show_error(f"{error}; no model can be asked")
+        return setup
+
+    def _comparable_runs(self) -> Collection[Trace]:
+        """Return the runs in the library with which the twins judge compares these traces.
+
+        They have the same tasks. Only a task counts that some runs have solved and others have not.
+        The runs are to be read one after the other, since there may be many.
+        """
+        catalog_traces = self._app.catalog.traces
+        current_traces = (
+            catalog_traces.get(trace.identity.trace_id, trace) for trace in self._traces
+        )
+        tasks = {trace.meta.task_key for trace in current_traces}
+        runs = (trace for trace in catalog_traces.values() if trace.meta.task_key in tasks)
+        return OneByOne(comparable_runs(runs))
+
+    def _start_chosen(
+        self, twin_runs: Collection[Trace], hint: str, answer: tuple[str, Plan | None]
+    ) -> None:
+        """Store the key of the chosen judge, and start it; a model is confirmed first."""
+        key, plan = answer
+        store_key = partial(self._opened.workspace.set_setting, self._chosen_setting, key)
+        self._app.writes.do(partial(self._app.workspace.carry_out, store_key), HeldKeys.NOTHING)
+        if plan is not None:
+            self._app.writes.do(partial(self.confirm_plan, plan))
+        elif key == TWINS_KEY:
+            self._start_twins(twin_runs)
+        else:
+            self._start_rules(hint)
+
+    async def confirm_plan(self, plan: Plan) -> None:
+        """Ask what a model may receive and spend, then start it.
+
+        - If all traces were judged before, show a message and do not start.
+        - For several traces, ask for the token limit.
+        - For one trace, ask only before the first run with this server in this workspace.
+        """
+        trace_count = plan.estimate.to_judge
+        if not trace_count:
+            message = f"{estimate_text(plan)} Run mast-tui judge --again to ask again."
+            self._app.say(message, seconds=8)
+            return
+        notice_seen = await self._app.workspace.carry_out(
+            lambda: is_notice_seen(self._opened.workspace, plan.setup)
+        )
+        if notice_seen is None:  # the workspace cannot be read, which is shown
+            return
+        if trace_count > 1:
+            self._ask_for_limit(plan, "" if notice_seen else f"{sending_notice(plan.setup)}\n\n")
+        elif notice_seen:
+            self._queue_start(plan, plan.default_allowance())
+        else:
+            self._ask_to_send(plan)
+
+    def _ask_for_limit(self, plan: Plan, notice: str) -> None:
+        """Ask how many tokens a model may spend, below the notice on what is sent to it."""
+        dialog = NoteScreen(
+            f"Ask {plan.name} about {plan.estimate.to_judge:,} traces?",
+            f"{plan.default_allowance():,}",
+            question=f"{notice}{estimate_text(plan)}\n\n"
+            "It stops when so many tokens are spent, in and out together:",
+            hint="Enter begins · Esc asks nothing",
+            check=tokens_of,
+            typing_replaces=True,
+        )
+        self._app.ask(dialog, lambda text: self._queue_start(plan, int(text)))
+
+    def _ask_to_send(self, plan: Plan) -> None:
+        """Ask whether the trace may be sent to the server of a model."""
+        token_limit = plan.default_allowance()
+        self._app.ask_key(
+            f"Send this trace to {one_line(plan.setup.host, 60)}?",
+            f"{sending_notice(plan.setup)}\n\n"
+            f"{estimate_text(plan)} It stops at {token_limit:,} tokens."
+            "\n\nThis is asked once for this server and workspace.",
+            (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
+            {"y": partial(self._queue_start, plan, token_limit)},
+            default="n",
+        )
+
+    def _queue_start(self, plan: Plan, tokens: int) -> None:
+        """Record that the user has seen the notice, then start the model with a token limit."""
+
+        async def record_and_start() -> None:
+            await self._app.workspace.carry_out(
+                lambda: record_notice(self._opened.workspace, plan.setup)
+            )
+            self._start_model(plan.with_allowance(tokens))
+
+        self._app.writes.do(record_and_start)
+
+    # The run
+
+    def _start_rules(self, hint: str) -> None:
+        """Start the rules judge; ``hint`` is shown after its end."""
+
+        def run() -> None:
+            judge = RulesJudge()
+            self._run_offline_judge(RULES, judge, hint, judge.covered_by)
+
+        self._runs.start(RULES, f"{RULES} looks at {counted(len(self._traces), 'trace')} …", run)
+
+    def _start_twins(self, runs: Collection[Trace]) -> None:
+        """Start the twins judge; it reads runs of the same tasks, and judges all traces again."""
+
+        def run() -> None:
+            judge = TwinsJudge(self._read_runs(runs))
+            self._run_offline_judge(TWINS, judge, judge.summary, covered_by=None)
+
+        self._runs.start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
+
+    def _start_model(self, plan: Plan) -> None:
+        """Start the model of a plan."""
+
+        def run() -> None:
+            worker = get_current_worker()
+            report = self._runs.post_report
+            run_model(plan, self._traces, self._opened, report, lambda: worker.is_cancelled)
+
+        message = f"{plan.name} is asked about {counted(len(self._traces), 'trace')} …"
+        self._runs.start(plan.name, message, run)
+
     def _read_runs(self, runs: Collection[Trace]) -> Iterator[Trace]:
         """Yield runs and report the progress, until the judge is cancelled."""
         worker = get_current_worker()
         for read_count, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._post_report(JudgeProgress(f"{TWINS}: {read_count} of {len(runs)} runs read"))
+            progress = f"{TWINS}: {read_count} of {len(runs)} runs read"
+            self._runs.post_report(JudgeProgress(progress))
             yield run
 
     def _run_offline_judge(
-        self,
-        name: str,
-        judge: Judge,
-        traces: Collection[Trace],
-        opened: OpenWorkspace,
-        hint: str,
-        covered_by: Sequence[str] | None,
+        self, name: str, judge: Judge, hint: str, covered_by: Sequence[str] | None
     ) -> None:
-        """Run a judge without a model on traces, store its suggestions, and report the result.
+        """Run a judge without a model, store its suggestions, and report the result.
 
         Args:
             name: The name of the judge.
             judge: The judge.
-            traces: The traces.
-            opened: The open workspace.
             hint: A hint for the last report.
             covered_by: The names of judges whose verdicts include those of this judge. Traces that
                 they have judged are skipped. None judges all traces again.
         """
         worker = get_current_worker()
+        traces_text = counted(len(self._traces), "trace")
 
         def report_progress(progress: Progress) -> None:
-            message = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
-            self._post_report(JudgeProgress(message, trace_id=progress.trace_id))
+            message = f"{name}: {progress.done} of {traces_text} done"
+            self._runs.post_report(JudgeProgress(message, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
                 judge,
-                opened.taxonomy,
-                traces,
-                opened.workspace,
+                self._opened.taxonomy,
+                self._traces,
+                self._opened.workspace,
                 covered_by=covered_by,
                 on_progress=report_progress,
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self._post_report(JudgeProgress(one_line(str(error)), done=True, problem=True))
+            self._runs.post_report(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
+        message = self._result_message(name, summary)
+        has_problem = bool(summary.failed)
+        self._runs.post_report(
+            JudgeProgress(message, done=True, problem=has_problem, added_hint=hint)
+        )
+
+    def _result_message(self, name: str, summary: RunSummary) -> str:
+        """Return the message after the run of a judge: what it has done, and what it has found."""
         traces_text = counted(sum(summary.traces.values()), "trace")
+        if summary.stopped:
+            return f"{name} was cancelled after {traces_text}"
+        if summary.failed:
+            problem = one_line(summary.failed[0].problem or "")
+            return f"{name} failed on {counted(len(summary.failed), 'trace')}: {problem}"
+        if self._opened.judges_hidden:  # so the number of suggestions is hidden too
+            return f"{name} has looked at {traces_text}"
         count = summary.suggestions
         result = counted(count, "suggestion") if count else "nothing found"
-        if summary.stopped:
-            message = f"{name} was cancelled after {traces_text}"
-        elif summary.failed:
-            problem = one_line(summary.failed[0].problem or "")
-            message = f"{name} failed on {counted(len(summary.failed), 'trace')}: {problem}"
-        elif opened.judges_hidden:  # so the number of suggestions is hidden too
-            message = f"{name} has looked at {traces_text}"
-        elif len(traces) == 1:
-            message = f"{name}: {result}"
-        else:
-            message = f"{name} has looked at {traces_text}: {result}"
-        has_problem = bool(summary.failed)
-        self._post_report(JudgeProgress(message, done=True, problem=has_problem, added_hint=hint))
+        if len(self._traces) == 1:
+            return f"{name}: {result}"
+        return f"{name} has looked at {traces_text}: {result}"

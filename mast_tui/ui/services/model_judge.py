@@ -6,6 +6,7 @@ Everything here is for worker threads.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, replace
@@ -62,11 +63,6 @@ class Plan:
         """The name of the model, fit for display."""
         return model_name(self.setup)
 
-    @property
-    def tokens(self) -> int:
-        """The estimated tokens, in and out together."""
-        return self.estimate.tokens_in + self.estimate.tokens_out
-
     def with_allowance(self, tokens: int) -> Plan:
         """Return the plan with a limit on the tokens."""
         return replace(self, setup=replace(self.setup, allowance=Allowance(tokens=tokens)))
@@ -74,7 +70,8 @@ class Plan:
     def default_allowance(self) -> int:
         """Return the suggested token limit, rounded up to a multiple of ``ROUND_TO``."""
         margin = ONE_TRACE_MARGIN if self.estimate.traces == 1 else ALLOWANCE_FACTOR
-        return -(-int(self.tokens * margin) // ROUND_TO) * ROUND_TO
+        tokens = int((self.estimate.tokens_in + self.estimate.tokens_out) * margin)
+        return math.ceil(tokens / ROUND_TO) * ROUND_TO
 
 
 def model_name(setup: Setup) -> str:
@@ -189,37 +186,41 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> 
         summary: Its result.
         hides_count: Whether to leave out the number of suggestions.
     """
-    name = plan.name
+    problem = _problem_message(plan, summary)
+    if problem is not None:
+        return JudgeProgress(problem, done=True, problem=True)
     judged_count = summary.traces.get(TraceStatus.JUDGED, 0)
-    has_problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
+    if not judged_count:
+        known_count = summary.traces.get(TraceStatus.KNOWN, 0)
+        message = f"{plan.name} had judged {counted(known_count, 'trace')} before"
+        return JudgeProgress(message, done=True)
+    parts = [f"{plan.name} has judged {counted(judged_count, 'trace')}"]
+    if not hides_count:
+        parts.append(f"{summary.suggestions} found")
+        if summary.quotes.altered:
+            parts.append(f"{summary.quotes.altered} with an altered quote")
+        missing_count = summary.quotes.not_found
+        if missing_count:
+            pronoun = "its" if missing_count == 1 else "their"
+            parts.append(f"{missing_count} without {pronoun} quote")
+    return JudgeProgress(" · ".join(parts), done=True)
+
+
+def _problem_message(plan: Plan, summary: ModelRunSummary) -> str | None:
+    """Return the message why a run ended early or failed; None if it did not."""
     if summary.stopped is not None:
         reason = one_line(summary.stopped)  # worded for the command line
         reason = reason.replace("the same command continues the run", "run it again to continue")
-        message = f"{name}: {reason}"
-    elif summary.ending is not None:
+        return f"{plan.name}: {reason}"
+    if summary.ending is not None:
         ending = one_line(summary.ending)
-        message = f"{name}: {ending}; what was answered is kept, run it again to continue"
-    elif summary.failed:
-        problem = one_line(summary.failed[0].problem or "")
-        failed_text = counted(len(summary.failed), "trace")
-        location = "" if plan.estimate.traces == 1 else f" on {failed_text}"
-        message = f"{name} failed{location}: {problem}"
-    elif not judged_count:
-        known_count = summary.traces.get(TraceStatus.KNOWN, 0)
-        message = f"{name} had judged {counted(known_count, 'trace')} before"
-    else:
-        parts = [f"{name} has judged {counted(judged_count, 'trace')}"]
-        if not hides_count:
-            altered_count = summary.quotes.altered
-            missing_count = summary.quotes.not_found
-            parts.append(f"{summary.suggestions} found")
-            if altered_count:
-                parts.append(f"{altered_count} with an altered quote")
-            if missing_count:
-                pronoun = "its" if missing_count == 1 else "their"
-                parts.append(f"{missing_count} without {pronoun} quote")
-        message = " · ".join(parts)
-    return JudgeProgress(message, done=True, problem=has_problem)
+        return f"{plan.name}: {ending}; what was answered is kept, run it again to continue"
+    if not summary.failed:
+        return None
+    problem = one_line(summary.failed[0].problem or "")
+    failed_text = counted(len(summary.failed), "trace")
+    location = "" if plan.estimate.traces == 1 else f" on {failed_text}"
+    return f"{plan.name} failed{location}: {problem}"
 
 
 class _RunReporter:

@@ -453,24 +453,9 @@ class WorkspaceService:
         workspace = self.opened.workspace
         assert workspace.path is not None
         path = rescue_path(workspace.path)
-        destination = "to the same file" if path == workspace.path else f"to {path.name} beside it"
-
-        def ask(set_refused: Callable[[bool], None]) -> None:
-            """Ask whether to write a new file, and pass on whether the user refuses."""
-            refuse = partial(set_refused, True)
-            self._app.ask_key(
-                "The workspace is gone",
-                f"{one_line(str(workspace.path))} was deleted, moved or replaced by another "
-                "program. All that you have labelled is still open in this window, and only here.",
-                (
-                    ("w", f"write all of it {destination}, and continue"),
-                    ("n", "do not; nothing more is saved"),
-                ),
-                {"w": partial(set_refused, False), "n": refuse, None: refuse},
-                default="w",
-            )
-
-        self._copy_refused = await self._app.writes.ask(ask)
+        self._copy_refused = await self._app.writes.ask(
+            partial(self._ask_for_copy, workspace.path, path)
+        )
         if self._copy_refused:
             return False
         try:
@@ -480,6 +465,24 @@ class WorkspaceService:
             return False
         self._app.say(f"Everything is in {one_line(str(path))}", seconds=12)
         return True
+
+    def _ask_for_copy(
+        self, lost_path: Path, path: Path, set_refused: Callable[[bool], None]
+    ) -> None:
+        """Ask whether to write the workspace to a new path; pass on whether the user refuses."""
+        destination = "to the same file" if path == lost_path else f"to {path.name} beside it"
+        refuse = partial(set_refused, True)
+        self._app.ask_key(
+            "The workspace is gone",
+            f"{one_line(str(lost_path))} was deleted, moved or replaced by another "
+            "program. All that you have labelled is still open in this window, and only here.",
+            (
+                ("w", f"write all of it {destination}, and continue"),
+                ("n", "do not; nothing more is saved"),
+            ),
+            {"w": partial(set_refused, False), "n": refuse, None: refuse},
+            default="w",
+        )
 
     def stop_watching(self) -> None:
         """Stop watching what others write."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.ui.text.json_view import pretty_json
 
@@ -90,72 +90,77 @@ def compare(earlier_text: str, later_text: str) -> TextComparison:
         earlier_text: The earlier text.
         later_text: The later text.
     """
-    if max(len(earlier_text), len(later_text)) <= MOST_FORMATTED_CHARS:
-        pretty_earlier = pretty_json(earlier_text)
-        pretty_later = pretty_json(later_text)
-        if pretty_earlier is not None and pretty_later is not None:
-            earlier_text = pretty_earlier.whole()
-            later_text = pretty_later.whole()
-    if earlier_text == later_text:
+    texts = _formatted(_ComparedTexts(earlier_text, later_text))
+    if texts.earlier == texts.later:
         return TextComparison("", (), is_equal=True, is_cut=False)
-    skipped_lines = 0
-    if _is_cut(earlier_text) or _is_cut(later_text):
-        earlier_text, later_text, skipped_lines = _without_common_ends(earlier_text, later_text)
-    is_cut = _is_cut(earlier_text) or _is_cut(later_text)
-    earlier_lines = _compared_lines(earlier_text)
-    later_lines = _compared_lines(later_text)
+    if texts.is_too_long:
+        texts = _without_common_ends(texts)
     page = _Page()
-    matcher = SequenceMatcher(None, earlier_lines, later_lines)
-    for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
-        _, earlier_first, _, later_first, _ = group[0]
-        if page.lines or skipped_lines or earlier_first > 0:
-            page.add_line("⋯", f"line {skipped_lines + later_first + 1}")
-        for tag, earlier_start, earlier_end, later_start, later_end in group:
-            if tag == "equal":
-                for line in later_lines[later_start:later_end]:
-                    page.add_line(" ", line)
-            else:
-                _add_change(
-                    page,
-                    earlier_lines[earlier_start:earlier_end],
-                    later_lines[later_start:later_end],
-                )
+    _add_differences(page, texts)
     return TextComparison(
         "".join(page.lines).rstrip("\n"),
         tuple(page.changed_ranges),
         is_equal=False,
-        is_cut=is_cut,
+        is_cut=texts.is_too_long,
     )
 
 
-def _without_common_ends(earlier_text: str, later_text: str) -> tuple[str, str, int]:
-    """Cut the common beginning and end of two texts, except for some lines of context.
+class _ComparedTexts(NamedTuple):
+    """Two texts, or the parts of them that are compared.
 
-    Returns:
-        Both texts, and the number of lines that are cut from the beginning of the later text.
+    Attributes:
+        earlier: The earlier text.
+        later: The later text.
+        skipped_lines: The number of lines that are left out before ``later``.
     """
-    earlier_length = len(earlier_text)
-    later_length = len(later_text)
-    shorter_length = min(earlier_length, later_length)
+
+    earlier: str
+    later: str
+    skipped_lines: int = 0
+
+    @property
+    def is_too_long(self) -> bool:
+        """True if a text is longer than the part of it that can be compared."""
+        return any(
+            len(text) > MOST_CHARS or text.count("\n") >= MOST_LINES
+            for text in (self.earlier, self.later)
+        )
+
+
+def _formatted(texts: _ComparedTexts) -> _ComparedTexts:
+    """Return two texts as formatted JSON; unchanged if one is no JSON, or too long."""
+    if max(len(texts.earlier), len(texts.later)) > MOST_FORMATTED_CHARS:
+        return texts
+    pretty_earlier = pretty_json(texts.earlier)
+    pretty_later = pretty_json(texts.later)
+    if pretty_earlier is None or pretty_later is None:
+        return texts
+    return _ComparedTexts(pretty_earlier.whole(), pretty_later.whole())
+
+
+def _without_common_ends(texts: _ComparedTexts) -> _ComparedTexts:
+    """Cut the common beginning and end of two texts, except for some lines of context."""
+    earlier, later, _ = texts
+    shorter_length = min(len(earlier), len(later))
     common_begin = _equal_length(
-        shorter_length, lambda low, high: earlier_text[low:high] == later_text[low:high]
+        shorter_length, lambda low, high: earlier[low:high] == later[low:high]
     )
-    start = _start_of_context(later_text, common_begin)
-    prefix = "…" if start and later_text[start - 1] != "\n" else ""
     common_end = _equal_length(
         shorter_length - common_begin,
         lambda low, high: (
-            earlier_text[earlier_length - high : earlier_length - low]
-            == later_text[later_length - high : later_length - low]
+            earlier[len(earlier) - high : len(earlier) - low]
+            == later[len(later) - high : len(later) - low]
         ),
     )
-    end = _end_of_context(later_text, later_length - common_end)
-    cut_length = later_length - end
-    suffix = "…" if cut_length and later_text[end - 1] != "\n" else ""
-    return (
-        f"{prefix}{earlier_text[start : earlier_length - cut_length]}{suffix}",
-        f"{prefix}{later_text[start:end]}{suffix}",
-        later_text.count("\n", 0, start),
+    start = _start_of_context(later, common_begin)
+    end = _end_of_context(later, len(later) - common_end)
+    cut_length = len(later) - end
+    prefix = "…" if start and later[start - 1] != "\n" else ""
+    suffix = "…" if cut_length and later[end - 1] != "\n" else ""
+    return _ComparedTexts(
+        f"{prefix}{earlier[start : len(earlier) - cut_length]}{suffix}",
+        f"{prefix}{later[start:end]}{suffix}",
+        later.count("\n", 0, start),
     )
 
 
@@ -209,6 +214,27 @@ def _end_of_context(text: str, offset: int) -> int:
     return end
 
 
+def _add_differences(page: _Page, texts: _ComparedTexts) -> None:
+    """Add the lines that differ with their context, each group below the number of its first line.
+
+    Lines after the first ``MOST_LINES`` of a text, or ``MOST_CHARS``, are left out.
+    """
+    earlier_lines = _compared_lines(texts.earlier)
+    later_lines = _compared_lines(texts.later)
+    matcher = SequenceMatcher(None, earlier_lines, later_lines)
+    for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
+        _, earlier_first, _, later_first, _ = group[0]
+        if page.lines or texts.skipped_lines or earlier_first > 0:
+            page.add_line("⋯", f"line {texts.skipped_lines + later_first + 1}")
+        for tag, earlier_start, earlier_end, later_start, later_end in group:
+            added_lines = later_lines[later_start:later_end]
+            if tag == "equal":
+                for line in added_lines:
+                    page.add_line(" ", line)
+            else:
+                _add_change(page, earlier_lines[earlier_start:earlier_end], added_lines)
+
+
 def _add_change(page: _Page, removed_lines: Sequence[str], added_lines: Sequence[str]) -> None:
     """Add removed and then added lines; if there are as many of each, compare their words."""
     removed_ranges: list[Ranges] = [[] for _line in removed_lines]
@@ -258,7 +284,3 @@ def _changed_words(earlier_line: str, later_line: str, page: _Page) -> tuple[Ran
 
 def _compared_lines(text: str) -> list[str]:
     return text[:MOST_CHARS].split("\n", MOST_LINES)[:MOST_LINES]
-
-
-def _is_cut(text: str) -> bool:
-    return len(text) > MOST_CHARS or text.count("\n") >= MOST_LINES

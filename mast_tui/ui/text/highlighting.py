@@ -131,20 +131,16 @@ class Highlighter:
         self._text = text
         self._syntax = syntax
         self._pretty = pretty
+        self.changed()
+
+    def changed(self) -> None:
+        """Begin with empty caches, because the text has changed."""
         cached = lru_cache(_CACHE_SIZE)
         self._cached_parts = cached(self._find_parts)
         self._cached_regions = cached(self._find_regions)
         self._cached_line_parts = cached(self._find_line_parts)
         self._cached_code_parts = cached(self._find_code_parts)
         self._cached_colours = cached(self._find_colours)
-
-    def changed(self) -> None:
-        """Clear the caches, because the text has changed."""
-        self._cached_parts.cache_clear()
-        self._cached_regions.cache_clear()
-        self._cached_line_parts.cache_clear()
-        self._cached_code_parts.cache_clear()
-        self._cached_colours.cache_clear()
 
     def parts(self, start: int, end: int) -> list[TextPart]:
         """Return the parts in a range; later parts are drawn over earlier parts.

@@ -401,15 +401,7 @@ class PrettyText:
         elif char in "}]":
             self._close_level(char, offset)
         elif char == ",":
-            self._add_text(char, offset, 1)
-            level = self._levels[-1]
-            if level.flat:
-                self._add_space(" ")
-            else:
-                self._begin_line(len(self._levels))
-            self._expected = "value" if level.is_list else "key"
-            if not level.is_list:  # all values of a list have the key of the list
-                self._key = ""
+            self._begin_item(offset)
         elif char == ":":
             self._add_text(char, offset, 1)
             self._add_space(" ")
@@ -427,6 +419,18 @@ class PrettyText:
         if char in ",:":
             return bool(self._levels) and self._expected == ("comma" if char == "," else "colon")
         return self._expected == "value" or (self._expected == "key" and char == '"')
+
+    def _begin_item(self, offset: int) -> None:
+        """Format the comma at an offset, after which the next item of the level follows."""
+        self._add_text(",", offset, 1)
+        level = self._levels[-1]
+        if level.flat:
+            self._add_space(" ")
+        else:
+            self._begin_line(len(self._levels))
+        self._expected = "value" if level.is_list else "key"
+        if not level.is_list:  # all values of a list have the key of the list
+            self._key = ""
 
     def _close_level(self, char: str, offset: int) -> None:
         """End the innermost object or list with the bracket at an offset."""
@@ -462,14 +466,18 @@ class PrettyText:
             self._string_has_lines = False
             self._format_json_in_string(offset + 1)
         else:
-            end = offset + _FLAT_CHARS
-            is_flat = char == "[" and _FLAT.match(self.source, offset, end) is not None
-            self._levels.append(_Level(char == "[", is_flat, self._key))
-            self._is_level_empty = True
-            self._expected = "value" if char == "[" else "key"
-            if char == "{":  # all values of a list have the key of the list
-                self._key = ""
-            self._add_text(char, offset, 1)
+            self._open_level(char, offset)
+
+    def _open_level(self, char: str, offset: int) -> None:
+        """Begin an object or a list with the bracket at an offset."""
+        end = offset + _FLAT_CHARS
+        is_flat = char == "[" and _FLAT.match(self.source, offset, end) is not None
+        self._levels.append(_Level(char == "[", is_flat, self._key))
+        self._is_level_empty = True
+        self._expected = "value" if char == "[" else "key"
+        if char == "{":  # all values of a list have the key of the list
+            self._key = ""
+        self._add_text(char, offset, 1)
 
     def _continue_string(self, stop: int) -> None:
         """Format the open string up to about ``stop``, or to its end.

@@ -197,13 +197,7 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
         text: The text.
         offset: The offset of a code point.
     """
-    # The ends of the line, or None if they are out of reach.
-    line_start: int | None = text.rfind("\n", max(0, offset - REACH_CHARS), offset) + 1
-    if line_start == 0 and offset > REACH_CHARS:
-        line_start = None
-    line_end: int | None = text.find("\n", offset, offset + REACH_CHARS) + 1
-    if line_end == 0:
-        line_end = len(text) if offset + REACH_CHARS >= len(text) else None
+    line_start, line_end = _line_around(text, offset)
     # A line break has up to two code points, which do not make a line long.
     if line_start is not None and line_end is not None and line_end - line_start <= BLOCK_CHARS + 2:
         return line_start, line_end
@@ -224,6 +218,17 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
             return start, cut if line_end is None else min(cut, line_end)
         multiple += BLOCK_CHARS
     return start, line_end
+
+
+def _line_around(text: Readable, offset: int) -> tuple[int | None, int | None]:
+    """Return the range of the line around an offset; None for an end that is out of reach."""
+    line_start: int | None = text.rfind("\n", max(0, offset - REACH_CHARS), offset) + 1
+    if line_start == 0 and offset > REACH_CHARS:
+        line_start = None
+    line_end: int | None = text.find("\n", offset, offset + REACH_CHARS) + 1
+    if line_end == 0:
+        line_end = len(text) if offset + REACH_CHARS >= len(text) else None
+    return line_start, line_end
 
 
 def _cut_near(text: Readable, multiple: int) -> int | None:
@@ -256,8 +261,6 @@ def cut_block(
 ) -> None:
     """Append the starts of the rows of a block.
 
-    A row ends after a space if there is one in its second half, else at its width.
-
     Args:
         text: The text.
         start: The first code point of the block.
@@ -278,16 +281,9 @@ def cut_block(
     shown_start = 0  # in the shown text
     row_width = width
     while True:
-        if is_ascii:
-            cut = shown_start + row_width
-        else:
-            rest_of_row = shown[shown_start : shown_start + row_width]
-            cut = shown_start + _fitting_length(rest_of_row, row_width)
-        if cut >= len(shown):
+        cut = _row_cut(shown, shown_start, row_width, is_ascii=is_ascii)
+        if cut is None:
             return
-        space = shown.rfind(" ", shown_start + row_width // 2, cut + 1)
-        if space > 0:
-            cut = space + 1
         row_start = _next_row_start(block, columns, row_start, cut)
         shown_start = row_start if columns is None else columns[row_start]
         if shown_start >= len(shown):
@@ -295,6 +291,22 @@ def cut_block(
         if rendered and row_width == width:  # after the first row
             row_width -= hanging_indent(text, start, end, width)
         starts.append(start + row_start)
+
+
+def _row_cut(text: str, row_start: int, width: int, *, is_ascii: bool) -> int | None:
+    """Return the offset at which a row ends: after a space in its second half, else at its width.
+
+    Return None if the rest of the text fits into the row. ``is_ascii`` tells that each code point
+    of the text has one cell.
+    """
+    if is_ascii:
+        cut = row_start + width
+    else:
+        cut = row_start + _fitting_length(text[row_start : row_start + width], width)
+    if cut >= len(text):
+        return None
+    space = text.rfind(" ", row_start + width // 2, cut + 1)
+    return space + 1 if space > 0 else cut
 
 
 _HANGING: Final = re.compile(r"(?:[-+>|] *|[*•] +|\d{1,3}[.)] +)*")

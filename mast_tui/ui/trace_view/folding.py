@@ -303,18 +303,13 @@ def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps
     agent = ""
     end = first
     for _ in range(MAX_CHILDREN):
-        if end >= len(trace):
-            break
-        span = trace.span(end)
-        if span.parent not in parent_keys:
+        if end >= len(trace) or trace.span(end).parent not in parent_keys:
             break
         sub_agent_range = finder.beginning_at(end)
-        if sub_agent_range is not None:
-            sub_agent_first, sub_agent_end = sub_agent_range
-            if not agent:
-                agent = acting_agent(trace, sub_agent_first, sub_agent_end)
-            end = sub_agent_end
-        else:
-            parent_keys.add(span.key)
+        if sub_agent_range is None:
+            parent_keys.add(trace.span(end).key)
             end += 1
+        else:
+            agent = agent or acting_agent(trace, *sub_agent_range)
+            _, end = sub_agent_range
     return FoldedSteps(first, end, agent, index)

@@ -124,6 +124,21 @@ class GutterMarks:
             first: The first span of the row.
             end: The span after the last one.
         """
+        parts = self._parts_within(first, end)
+        # The usual cases, without the cost of counting and sorting.
+        if not parts:
+            return ()
+        if len(parts) == 1:
+            mark, prefix = parts[0]
+            return (replace(mark, part=prefix) if prefix else mark,)
+        marks = [
+            replace(mark, part=prefix, count=count)
+            for (mark, prefix), count in Counter(parts).items()
+        ]
+        return tuple(sorted(marks, key=self._sort_key))
+
+    def _parts_within(self, first: int, end: int) -> list[tuple[GutterMark, str]]:
+        """Return the marks of a row, each with the prefix for the part of its range in the row."""
         parts: list[tuple[GutterMark, str]] = []
         for index in _indices_between(self._marked_spans, first, end):
             parts += [(mark, "") for mark in self._marks_by_span[index]]
@@ -136,17 +151,7 @@ class GutterMarks:
                 ends_in_row = range_last < end
                 parts.append((mark, _RANGE_PREFIXES[begins_before, ends_in_row]))
             position -= 1
-        # The usual cases, without the cost of counting and sorting.
-        if not parts:
-            return ()
-        if len(parts) == 1:
-            mark, prefix = parts[0]
-            return (replace(mark, part=prefix) if prefix else mark,)
-        marks = [
-            replace(mark, part=prefix, count=count)
-            for (mark, prefix), count in Counter(parts).items()
-        ]
-        return tuple(sorted(marks, key=self._sort_key))
+        return parts
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
         """Yield the marks that begin on spans of a range, each with the span where it begins.

@@ -192,6 +192,33 @@ BOTH: Final = "┇"
 """The edge of a visible cell with spans to look at."""
 
 
+class _CellLook(NamedTuple):
+    """The facts on which the look of a cell depends.
+
+    Attributes:
+        content: The content of the cell.
+        has_errors: True if a span of the cell is an error.
+        is_at_cursor: True if the cursor is in the cell.
+        is_visible: True if the timeline shows a span of the cell.
+        is_to_look_at: True if a span of the cell probably contains the decisive step.
+    """
+
+    content: CellContent
+    has_errors: bool
+    is_at_cursor: bool
+    is_visible: bool
+    is_to_look_at: bool
+
+    @property
+    def edge(self) -> str:
+        """The sign at the left of the cell."""
+        if self.is_at_cursor:
+            return CURSOR
+        if self.is_visible:
+            return BOTH if self.is_to_look_at else ON_SCREEN
+        return LOOK_HERE if self.is_to_look_at else " "
+
+
 class Overview(RenderCache):
     """A column of cells for the parts of a run, with the position of the timeline.
 
@@ -332,14 +359,14 @@ class Overview(RenderCache):
             if was_drawn and numbers is not None and number not in numbers:
                 self._lines.append(previous_lines[number])
                 continue
-            line = draw_cell(
+            look = _CellLook(
                 cell.content,
                 has_errors=cell.errors,
                 is_at_cursor=number == cursor_cell,
                 is_visible=number in visible_cells,
                 is_to_look_at=any_within(self._look_here, cell.first, cell.end),
             )
-            self._lines.append(line)
+            self._lines.append(draw_cell(look))
         for y in range(max(len(previous_lines), len(self._lines))):
             previous_line = list(previous_lines[y]) if y < len(previous_lines) else []
             line_segments = list(self._lines[y]) if y < len(self._lines) else []
@@ -350,44 +377,21 @@ class Overview(RenderCache):
             is_right_equal = has_two_columns and previous_line[1] == line_segments[1]
             self.refresh(Region(0, y, 1 if is_right_equal else self.size.width, 1))
 
-    def _draw_cell(
-        self,
-        content: CellContent,
-        *,
-        has_errors: bool,
-        is_at_cursor: bool,
-        is_visible: bool,
-        is_to_look_at: bool,
-    ) -> Strip:
-        """Draw a cell with its edge; a single column has no edge.
-
-        Args:
-            content: The content of the cell.
-            has_errors: True if a span of the cell is an error.
-            is_at_cursor: True if the cursor is in the cell.
-            is_visible: True if the timeline shows a span of the cell.
-            is_to_look_at: True if a span of the cell probably contains the decisive step.
-        """
+    def _draw_cell(self, look: _CellLook) -> Strip:
+        """Draw a cell with its edge; a single column has no edge."""
         base_style = self.rich_style
-        style = base_style + self._part(content.value)
-        if has_errors and content in COUNTED_KINDS:
+        style = base_style + self._part(look.content.value)
+        if look.has_errors and look.content in COUNTED_KINDS:
             style += self._part("errors")
-        glyph = GLYPHS[content]
+        glyph = GLYPHS[look.content]
         if self.size.width == 1:
-            if is_visible:
+            if look.is_visible:
                 style += self._part("here")
-            if is_at_cursor:
+            if look.is_at_cursor:
                 style += Style(reverse=True)
             return Strip([Segment(glyph, style)])
-        edge = " "
-        if is_at_cursor:
-            edge = CURSOR
-        elif is_visible:
-            edge = BOTH if is_to_look_at else ON_SCREEN
-        elif is_to_look_at:
-            edge = LOOK_HERE
-        edge_style = base_style + self._part("cursor" if is_at_cursor else "edge")
-        return Strip([Segment(edge, edge_style), Segment(glyph, style)])
+        edge_style = base_style + self._part("cursor" if look.is_at_cursor else "edge")
+        return Strip([Segment(look.edge, edge_style), Segment(glyph, style)])
 
     def render_line(self, y: int) -> Strip:
         """Draw one cell."""

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from threading import Lock
 from typing import Final
@@ -105,28 +105,35 @@ class _Scan:
                 the step one period before it. Its arguments are the step and the period.
             is_similar: Checks if both also have nearly the same text.
         """
-        period = self.period
-        while True:
-            has_stretch_begun = self._stretch_end > 0
-            if has_stretch_begun:
-                while self._stretch_end < end and is_similar(self._stretch_end, period):
-                    self._stretch_end += 1
-                yield self._stretch_start - period, self._stretch_end
-                if self._stretch_end == end:
-                    return
-                self._stretch_start = self._stretch_end + 1
-                self._stretch_end = 0
-            if self._stretch_start + period > end:
+        while self._find_stretch(end, has_same_head, is_similar):
+            while self._stretch_end < end and is_similar(self._stretch_end, self.period):
+                self._stretch_end += 1
+            yield self._stretch_start - self.period, self._stretch_end
+            if self._stretch_end == end:
                 return
+            self._stretch_start = self._stretch_end + 1
+            self._stretch_end = 0
+
+    def _find_stretch(
+        self,
+        end: int,
+        has_same_head: Callable[[int, int], bool],
+        is_similar: Callable[[int, int], bool],
+    ) -> bool:
+        """Go to the next stretch, unless a stretch has begun; return False if none is found."""
+        while not self._stretch_end:
+            if self._stretch_start + self.period > end:
+                return False
             # A stretch needs ``period`` similar steps in a row, so the next one can only begin
             # behind the last different step. Comparing texts is slow, so heads come first.
             different_step = self._last_different_step(has_same_head)
             if different_step is None:
                 different_step = self._last_different_step(is_similar)
             if different_step is None:
-                self._stretch_end = self._stretch_start + period
+                self._stretch_end = self._stretch_start + self.period
             else:
                 self._stretch_start = different_step + 1
+        return True
 
     def _last_different_step(self, is_similar: Callable[[int, int], bool]) -> int | None:
         """Return the last of the next ``period`` steps that differs from the step before a period.
@@ -279,16 +286,7 @@ class RepeatFinder:
         first = max(0, self.seen - _LOOKBACK_SPANS)
         if not self._heads.contains(first, end):
             self._heads.load(trace.columns(first, max(end, first + _WINDOW_SPANS)))
-
-        def is_similar(index: int, period: int) -> bool:
-            """Check if a step is nearly equal to the step ``period`` steps before it."""
-            if not self._heads.is_same(index, period):
-                return False
-            if self._heads.is_result(index):
-                return True
-            predecessor = self._features_of(trace, index - period)
-            return self._features_of(trace, index).resembles(predecessor)
-
+        is_similar = partial(self._is_similar, trace)
         for scan in self._scans:
             self._candidates += scan.candidates(end, self._heads.is_same, is_similar)
         self.seen = end
@@ -304,6 +302,15 @@ class RepeatFinder:
             open_runs = (run for run in runs if run is not None)
             self._unfinished_run = max(open_runs, key=_weight_of, default=None)
         self.closed = is_at_end
+
+    def _is_similar(self, trace: Trace, index: int, period: int) -> bool:
+        """Check if a step is nearly equal to the step ``period`` steps before it."""
+        if not self._heads.is_same(index, period):
+            return False
+        if self._heads.is_result(index):
+            return True
+        predecessor = self._features_of(trace, index - period)
+        return self._features_of(trace, index).resembles(predecessor)
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
         """Return the features of a step; they are kept, as several streaks compare the step."""

@@ -25,7 +25,7 @@ from mast_tui.columns import padded
 from mast_tui.counts import offset
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
-from mast_tui.ui.context import HasInputQueue
+from mast_tui.ui.services.input_queue import QueuedInputApp
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import (
     Fold,
@@ -238,20 +238,27 @@ def distinct_names(names: tuple[str, ...], cells: int) -> Mapping[str, str]:
     for group in names_by_short.values():
         if len(group) < 2:
             continue
-        group_lines = [lines[name] for name in group]
-        letters = zip(*group_lines, strict=False)
-        prefix_length = len(list(takewhile(lambda same: len(set(same)) == 1, letters)))
-        # The part that differs begins with a whole word, if there is one.
-        word_start = max(
-            group_lines[0].rfind(separator, 0, prefix_length) + 1 for separator in "_-. /:"
-        )
-        tail_start = word_start or prefix_length
-        tail_cells = min(cells - 2, max(cell_len(line[tail_start:]) for line in group_lines))
-        for name, line in zip(group, group_lines, strict=True):
-            head = set_cell_size(line, cells - 1 - tail_cells).rstrip()
-            tail = padded(line[tail_start:], tail_cells).rstrip()
-            shortened_names[name] = f"{head}…{tail}"
+        texts = _without_middles([lines[name] for name in group], cells)
+        shortened_names.update(zip(group, texts, strict=True))
     return shortened_names
+
+
+def _without_middles(lines: Sequence[str], cells: int) -> list[str]:
+    """Cut the middle out of names with the same beginning, so that their ends stay.
+
+    ``cells`` is the width of the longest result.
+    """
+    letters = zip(*lines, strict=False)
+    prefix_length = len(list(takewhile(lambda same: len(set(same)) == 1, letters)))
+    # The part that differs begins with a whole word, if there is one.
+    word_start = max(lines[0].rfind(separator, 0, prefix_length) + 1 for separator in "_-. /:")
+    tail_start = word_start or prefix_length
+    tail_cells = min(cells - 2, max(cell_len(line[tail_start:]) for line in lines))
+    return [
+        f"{set_cell_size(line, cells - 1 - tail_cells).rstrip()}…"
+        f"{padded(line[tail_start:], tail_cells).rstrip()}"
+        for line in lines
+    ]
 
 
 def actor_text(span: Span, name: str | None, cells: int) -> str:
@@ -406,6 +413,12 @@ class TimelineLines(VirtualLines):
         """The number of rows; spans that are folded away or filtered out have none."""
         return len(self.rows)
 
+    @property
+    def open_trace(self) -> Trace:
+        """The trace, for callers that know that there is one."""
+        assert self.trace is not None
+        return self.trace
+
     def show_marks(self, marks: GutterMarks) -> None:
         """Show these marks; draw only the visible rows whose marks changed."""
         previous_marks = self.marks
@@ -506,8 +519,7 @@ class TimelineLines(VirtualLines):
     def _is_unread(self, row: int) -> bool:
         """Check if a row is that of an unread span; the row of a fold is not."""
         index, fold = self.rows.span_and_fold(row)
-        assert self.trace is not None
-        return fold is None and self.trace.span(index).key not in self.read_keys
+        return fold is None and self.open_trace.span(index).key not in self.read_keys
 
     def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
         """Return the marks on the spans that a row shows or hides, in the order of their kinds."""
@@ -542,8 +554,9 @@ class TimelineLines(VirtualLines):
         if self.rows.folded_at(index):
             # The row of the fold has the tag already.
             return ""
-        assert self.trace is not None
-        are_calls_at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL
+        are_calls_at_once = (
+            run.period == 1 and self.open_trace.span(index).kind is SpanKind.TOOL_CALL
+        )
         return f"{run.times} calls at once" if are_calls_at_once else f"repeated {run.times}×"
 
     def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
@@ -552,58 +565,61 @@ class TimelineLines(VirtualLines):
         The bar is empty if the row shows none. If ``span`` is None, it is looked up.
         """
         index, fold = self.rows.span_and_fold(row)
-        assert self.trace is not None
         tag = self._tag_text(row)
         if fold is not None or not self._columns().bar:
             return tag, ""
-        return tag, _bar_text(span or self.trace.span(index), self.facts)
+        return tag, _bar_text(span or self.open_trace.span(index), self.facts)
 
     def render_row(self, row: int, width: int) -> Strip:
         """Draw the row of a span or of a fold.
 
         Its parts from the background index are kept, so that the row is drawn again if they change.
         """
-        trace = self.trace
-        assert trace is not None
         index, fold = self.rows.span_and_fold(row)
         base_style = self.row_style(row)
         if row != self.cursor and _is_in_range(index, self.range):
             base_style += self._part("range")
-        quiet_style = base_style + self._part("quiet")
-        edge = self._edge_of(row)
-        # A change of style costs more bytes than all the blanks of a row.
-        edge_style = base_style + self._part("agent") if edge in "▌┃" else quiet_style
-        segments = [Segment(edge, edge_style)]
-        span = trace.span(index)
-        marks = _shortened_marks(self._marks_of(row, self.marks))
-        indexed_parts = self._indexed_parts(row, span)
-        self._indexed_parts_by_row[row] = indexed_parts
-        tag, _ = indexed_parts
-        mark_cells = sum(cell_len(mark.text) + 1 for mark in marks)
+        span = self.open_trace.span(index)
+        tag, bar = self._indexed_parts(row, span)
+        self._indexed_parts_by_row[row] = (tag, bar)
+        tail = self._tail_segments(row, tag, base_style)
+        tail_cells = sum(segment.cell_length for segment in tail)
+        segments = [self._edge_segment(row, base_style)]
         if fold is None:
-            tail_cells = mark_cells + (cell_len(tag) + 1 if tag else 0)
             segments += self._span_segments(row, span, width, tail_cells, base_style)
-            if tag:
-                segments.append(Segment(f" {tag}", quiet_style))
         else:
-            columns = self._columns()
-            text_cells = max(MIN_TEXT_CELLS, width - columns.before_actor - mark_cells - 1)
-            dots = f"{'⋮':>{columns.number}} ".ljust(columns.before_actor - 1)
-            segments.append(Segment(dots, quiet_style))
-            segments.append(Segment(padded(_fold_text(fold, trace), text_cells), quiet_style))
-        for mark in marks:
-            segments.append(Segment(" ", base_style))
-            segments.append(Segment(mark.text, base_style + self._mark_style(mark)))
+            fold_text = self._fold_row_text(fold, width - tail_cells)
+            segments.append(Segment(fold_text, base_style + self._part("quiet")))
+        segments += tail
         return Strip(segments).adjust_cell_length(width, base_style).simplify()
 
-    def _edge_of(self, row: int) -> str:
+    def _tail_segments(self, row: int, tag: str, base_style: Style) -> list[Segment]:
+        """Return the tag and the marks at the end of a row."""
+        segments = []
+        if tag:
+            segments.append(Segment(f" {tag}", base_style + self._part("quiet")))
+        for mark in _shortened_marks(self._marks_of(row, self.marks)):
+            segments.append(Segment(" ", base_style))
+            segments.append(Segment(mark.text, base_style + self._mark_style(mark)))
+        return segments
+
+    def _fold_row_text(self, fold: Fold, cells: int) -> str:
+        """Return the text of a fold's row after its edge, padded to a width with the edge."""
+        columns = self._columns()
+        dots = f"{'⋮':>{columns.number}} ".ljust(columns.before_actor - 1)
+        text_cells = max(MIN_TEXT_CELLS, cells - columns.before_actor - 1)
+        return dots + padded(_fold_text(fold, self.open_trace), text_cells)
+
+    def _edge_segment(self, row: int, base_style: Style) -> Segment:
         """Return the sign at the left of a row: cursor, range, likely decisive step, or blank."""
         index, fold = self.rows.span_and_fold(row)
         if row == self.cursor:
-            return "▌"
+            return Segment("▌", base_style + self._part("agent"))
         if fold is None and _is_in_range(index, self.range):
-            return "┃"
-        return LOOK_HERE if self._has_any_span(row, self.look_here) else " "
+            return Segment("┃", base_style + self._part("agent"))
+        edge = LOOK_HERE if self._has_any_span(row, self.look_here) else " "
+        # A change of style costs more bytes than all the blanks of a row.
+        return Segment(edge, base_style + self._part("quiet"))
 
     def _span_segments(
         self, row: int, span: Span, width: int, tail_cells: int, base_style: Style
@@ -615,12 +631,7 @@ class TimelineLines(VirtualLines):
         """
         columns = self._columns()
         quiet_style = base_style + self._part("quiet")
-        number_style = quiet_style
-        if span.key in self.read_keys:
-            self._rows_drawn_unread.discard(row)
-        else:
-            self._rows_drawn_unread.add(row)
-            number_style = base_style + self._part("unread")
+        number_style = base_style + self._part(self._read_state(row, span))
         segments = [Segment(f"{span.index + 1:>{columns.number}} ", number_style)]
         if columns.time:
             time = f"{_time_text(span, self.facts):>{columns.time}} "
@@ -641,6 +652,14 @@ class TimelineLines(VirtualLines):
             text = set_cell_size(text, cell_len(text) + 1)
         segments.append(Segment(text, base_style + self._text_style(span)))
         return segments
+
+    def _read_state(self, row: int, span: Span) -> str:
+        """Return the part whose style shows if a span was read; record a row drawn as unread."""
+        if span.key in self.read_keys:
+            self._rows_drawn_unread.discard(row)
+            return "quiet"
+        self._rows_drawn_unread.add(row)
+        return "unread"
 
     def _actor_style(self, span: Span) -> Style:
         """Return the style of the actor, which depends on kind and status."""
@@ -963,12 +982,11 @@ class Timeline(TimelineLines):
         self._followed_since = input_count
 
     def _do_keys_arrive(self) -> bool:
-        app = self.app
-        return isinstance(app, HasInputQueue) and app.input_queue.keys_come
+        return isinstance(self.app, QueuedInputApp) and self.app.input_queue.keys_come
 
     def _inputs_delivered(self) -> int:
         app = self.app
-        return app.input_queue.delivered_count if isinstance(app, HasInputQueue) else 0
+        return app.input_queue.delivered_count if isinstance(app, QueuedInputApp) else 0
 
     def go_to(self, index: int) -> None:
         """Put the cursor on a span, and record the jump in ``trail``.

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.columns import shortened
 from mast_tui.safe_text import one_line, safe_line
-from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of
+from mast_tui.ui.actions.registry import KeyAction, Keymap, Where, actions_for, key_of
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.wording import plain_title
 
@@ -416,7 +416,6 @@ class HintBar(RenderCache):
         """
         if self._dialog_keys is not None:
             return [_KeyHint(key, title, "") for key, title in self._dialog_keys]
-        keymap: Keymap = getattr(self.app, "keys_set", {})
         actions = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
         first_names = list(self._first_titles)
         actions = [
@@ -431,21 +430,20 @@ class HintBar(RenderCache):
                 first_names.index(action.name) if action.name in first_names else action.hint,
             )
         )
-        hints = []
-        for action in actions:
-            key = key_of(action.id, keymap)
-            if not key:
-                continue
-            if action.name == "digit_1":  # stands for the keys of all modes
-                key = self._mode_keys()
-            if action.name == "side_1":
-                # A click on this hint stands for nine keys: it must not choose the first side.
-                last_key = key_of("adjudicate.side_9", keymap)
-                hints.append(_KeyHint(f"{key}…{last_key}", action.title, "sides"))
-                continue
-            title = self._first_titles.get(action.name, action.title)
-            hints.append(_KeyHint(key, title, action.command))
-        return hints
+        return [hint for hint in map(self._hint_of, actions) if hint.key]
+
+    def _hint_of(self, action: KeyAction) -> _KeyHint:
+        """Return the hint of an action; its key is empty if the user has removed the key."""
+        keymap: Keymap = getattr(self.app, "keys_set", {})
+        key = key_of(action.id, keymap)
+        if key and action.name == "digit_1":  # stands for the keys of all modes
+            key = self._mode_keys()
+        if key and action.name == "side_1":
+            # A click on this hint stands for nine keys: it must not choose the first side.
+            last_key = key_of("adjudicate.side_9", keymap)
+            return _KeyHint(f"{key}…{last_key}", action.title, "sides")
+        title = self._first_titles.get(action.name, action.title)
+        return _KeyHint(key, title, action.command)
 
     def _mode_keys(self) -> str:
         """Return the keys of a mode, as an example."""
@@ -463,15 +461,8 @@ class HintBar(RenderCache):
         help_cells = 0 if help_hint is None else help_hint.cells + 2
         segments: list[Segment] = [Segment(" ", base_style)]
         used_cells = 1
-        urgent_message = one_line(getattr(self.app, "urgent_message", ""))
-        if urgent_message:
-            text = shorten_parts(urgent_message, self._text_cells)
-        elif message:
-            text = message_rows(message, self._text_cells)[-1]
-        else:
-            text = shorten_parts(self._progress_text, self._text_cells)
+        text, part = self._text_and_part(message)
         if text:
-            part = "error" if urgent_message else self._style
             segments += [Segment(text, base_style + self._part(part)), Segment("   ", base_style)]
             used_cells += cell_len(text) + 3
         for hint in hints:
@@ -485,6 +476,18 @@ class HintBar(RenderCache):
             segments.append(Segment(" " * (help_start - used_cells), base_style))
             segments += self._hint_segments(help_hint)
         return Strip(segments).adjust_cell_length(width, base_style)
+
+    def _text_and_part(self, message: str) -> tuple[str, str]:
+        """Return the text before the hints, and the name of its style.
+
+        This is an urgent message, else the last row of ``message``, else the progress.
+        """
+        urgent_message = one_line(getattr(self.app, "urgent_message", ""))
+        if urgent_message:
+            return shorten_parts(urgent_message, self._text_cells), "error"
+        if message:
+            return message_rows(message, self._text_cells)[-1], self._style
+        return shorten_parts(self._progress_text, self._text_cells), self._style
 
     def _hint_segments(self, hint: _KeyHint) -> list[Segment]:
         """Return the texts of a hint; a click on them runs its command."""

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 
-from mast_tui.columns import shortened
+from mast_tui.columns import padded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -283,34 +283,36 @@ class TaxonomyPanel(VirtualLines):
         item = self._rows[row]
         if isinstance(item, Category):
             return self._render_category(row, item, width)
-        assert self.taxonomy is not None
         base_style = self.row_style(row)
         if row != self.cursor and item.slug in self._typed_slugs:
             base_style += self._part("typed")
         state = self._states.get(item.slug, NO_STATE)
-        name = one_line(item.name)
-        # Left of the name are the digits to type, as in the code if it consists of digits. A code
-        # that says more than the digits and the slug is shown before the name.
-        digits = self.taxonomy.keys_of(item)
-        if self.taxonomy.coded_by_digits:
-            digits = item.code
-        elif item.code not in (item.slug, digits):
-            name = f"{one_line(item.code)} {name}"
+        digits, name = self._digits_and_name(item)
         state_text = f" {state.text}" if state.text else ""
         name_cells = max(3, width - cell_len(digits) - 4 - cell_len(state_text))
-        digits_style = base_style + self._part("code")
+        edge = "▌" if row == self.cursor else " "
         state_style = base_style + self._part("own" if state.labels else "state")
-        return Strip(
-            [
-                Segment("▌" if row == self.cursor else " ", digits_style),
-                Segment(f" {digits} ", digits_style),
-                Segment(
-                    set_cell_size(shortened(name, name_cells), name_cells),
-                    base_style + self._part("mode"),
-                ),
-                Segment(state_text, state_style),
-            ]
-        ).adjust_cell_length(width, base_style)
+        segments = [
+            Segment(f"{edge} {digits} ", base_style + self._part("code")),
+            Segment(padded(name, name_cells), base_style + self._part("mode")),
+            Segment(state_text, state_style),
+        ]
+        return Strip(segments).adjust_cell_length(width, base_style)
+
+    def _digits_and_name(self, mode: Mode) -> tuple[str, str]:
+        """Return the digits to type for a mode, and its name.
+
+        The digits are written as in the code if it consists of digits. A code that says more than
+        the digits and the slug is put before the name.
+        """
+        assert self.taxonomy is not None
+        name = one_line(mode.name)
+        if self.taxonomy.coded_by_digits:
+            return mode.code, name
+        digits = self.taxonomy.keys_of(mode)
+        if mode.code not in (mode.slug, digits):
+            name = f"{one_line(mode.code)} {name}"
+        return digits, name
 
 
 def definition_of(mode: Mode, taxonomy: Taxonomy) -> str:

@@ -248,21 +248,19 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         if height <= 0:
             return
         top = round(self.scroll_y)
-        context = 0
-        rows_ahead = 0
-        if height > SMALL_HEIGHT:
-            context = 1
-            rows_ahead = height // SCROLL_DIVISOR
+        is_small = height <= SMALL_HEIGHT
+        context = 0 if is_small else 1
+        rows_ahead = 0 if is_small else height // SCROLL_DIVISOR
         is_above = row < top + context
         is_below = row >= top + height - context
-        if in_upper_third and (is_above or is_below):
+        if not is_above and not is_below:
+            return
+        if in_upper_third:
             new_top = row - height // SCROLL_DIVISOR
         elif is_above:
             new_top = row - rows_ahead
-        elif is_below:
-            new_top = row - height + 1 + rows_ahead
         else:
-            return
+            new_top = row - height + 1 + rows_ahead
         self.scroll_to(y=max(0, min(new_top, self.row_count - height)), animate=False, force=True)
 
     def move_by(self, delta: int) -> None:
@@ -429,7 +427,10 @@ class ColumnTable(VirtualLines, Generic[Row]):
     def _fit_columns(self, width: int) -> None:
         """Choose the visible columns and their widths for a width of the list."""
         self._fitted_width = width
-        self._fitted_columns = fit(self.columns, self.lengths(), width - 1)
+        cells_by_index = fit(self.columns, self.lengths(), width - 1)
+        self._fitted_columns = [
+            (self.columns[index], cells) for index, cells in cells_by_index.items()
+        ]
 
     def heading(self) -> str:
         """Return the headings of the columns in one line."""

@@ -1,17 +1,10 @@
-"""The register of traces, which recognises a trace whose file was moved or has grown.
-
-The index of each span that an event refers to is stored too. A span's key identifies it, and its
-index is its position in the trace. The stored index is a cache: it is written when a program that
-has the trace records an event, and whenever the trace is read. So overlaps can be found on a
-machine without the file of the trace.
-"""
+"""The register of traces, which recognises a trace whose file was moved or has grown."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -29,11 +22,9 @@ from mast_tui.workspace.database import (
     reads_registers,
     traces_folder_of,
 )
-from mast_tui.workspace.events.rows import Row, readable_events
-from mast_tui.workspace.events.types import KIND_OF, Decided, SpanNoteSet, SpansRead, span_keys
+from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
-from mast_tui.workspace.queries import rows_of
-from mast_tui.workspace.records import SpanIndex, TraceRecord
+from mast_tui.workspace.records import TraceRecord
 
 _HEAD_BYTES: Final = 64 * 1024
 """The most bytes on which the id of a line-based trace depends. A larger file keeps its id when it
@@ -331,86 +322,3 @@ def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
         task_id=row["task_id"],
         trial=row["trial"],
     )
-
-
-Indices = Mapping[str, SpanIndex]
-"""Spans of one trace, by key."""
-
-_INDEX_TABLE: Final = schema.span_indices
-_UPSERT: Final = Insertion(
-    _INDEX_TABLE,
-    on_conflict="ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index, "
-    "text_chars = coalesce(excluded.text_chars, span_indices.text_chars)",
-)
-_ALL_INDICES: Final = select(_INDEX_TABLE)
-_INDICES_OF_TRACE: Final = _ALL_INDICES.where(_INDEX_TABLE.c.trace_id == bindparam("trace_id"))
-_LABELS: Final = schema.labels.c
-_LABELS_OF_TRACE: Final = select(_LABELS.first_key, _LABELS.last_key, _LABELS.quote).where(
-    _LABELS.trace_id == bindparam("trace_id"), _LABELS.first_key.is_not(None)
-)
-_OTHER_KINDS: Final = tuple(KIND_OF[fact] for fact in (SpanNoteSet, SpansRead, Decided))
-_EVENTS_OF_TRACE: Final = select(schema.events).where(
-    # An index of the events begins with the annotator.
-    schema.events.c.annotator.in_(select(schema.annotators.c.name)),
-    schema.events.c.trace_id == bindparam("trace_id"),
-    schema.events.c.kind.in_(_OTHER_KINDS),
-)
-
-
-def span_indices(
-    connection: Connection, trace_id: str | None = None
-) -> dict[str, dict[str, SpanIndex]]:
-    """Return the stored indices of spans by trace and key.
-
-    Args:
-        connection: An open connection.
-        trace_id: Only those of this trace; None for all.
-    """
-    statement = _ALL_INDICES if trace_id is None else _INDICES_OF_TRACE.params(trace_id=trace_id)
-    indices: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
-    for trace, key, index, text_chars in rows_of(connection, statement):
-        indices[trace][key] = SpanIndex(index, text_chars)
-    return dict(indices)
-
-
-def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) -> None:
-    """Store the indices of spans, and replace those stored before.
-
-    Args:
-        connection: An open transaction.
-        indices: The indices by trace and key.
-    """
-    # Sorted, so that two programs that write the same rows on a server do not block each other.
-    rows = [
-        (trace_id, key, index.index, index.text_chars)
-        for trace_id, indices_by_key in sorted(indices.items())
-        for key, index in sorted(indices_by_key.items())
-    ]
-    if calls_stored_functions(connection):
-        call_function(connection, "keep_span_index", _INDEX_TABLE, rows)
-    elif rows:
-        _UPSERT.write(connection, rows)
-
-
-def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
-    """Return the keys of a trace's spans that are stored in labels, notes and other work.
-
-    Other work is the decisions on gold and the records of read spans.
-
-    Args:
-        connection: An open connection.
-        trace_id: The trace.
-
-    Returns:
-        For each key, True if a label or decision quotes from the span.
-    """
-    has_quote: dict[str, bool] = {}
-    for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
-        has_quote.setdefault(last, False)
-        # A label with a quote is on a single span.
-        has_quote[first] = has_quote.get(first, False) or quote is not None
-    rows = connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings()
-    for event in readable_events(rows):
-        for key, quoted in span_keys(event.fact).items():
-            has_quote[key] = has_quote.get(key, False) or quoted
-    return has_quote

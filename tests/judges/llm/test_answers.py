@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer, Malformed, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 import pytest
 
-from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.client.api_errors import (
     ApiError,
     answer_room,

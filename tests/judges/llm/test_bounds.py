@@ -12,13 +12,13 @@ from typing import Final
 
 import pytest
 
-from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.answer.parsing import (
     MOST_ENTRIES,
     MOST_FINDINGS,
     QUOTE_CHARS,
     RATIONALE_CHARS,
     Answer,
+    Malformed,
     parse_answer,
 )
 from mast_tui.judges.llm.client.bounded_http import MOST_BYTES

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.prompt.verification import parse_verification
 from mast_tui.judges.llm.request import (
     AllowanceSpent,

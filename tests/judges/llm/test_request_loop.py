@@ -8,7 +8,7 @@ from typing import SupportsInt
 
 import pytest
 
-from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.request import (
     AllowanceSpent,
     ContextOverflow,

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import (
     CONFIDENCE_FIELDS,
     RATIONALE_CHARS,
     Answer,
+    Malformed,
     as_text,
     find_mode,
+    find_object,
     first_of,
     object_schema,
     read_finding,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from mast_tui.judges.llm.answer.json_object import Malformed, find_object
-from mast_tui.judges.llm.answer.parsing import as_text, object_schema
+from mast_tui.judges.llm.answer.parsing import Malformed, as_text, find_object, object_schema
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.prompt_section import (
     Section,

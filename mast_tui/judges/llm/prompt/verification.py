@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final
 
-from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.merging import Sample, Sighting
 from mast_tui.judges.llm.answer.parsing import (
     RATIONALE_CHARS,
+    Malformed,
     as_confidence,
     as_text,
     as_verdict,
+    find_object,
     object_schema,
     scale_of,
 )

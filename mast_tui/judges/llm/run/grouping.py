@@ -9,8 +9,13 @@ from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.judges.llm.answer.json_object import Malformed, find_object
-from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
+from mast_tui.judges.llm.answer.parsing import (
+    Malformed,
+    as_number,
+    as_text,
+    find_object,
+    object_schema,
+)
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Reply, Request

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeVar
 
-from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import (
     ContextOverflow,
