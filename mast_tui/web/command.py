@@ -29,16 +29,33 @@ LOCAL_HOSTS: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1",
 """This machine's names for itself."""
 
 
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of the address that visitors type.
+    """Return the address that visitors type, in the form of the origins that browsers send.
 
     Raises:
-        MastError: The text is no URL of HTTP, or has a path.
+        MastError: The text is no URL of HTTP, or has more than a host and a port.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
-        raise MastError(f"--url {url}: give an address such as https://labels.example.org")
-    return parts
+    problem = f"--url {one_line(url)}: give an address such as https://labels.example.org"
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of an invalid host or port
+        raise MastError(problem) from None
+    default_port = _DEFAULT_PORTS.get(parts.scheme)
+    path_and_query = parts._replace(scheme="", netloc="").geturl()
+    if (
+        default_port is None
+        or not has_host
+        or "@" in parts.netloc
+        or path_and_query not in ("", "/")
+    ):
+        raise MastError(problem)
+    # Browsers send hosts in lower case, without the port that the scheme implies.
+    origin_host = parts.netloc.lower().removesuffix(":").removesuffix(default_port)
+    return SplitResult(parts.scheme, origin_host, path="", query="", fragment="")
 
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"

@@ -34,7 +34,14 @@ from mast_tui.session import checked_new_name, outside_study_text
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.web.command import LOCAL_HOSTS
-from mast_tui.web.page_apps import RECONNECT_SECONDS, RUNNING_APPS, PageApps, PageKey, limited_size
+from mast_tui.web.page_apps import (
+    RECONNECT_SECONDS,
+    RUNNING_APPS,
+    AppLaunch,
+    PageApps,
+    PageKey,
+    limited_size,
+)
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import (
     default_workspace_path,
@@ -425,7 +432,7 @@ class WebServer:
             host_text = f"[{host}]" if ":" in host else host
             address = f"http://{host_text}:{runner.addresses[0][1]}/"
             if self._proxy_url is not None:
-                address = f"{self._proxy_url.geturl().rstrip('/')}/"
+                address = f"{self._proxy_url.geturl()}/"
             report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
             if host not in LOCAL_HOSTS and not address.startswith("https:"):
                 report(
@@ -493,15 +500,18 @@ class WebServer:
     async def _end_apps(self, _: web.Application) -> None:
         await self.apps.end_all()
 
+    @property
+    def _uses_https(self) -> bool:
+        """True if visitors reach the server by HTTPS, which only a proxy offers."""
+        return self._proxy_url is not None and self._proxy_url.scheme == "https"
+
     def _allowed_hosts(self) -> frozenset[str | None]:
         return LOCAL_HOSTS if self._proxy_url is None else LOCAL_HOSTS | {self._proxy_url.hostname}
 
     def _is_own_page(self, request: web.Request) -> bool:
         origin = _url_parts(request.headers.get("Origin", ""))
-        own_hosts = (
-            {request.host} if self._proxy_url is None else {request.host, self._proxy_url.netloc}
-        )
-        return origin.scheme in ("http", "https") and origin.netloc in own_hosts
+        proxy_host = None if self._proxy_url is None else self._proxy_url.netloc
+        return origin.scheme in ("http", "https") and origin.netloc in (request.host, proxy_host)
 
     def _visitor_of(self, request: web.Request) -> Visitor | None:
         return self._visitors.get(request.cookies.get(self.cookie, ""))
@@ -519,10 +529,9 @@ class WebServer:
         visitor = self._visitor_of(request)
         if visitor is None:
             return await self._first_sign_in_page()
-        secure = self._proxy_url is not None and self._proxy_url.scheme == "https"
         host = request.host if self._proxy_url is None else self._proxy_url.netloc
         page = secrets.token_urlsafe(12)
-        socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
+        socket = f"{'wss' if self._uses_https else 'ws'}://{host}/ws/{page}"
         return self._html_response("app.html.j2", socket=socket, page_key=page, name=visitor.name)
 
     async def _first_sign_in_page(self) -> web.Response:
@@ -600,11 +609,7 @@ class WebServer:
             if self._team is None:
                 study = await asyncio.to_thread(self._current_study)
                 people = () if study is None else study.participants
-                name = await asyncio.to_thread(self._checked_name, self._annotator or name)
-                outside_text = (
-                    None if self._annotator is not None else outside_study_text(name, study)
-                )
-                signed_in = SignedIn(Visitor(name, self._workspace), outside_text)
+                signed_in = await asyncio.to_thread(self._sign_in_by_name, name, study)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
             known_token = token if self._is_token(token) else ""
@@ -616,21 +621,19 @@ class WebServer:
         except MastError as error:
             return self._sign_in_page(str(error), name, people=people, token=token)
         visitor = signed_in.visitor
-        outside_text = signed_in.outside_text
-        if outside_text is not None and form.get("outside") != visitor.name:
-            return self._sign_in_page(
-                f"{outside_text}. Continue?", people=people, outside=visitor.name, token=token
-            )
+        if signed_in.outside_text is not None and form.get("outside") != visitor.name:
+            problem = f"{signed_in.outside_text}. Continue?"
+            return self._sign_in_page(problem, people=people, outside=visitor.name, token=token)
+        return self._redirect_with_cookie(request, visitor)
+
+    def _redirect_with_cookie(self, request: web.Request, visitor: Visitor) -> web.Response:
+        """Redirect a visitor who has signed in to the app; a new cookie replaces the browser's."""
         self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
         self._visitors[key] = visitor
         answer = _redirect_to_app()
         answer.set_cookie(
-            self.cookie,
-            key,
-            httponly=True,
-            samesite="Strict",
-            secure=self._proxy_url is not None and self._proxy_url.scheme == "https",
+            self.cookie, key, httponly=True, samesite="Strict", secure=self._uses_https
         )
         return answer
 
@@ -653,18 +656,19 @@ class WebServer:
         with closing(Workspace.open(location)) as workspace:
             return workspace.study(self._taxonomy)
 
-    def _checked_name(self, name: str) -> str:
-        """Return the cleaned name of a person.
+    def _sign_in_by_name(self, name: str, study: Study | None) -> SignedIn:
+        """Sign in a visitor without a password, under the server's annotator if it has one.
 
         Raises:
             MastError: The name is not valid in the workspace.
         """
-        name = checked_person(name)
+        name = checked_person(self._annotator or name)
         location = self._workspace_location()
-        if isinstance(location, Path) and not location.exists():
-            return name
-        with closing(Workspace.open(location)) as workspace:
-            return checked_new_name(workspace, name)
+        if not isinstance(location, Path) or location.exists():
+            with closing(Workspace.open(location)) as workspace:
+                name = checked_new_name(workspace, name)
+        outside_text = None if self._annotator is not None else outside_study_text(name, study)
+        return SignedIn(Visitor(name, self._workspace), outside_text)
 
     def _workspace_location(self) -> str | Path:
         if self._workspace is not None:
@@ -699,13 +703,14 @@ class WebServer:
         if "again" in request.query and key not in self.apps:
             raise web.HTTPNotFound(text="The app has ended.")
         options = () if visitor.workspace is None else ("--workspace", visitor.workspace)
-        command = (*self._command, *options, "--annotator", visitor.name, "--", *self._paths)
-        variables = _full_addresses(self._paths)
-        width = _screen_size(request, "width", 80)
-        height = _screen_size(request, "height", 24)
-        app = await self.apps.open(
-            key, command, variables, visitor.password, width=width, height=height
+        launch = AppLaunch(
+            command=(*self._command, *options, "--annotator", visitor.name, "--", *self._paths),
+            variables=_full_addresses(self._paths),
+            password=visitor.password,
+            width=_screen_size(request, "width", 80),
+            height=_screen_size(request, "height", 24),
         )
+        app = await self.apps.open(key, launch)
         if app is None:
             raise web.HTTPServiceUnavailable(text=f"The server already runs {RUNNING_APPS} apps.")
         socket = web.WebSocketResponse(
