@@ -614,32 +614,38 @@ def compute_signatures(
     Raises:
         StoppedError: The figures are no longer needed.
     """
+    first_figures = _first_signatures(opened, choice, stop_when(stopped, orders(opened.workspace)))
+    yield first_figures
+    if stopped():
+        raise StoppedError
+    inputs = first_figures.inputs
+    assert inputs is not None
+    corrected_figures = _corrected_figures(opened, inputs) if choice.of_judge else ()
+    yield replace(
+        first_figures,
+        report=signature_report(inputs, rounds=ROUNDS, corrected=corrected_figures),
+        intervals_pending=False,
+        experiment=_experiment_of_groups(inputs),
+    )
+
+
+def _first_signatures(
+    opened: OpenWorkspace, choice: SignatureChoice, order_of: OrderOf
+) -> Signatures:
+    """Compute the figures without resampling, and record on which traces they reveal answers."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    annotator = opened.annotator
     traces_by_source = labelled_traces(workspace, taxonomy.ref)
     visibility = visible_work(
         workspace,
-        annotator,
+        opened.annotator,
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
         traces_by_source=traces_by_source,
     )
-    record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.revealing))
-    visible_outcomes: set[str] | None = None
-    if opened.blind:
-        view = library_view(workspace, annotator, taxonomy.ref, blind=True)
-        visible_outcomes = {trace_id for trace_id, entry in view.items() if entry.outcome_visible}
-    without_report = Signatures(
-        choice,
-        intervals_pending=True,
-        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
-        hidden_ids=tuple(sorted(visibility.hidden)),
-        names=trace_names(workspace.traces()),
-    )
-    order_of = stop_when(stopped, orders(workspace))
-    inputs = input_from_workspace(
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(visibility.revealing))
+    inputs_with_outcomes = input_from_workspace(
         workspace,
         taxonomy,
         labels=choice.labels,
@@ -649,23 +655,33 @@ def compute_signatures(
         order_of=order_of,
         traces=frozenset(visibility.visible),
     )
-    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes)
-    for rounds in (0, ROUNDS):
-        corrected_figures: tuple[Figure, ...] = ()
-        if choice.of_judge and rounds:
-            visible_traces = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
-            corrected_figures = corrected_prevalence(workspace, taxonomy, inputs, visible_traces)
-        report = signature_report(inputs, rounds=rounds, corrected=corrected_figures)
-        yield replace(
-            without_report,
-            report=report,
-            inputs=inputs,
-            intervals_pending=not rounds,
-            hidden_outcomes=hidden_outcomes,
-            experiment=_experiment_of_groups(inputs) if rounds else None,
-        )
-        if stopped():
-            raise StoppedError
+    inputs, hidden_outcomes = without_outcomes(inputs_with_outcomes, _visible_outcomes(opened))
+    return Signatures(
+        choice,
+        signature_report(inputs, rounds=0),
+        inputs,
+        intervals_pending=True,
+        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
+        hidden_ids=tuple(sorted(visibility.hidden)),
+        hidden_outcomes=hidden_outcomes,
+        names=trace_names(workspace.traces()),
+    )
+
+
+def _visible_outcomes(opened: OpenWorkspace) -> set[str] | None:
+    """Return the ids of the traces whose outcome the annotator may see; None for all traces."""
+    if not opened.blind:
+        return None
+    view = library_view(opened.workspace, opened.annotator, opened.taxonomy.ref, blind=True)
+    return {trace_id for trace_id, entry in view.items() if entry.outcome_visible}
+
+
+def _corrected_figures(opened: OpenWorkspace, inputs: SignatureInput) -> tuple[Figure, ...]:
+    """Return the prevalences of a judge's modes, corrected by the visible work of people."""
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    return corrected_prevalence(workspace, taxonomy, inputs, visible_ids)
 
 
 def _planning_of(experiment: Experiment, stopped: Stopped) -> tuple[Figure, ...]:
