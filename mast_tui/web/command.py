@@ -16,7 +16,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import load_taxonomy_or_mast
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, print_line
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -105,7 +105,7 @@ _RULES: Final = (
 
 @click.command()
 @options.takes(WebRequest, _RULES)
-def web_command(request: WebRequest) -> int:
+def web_command(request: WebRequest) -> None:
     """Show the app in a browser, to yourself or to a team.
 
     Every visitor gets their own app on the same traces and the same workspace, and labels under
@@ -132,7 +132,7 @@ def web_command(request: WebRequest) -> int:
         workspace=request.common.workspace,
         taxonomy=load_taxonomy_or_mast(request.common.taxonomy).ref,
     )
-    return server.run(request.host, request.port, print_line)
+    server.run(request.host, request.port, print_line)
 
 
 def _server_module() -> Any:
@@ -149,12 +149,6 @@ def _server_module() -> Any:
         raise MastError(
             f"{error.name} is missing; install it with: pip install 'mast-tui[web]'"
         ) from error
-
-
-def print_line(message: str) -> None:
-    """Print a line at once, for the person who runs the server."""
-    click.echo(one_line(message))
-    sys.stdout.flush()
 
 
 def _required_token() -> str:

@@ -370,7 +370,7 @@ class PageApps:
                 return None if self._apps[key].is_ending() else self._apps[key]
             # Make room: end the app that has been without a page for the longest time.
             if len(self._apps) >= RUNNING_APPS and self._wait_timers:
-                await self._end_app(next(iter(self._wait_timers)), SHUTDOWN_GRACE)
+                await self.end(next(iter(self._wait_timers)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
                 return None
             app = PageApp(await AppProcess.start(launch), launch.width, launch.height)
@@ -398,30 +398,31 @@ class PageApps:
         elif len(self._wait_timers) > MAX_WAITING_APPS:
             self._schedule_end(next(iter(self._wait_timers)))
 
-    async def end(self, key: PageKey) -> None:
-        """End the app of a page."""
-        await self._end_app(key, GRACE)
-
     async def end_of_visitor(self, visitor: str) -> None:
         """End all apps of a visitor."""
         keys = [key for key in self._apps if key.visitor == visitor]
-        await asyncio.gather(*(self._end_app(key, GRACE) for key in keys))
+        await asyncio.gather(*map(self.end, keys))
 
     async def end_all(self) -> None:
         """End all apps, and start no more."""
         self._closed = True
-        await asyncio.gather(*(self._end_app(key, SHUTDOWN_GRACE) for key in list(self._apps)))
+        await asyncio.gather(*(self.end(key, SHUTDOWN_GRACE) for key in list(self._apps)))
 
     def _schedule_end(self, key: PageKey) -> None:
         """End the app of a page in a task of its own, without waiting for the end."""
         self._stop_waiting(key)
         if key in self._apps:
-            task = asyncio.create_task(self._end_app(key, GRACE))
+            task = asyncio.create_task(self.end(key))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _end_app(self, key: PageKey, grace: float) -> None:
-        """End the app of a page, and wait at most ``grace`` seconds before it is killed."""
+    async def end(self, key: PageKey, grace: float = GRACE) -> None:
+        """End the app of a page.
+
+        Args:
+            key: The page.
+            grace: The seconds that the app has before it is killed.
+        """
         self._stop_waiting(key)
         app = self._apps.get(key)
         if app is not None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import textual_serve
 from aiohttp import web
@@ -48,6 +48,7 @@ from mast_tui.workspace.paths import (
     is_url,
     samples_workspace_path,
     suggested_name,
+    url_with_user,
 )
 
 _WAIT_SECONDS: Final = 1.0
@@ -181,6 +182,7 @@ class TeamSignIn:
     """
 
     def __init__(self, url: str, taxonomy: str, *, trusts_database: bool) -> None:
+        self._url = url
         self._parts = _checked_parts(url)
         self._taxonomy = taxonomy
         self._trusts_database = trusts_database
@@ -191,17 +193,6 @@ class TeamSignIn:
     def url_user(self) -> str:
         """The user in the URL, empty if it has none."""
         return unquote(self._parts.netloc.rpartition("@")[0])
-
-    def member_url(self, name: str) -> str:
-        """Return the URL of the workspace with a member as its user."""
-        _, _, host = self._parts.netloc.rpartition("@")
-        options = [
-            option
-            for option in self._parts.query.split("&")
-            if unquote(option.partition("=")[0]) != "user"
-        ]
-        netloc = f"{quote(name, safe='')}@{host}"
-        return urlunsplit(self._parts._replace(netloc=netloc, query="&".join(options)))
 
     def check(self, name: str, password: str) -> SignedIn:
         """Check a name and a password by opening the workspace as that member.
@@ -227,7 +218,7 @@ class TeamSignIn:
         except WorkspaceError as error:
             if not password:
                 raise WrongSecret(f"The password of {name} is missing.") from None
-            reason = str(error).removeprefix(f"{self.member_url(name)}: ")
+            reason = str(error).removeprefix(f"{url_with_user(self._url, name)}: ")
             raise WrongSecret(f"The database refuses {name}: {reason}.") from None
         # With an empty password the random one was accepted, so the database asks for none.
         if not self._trusts_database and not (password and self._asks_for_password(name)):
@@ -253,7 +244,7 @@ class TeamSignIn:
         Raises:
             MastError: The password is wrong, or the name is not that of a member.
         """
-        url = self.member_url(name)
+        url = url_with_user(self._url, name)
         with closing(Workspace.open(url, password=password)) as workspace:
             if workspace.member is None or workspace.member.name != name:
                 raise MastError(
@@ -272,7 +263,8 @@ class TeamSignIn:
         # Only True is remembered: the server may begin to ask for passwords later.
         if name not in self._asked_for_password:
             try:
-                Workspace.open(self.member_url(name), password=secrets.token_urlsafe()).close()
+                url = url_with_user(self._url, name)
+                Workspace.open(url, password=secrets.token_urlsafe()).close()
             except ServerAway:
                 raise
             except WorkspaceError:
@@ -343,6 +335,20 @@ class VisitorAccess:
     only_this_machine: bool = False
 
 
+def _check_annotator_of_all(annotator: str | None, access: VisitorAccess) -> None:
+    """Refuse one member of a team for all visitors, unless only this machine has visitors.
+
+    Raises:
+        MastError: Visitors from other machines, or who need a token, would be that member.
+    """
+    if annotator is not None and (access.token or not access.only_this_machine):
+        raise MastError(
+            f"--annotator {annotator} would make every visitor the team member {annotator}; leave "
+            "it out, so that each visitor signs in with their own password. Use it only on this "
+            "machine's own address, without --token and --url"
+        )
+
+
 class WebServer:
     """The web server: the sign-in page, and an app for each page of a visitor.
 
@@ -384,14 +390,9 @@ class WebServer:
         self._visitors: dict[str, Visitor] = {}
         """The visitors by their cookies."""
         self._team: TeamSignIn | None = None
+        """The check of passwords; None if visitors sign in by name."""
         if workspace is not None and is_url(workspace):
-            if annotator is not None and (access.token or not access.only_this_machine):
-                raise MastError(
-                    f"--annotator {annotator} would make every visitor the team member "
-                    f"{annotator}; leave it out, so that each visitor signs in with their own "
-                    "password. Use it only on this machine's own address, without --token and "
-                    "--url"
-                )
+            _check_annotator_of_all(annotator, access)
             # The database may need no password from this machine; others must not benefit from it.
             self._team = TeamSignIn(workspace, taxonomy, trusts_database=access.only_this_machine)
         self._guesses = GuessLimit()
@@ -403,8 +404,8 @@ class WebServer:
             undefined=StrictUndefined,
         )
 
-    def run(self, host: str, port: int, report: Callable[[str], None]) -> int:
-        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code 0.
+    def run(self, host: str, port: int, report: Callable[[str], None]) -> None:
+        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s.
 
         Args:
             host: The address to listen on.
@@ -415,12 +416,9 @@ class WebServer:
             OSError: The server cannot listen there.
         """
         self._report = report
-        asyncio.run(self._serve_until_signal(host, port, report))
-        return 0
+        asyncio.run(self._serve_until_signal(host, port))
 
-    async def _serve_until_signal(
-        self, host: str, port: int, report: Callable[[str], None]
-    ) -> None:
+    async def _serve_until_signal(self, host: str, port: int) -> None:
         """Report the address, and serve until SIGINT or SIGTERM."""
         runner = web.AppRunner(
             self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
@@ -433,13 +431,15 @@ class WebServer:
             address = f"http://{host_text}:{runner.addresses[0][1]}/"
             if self._proxy_url is not None:
                 address = f"{self._proxy_url.geturl()}/"
-            report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
+            self._report(
+                f"The app is at {address}{'' if self._token is None else '#' + self._token}"
+            )
             if host not in LOCAL_HOSTS and not address.startswith("https:"):
-                report(
+                self._report(
                     "The connection is not encrypted: put a TLS proxy in front (and give its "
                     "address with --url), or use ssh -L"
                 )
-            report("Ctrl-C ends it")
+            self._report("Ctrl-C ends it")
             ended = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -450,7 +450,7 @@ class WebServer:
     def application(self) -> web.Application:
         """Return the web application with the routes of the server."""
         app = web.Application(middlewares=[self._check_request])
-        app.on_shutdown.append(self._end_apps)
+        app.on_shutdown.append(lambda _: self.apps.end_all())
         app.add_routes(
             [
                 web.get("/", self._app_page),
@@ -496,9 +496,6 @@ class WebServer:
             if not request.path.startswith(("/terminal/", "/pages/")):
                 answer.headers["Cache-Control"] = "no-store"
         return answer
-
-    async def _end_apps(self, _: web.Application) -> None:
-        await self.apps.end_all()
 
     @property
     def _uses_https(self) -> bool:
