@@ -277,9 +277,6 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
         adjudicate_key: The key that opens the adjudication.
     """
 
-    def check_output_path(outputs: Outputs) -> None:
-        check_output(outputs, request.format, request.output)
-
     def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
         """Add the files of the labels, and return the summary."""
         remarks = list[str]()
@@ -291,10 +288,14 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
             counts = request.format.writes(observed_request, outputs)
         return success_text(request, counts, remarks, adjudicate_key)
 
-    def allowing_unknown_order() -> ExportJob:
-        return labels_job(replace(request, allow_unordered=True), adjudicate_key)
-
-    return ExportJob(request.output, check_output_path, _add_files, allowing_unknown_order)
+    return ExportJob(
+        request.output,
+        check=lambda outputs: check_output(outputs, request.format, request.output),
+        add=_add_files,
+        allowing_unknown_order=lambda: labels_job(
+            replace(request, allow_unordered=True), adjudicate_key
+        ),
+    )
 
 
 def report_job(
