@@ -334,17 +334,17 @@ def _people_lines(trace_work: TraceSides, mode: str) -> Iterator[str]:
 
 def _label_text(label: Label, opened: OpenWorkspace, trace: Trace | None) -> str:
     """Return a judge's label as a line, with the masks of the study."""
-    note = label.note
+    masks = opened.masks
     evidence = label.evidence
-    quote = "" if evidence is None else evidence.quote
-    if opened.masks is not None:
-        note = opened.masks.text(note)
-    if opened.masks is not None and evidence is not None:
+    note = label.note if masks is None else masks.text(label.note)
+    if evidence is None:
+        return f"judge: present: {note}"
+    quote = evidence.quote
+    if masks is not None:
         quote = masked_quote(
-            opened.masks, trace, quote, evidence.key, evidence.char_start, evidence.char_end
+            masks, trace, quote, evidence.key, evidence.char_start, evidence.char_end
         )
-    quote_text = "" if evidence is None else f" “{quote}”"
-    return f"judge: present{quote_text}: {note}"
+    return f"judge: present “{quote}”: {note}"
 
 
 def _model_notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:

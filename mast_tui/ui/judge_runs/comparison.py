@@ -374,8 +374,8 @@ def case_columns(
         with_mode: Whether to show the mode's code, because the cases are of several modes.
     """
 
-    def _ranges_of_side(case: Case, marks: tuple[Mark, ...], other_side: PresentSide) -> str:
-        if case.outcome is other_side:  # so this side does not have the mode
+    def _ranges_of_side(case: Case, side: PresentSide, marks: tuple[Mark, ...]) -> str:
+        if case.outcome not in (side, PresentSide.BOTH):
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
 
@@ -398,12 +398,12 @@ def case_columns(
         ),
         TableColumn(
             texts.first,
-            lambda row: _ranges_of_side(row, row.first, PresentSide.SECOND),
+            lambda row: _ranges_of_side(row, PresentSide.FIRST, row.first),
             width=name_width(80),
         ),
         TableColumn(
             texts.second,
-            lambda row: _ranges_of_side(row, row.second, PresentSide.FIRST),
+            lambda row: _ranges_of_side(row, PresentSide.SECOND, row.second),
             width=name_width(79),
         ),
     )

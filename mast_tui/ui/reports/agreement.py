@@ -96,6 +96,12 @@ class PeopleFigures:
     sections: Mapping[str, ReportSection] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
+    def source_traces(self, sources: Sources) -> ComparedTraces | None:
+        """Return the source traces of a figure, or None if nothing was computed."""
+        if self.study is None:
+            return None
+        return compare_people(self.study, sources.modes, sources.subject)
+
 
 @dataclass(frozen=True, slots=True)
 class SpanFigures:
@@ -106,6 +112,10 @@ class SpanFigures:
     section: ReportSection | None = None
     intervals_pending: bool = False
     problem: str | None = None
+
+    def source_traces(self, sources: Sources) -> ComparedTraces | None:
+        """Return the source traces of a figure, or None if nothing was computed."""
+        return None if self.span_input is None else compare_spans(self.span_input, sources.modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +144,12 @@ class JudgeFigures:
     hidden_count: int = 0
     intervals_pending: bool = False
     problem: str | None = None
+
+    def source_traces(self, sources: Sources) -> ComparedTraces | None:
+        """Return the source traces of a figure, or None if nothing was computed."""
+        if self.judge_input is None or self.confusion is None:
+            return None
+        return compare_judge(self.judge_input, self.confusion, sources.modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,25 +393,14 @@ class AgreementScreen(ReportScreen):
         The list has the answers of both sides on the figure's modes; traces on which they differ
         are first. The function returns None if the figure is being computed again.
         """
-        modes = sources.modes
-        people = self.people
-        spans = self.spans
-        judge = self.judge
-
-        def source_traces() -> ComparedTraces | None:
-            """Return the traces with the answers, or None while the figure is being computed."""
-            if sources.part == JUDGE:
-                if judge is None or judge.judge_input is None or judge.confusion is None:
-                    return None
-                return compare_judge(judge.judge_input, judge.confusion, modes)
-            if sources.part == SPANS:
-                span_input = None if spans is None else spans.span_input
-                return None if span_input is None else compare_spans(span_input, modes)
-            study = None if people is None else people.study
-            return None if study is None else compare_people(study, modes, sources.subject)
+        figures: PeopleFigures | SpanFigures | JudgeFigures | None = self.people
+        if sources.part == SPANS:
+            figures = self.spans
+        elif sources.part == JUDGE:
+            figures = self.judge
 
         def list_traces(opened: OpenWorkspace) -> Listing | None:
-            traces = source_traces()
+            traces = None if figures is None else figures.source_traces(sources)
             if traces is None:
                 return None
             return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
@@ -785,16 +790,14 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     if has_verdicts or has_passes:
         return ""
     reference = one_line(report.against)
-    has_seen = report.table("judge_left_out").count("judge_seen") > 0
-    lines = [
-        f"{one_line(report.judge)} cannot be compared with {reference} yet.",
-        "",
-        seen_text(report, key_of)
-        if has_seen and not report.judge_seen_counted
-        else "This needs a trace with verdicts of the judge and of "
-        f"{reference} that you have finished or adjudicated.",
-        "",
+    condition = (
+        f"This needs a trace with verdicts of the judge and of {reference} that you have finished "
+        "or adjudicated."
+    )
+    if report.table("judge_left_out").count("judge_seen") and not report.judge_seen_counted:
+        condition = seen_text(report, key_of)
+    return (
+        f"{one_line(report.judge)} cannot be compared with {reference} yet.\n\n{condition}\n\n"
         f"{key_of('agreement.against')} compares it with another reference · "
-        f"{key_of('agreement.next_judge')} chooses another judge",
-    ]
-    return "\n".join(lines)
+        f"{key_of('agreement.next_judge')} chooses another judge"
+    )

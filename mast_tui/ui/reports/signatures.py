@@ -293,14 +293,17 @@ class SignaturesScreen(ReportScreen):
             return Page()
         if signatures.report is None or self.group not in signatures.groups:
             return Page(text=no_signatures_text(signatures, self.mast.key_of))
-        page = self.page
-        if page == EXPERIMENT:
+        if self.page == EXPERIMENT:
             return self._experiment_page(signatures)
+        return self._group_page(signatures)
+
+    def _group_page(self, signatures: Signatures) -> Page:
+        """Return the page with the figures or the traces of the group on screen."""
         _, report, failing = self._report_on_group(signatures)
-        if page == TRACES:
+        if self.page == TRACES:
             section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
-            section = next(section for section in report.sections if section.id == page)
+            section = next(section for section in report.sections if section.id == self.page)
         if not any(table.rows for table in section.tables):
             return Page(text=self._empty_page_text(signatures, section))
         # If outcomes are hidden, the line over the tables says so in place of this note.
@@ -309,14 +312,12 @@ class SignaturesScreen(ReportScreen):
             for note in report.notes
             if not (signatures.hidden_outcomes and note.reason == "no_outcomes")
         ]
-        about = self._line_over_tables(signatures, report)
-        keys = () if page in ("modes", "helps") else ("a failed or all traces",)
         return Page(
             section,
             intervals_pending=signatures.intervals_pending,
             notes=notes,
-            about=about,
-            keys=keys,
+            about=self._line_over_tables(signatures, report),
+            keys=() if self.page in ("modes", "helps") else ("a failed or all traces",),
         )
 
     def _experiment_page(self, signatures: Signatures) -> Page:
@@ -757,30 +758,28 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
     """
     if signatures.problem is not None:
         return f"{one_line(signatures.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
-    label_source = signatures.choice.labels
-    lines = []
-    if signatures.hidden_ids and signatures.choice.of_judge:
-        hidden_count = counted(len(signatures.hidden_ids), "trace")
-        lines.append(
-            f"Labels of {one_line(label_source)} are hidden from you on "
-            f"{hidden_count} while you work blind or the study hides "
-            "them."
-        )
-    elif signatures.hidden_ids:
-        lines += [
-            "The labels of others on these traces are hidden from you.",
-            "",
-            f"{hidden_traces_text(len(signatures.hidden_ids), key_of('signatures.look'))}.",
-        ]
-    elif label_source == GOLD:
-        lines += [
-            "No one has finished a trace yet, so there is no gold.",
-            "",
-            f"{key_of('annotate.finish')} finishes an open trace; mast-tui import adds labels from "
-            "files.",
-        ]
-    else:
-        lines.append(f"{one_line(label_source)} has finished no trace under this taxonomy.")
+    reason = _no_labels_text(signatures, key_of)
     if len(signatures.sources) > 1:
-        lines += ["", f"{key_of('signatures.labels')} chooses whose labels are counted."]
-    return "\n".join(lines)
+        return f"{reason}\n\n{key_of('signatures.labels')} chooses whose labels are counted."
+    return reason
+
+
+def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
+    """Return why there are no labels to count: they are hidden, or there are none."""
+    name = one_line(signatures.choice.labels)
+    hidden_count = len(signatures.hidden_ids)
+    if hidden_count and signatures.choice.of_judge:
+        return (
+            f"Labels of {name} are hidden from you on {counted(hidden_count, 'trace')} while you "
+            "work blind or the study hides them."
+        )
+    if hidden_count:
+        hidden_text = hidden_traces_text(hidden_count, key_of("signatures.look"))
+        return f"The labels of others on these traces are hidden from you.\n\n{hidden_text}."
+    if signatures.choice.labels == GOLD:
+        return (
+            "No one has finished a trace yet, so there is no gold.\n\n"
+            f"{key_of('annotate.finish')} finishes an open trace; mast-tui import adds labels from "
+            "files."
+        )
+    return f"{name} has finished no trace under this taxonomy."
