@@ -477,18 +477,15 @@ class WebServer:
         """
         # A page of another site can reach this server under a name of its own (DNS rebinding). With
         # a token such a page gets nothing.
-        if (
-            self._token is None
-            and _url_parts(f"//{request.host}").hostname not in self._allowed_hosts()
-        ):
+        host = _url_parts(f"//{request.host}").hostname
+        if self._token is None and host not in self._allowed_hosts():
             raise web.HTTPForbidden(
                 text=f"This server does not answer to the name {request.host}; whoever runs it can "
                 "set the name with --url."
             )
         # Only this server's own pages may change something or connect to an app.
-        if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own_page(
-            request
-        ):
+        only_reads = request.method == "GET" and not request.path.startswith("/ws/")
+        if not only_reads and not self._is_own_page(request):
             raise web.HTTPForbidden(text="This request came from a page of another address.")
         answer = await handler(request)
         if not answer.prepared:

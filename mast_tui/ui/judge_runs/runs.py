@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.columns import ColumnWidth, TableColumn, padded, table_lines
 from mast_tui.labels import QuoteCounts, ReviewAnswer
@@ -701,6 +701,13 @@ def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
     return f"{text}\n\nYou work blind: you see suggestions once you have finished a trace."
 
 
+class _ListedRuns(NamedTuple):
+    """The runs of a workspace, and the names of its traces by id."""
+
+    views: Sequence[RunView]
+    names: Mapping[str, str]
+
+
 class RunsScreen(TableScreen[RunView]):
     """All runs in the workspace.
 
@@ -729,18 +736,19 @@ class RunsScreen(TableScreen[RunView]):
         The names of traces are read with them.
         """
 
-        def read_runs() -> tuple[Sequence[RunView], Mapping[str, str]]:
+        def read_runs() -> _ListedRuns:
             names = trace_names(opened.workspace.traces())
             runs = opened.workspace.runs()
-            return read_views(opened, [*runs, *imported_runs(opened, runs)]), names
+            views = read_views(opened, [*runs, *imported_runs(opened, runs)])
+            return _ListedRuns(views, names)
 
         self.work.run("runs", read_runs, self._list_runs, self.show_message_only)
 
-    def _list_runs(self, views_and_names: tuple[Sequence[RunView], Mapping[str, str]]) -> None:
+    def _list_runs(self, listed: _ListedRuns) -> None:
         """Show the runs with the names of their traces, or how to run a judge."""
-        views, self._names = views_and_names
-        if views:
-            self._show_views(views)
+        self._names = listed.names
+        if listed.views:
+            self._show_views(listed.views)
             self.main_list.focus()
         else:
             opened = self.mast.opened

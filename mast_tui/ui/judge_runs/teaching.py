@@ -281,24 +281,22 @@ def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
 
 
 def error_columns(
-    taxonomy: Taxonomy, loader: TraceLoader | None, chosen_errors: frozenset[tuple[str, str]]
+    taxonomy: Taxonomy, loader: TraceLoader, chosen_errors: frozenset[tuple[str, str]]
 ) -> tuple[TableColumn[JudgeError], ...]:
     """Return the columns of a judge's errors.
 
     Args:
         taxonomy: The taxonomy of the modes.
-        loader: Returns the names of the traces; None shows their ids.
+        loader: Returns the names of the traces.
         chosen_errors: The trace id and mode of each error that becomes an example.
     """
-
-    def name(row: JudgeError) -> str:
-        return row.trace_id if loader is None else loader.name_of(row.trace_id)
-
     return (
         sign_column(
             lambda row: "●" if (row.trace_id, row.mode) in chosen_errors else "○", "figure"
         ),
-        TableColumn("trace", lambda row: one_line(name(row)), "name", name_width()),
+        TableColumn(
+            "trace", lambda row: one_line(loader.name_of(row.trace_id)), "name", name_width()
+        ),
         TableColumn("", lambda row: taxonomy.mode(row.mode).code, "name", ColumnWidth(95)),
         TableColumn("right is", lambda row: row.right.value, "figure", ColumnWidth(94)),
         TableColumn("", _basis_text, "quiet", ColumnWidth(60, filled=ANY_FILLED)),
@@ -327,6 +325,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._selected: frozenset[tuple[str, str]] = frozenset()
         """The trace ids and modes of the chosen errors."""
         self._loader: TraceLoader | None = None
+        """Reads the traces of examples, whose texts the judge's own redaction masks."""
         self._planned: NextVersion | None = None
 
     def show_title(self) -> None:
@@ -360,7 +359,7 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     def _show_errors(self, errors: Sequence[JudgeError]) -> None:
         """Show the errors with their choice, and begin to plan the next version."""
-        columns = error_columns(self.mast.taxonomy, self._loader, self._selected)
+        columns = error_columns(self.mast.taxonomy, self._comparison.loader, self._selected)
         self.show_rows(columns, errors)
         self._planned = None
         self.describe("The change of the prompt", "Reading the examples …")

@@ -413,23 +413,29 @@ class LibraryScreen(MainScreen):
 
     def _show_about(self) -> None:
         """Show the facts of the trace, unreadable file or search hit under the cursor."""
-        pane = self._about_pane
-        if self.contents.is_listing:
-            self._show_hit()
-            return
-        row = self.table.row
-        trace = self.mast.catalog.traces.get(row.trace_id) if row else None
-        unreadable_file = self.table.trouble
-        if unreadable_file is not None:
-            pane.border_title = plain_title(unreadable_file.path)
-            pane.border_subtitle = "not read"
-            pane.show_text(unreadable_file.message)
-            return
-        if row is None or trace is None:
-            pane.show_text("")
-            return
-        pane.border_title = plain_title(f"{row.name} · {row.trace_id}")
-        pane.border_subtitle = plain_title(trace.identity.reader)
+        hit_row = self.contents.list.row if self.contents.is_listing else None
+        row = None if self.contents.is_listing else self.table.row
+        unreadable_file = None if self.contents.is_listing else self.table.trouble
+        trace = None if row is None else self.mast.catalog.traces.get(row.trace_id)
+        if hit_row is not None:
+            title = f"{hit_row.name} · #{hit_row.hit.span + 1}"
+            self._describe(title, hit_row.hit.place, hit_row.hit.preview)
+        elif unreadable_file is not None:
+            self._describe(unreadable_file.path, "not read", unreadable_file.message)
+        elif row is not None and trace is not None:
+            title = f"{row.name} · {row.trace_id}"
+            self._describe(title, trace.identity.reader, self._facts_text(row, trace))
+        else:
+            self._about_pane.show_text("")
+
+    def _describe(self, title: str, subtitle: str, text: str) -> None:
+        """Show a text about the row under the cursor, and the titles of its pane."""
+        self._about_pane.border_title = plain_title(title)
+        self._about_pane.border_subtitle = plain_title(subtitle)
+        self._about_pane.show_text(text)
+
+    def _facts_text(self, row: LibraryRow, trace: Trace) -> str:
+        """Return why a trace is in the queue, its equal runs, its problems and its task."""
         task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
         problems = trace.problems[:MOST_TRACE_PROBLEMS]
         lines = [f"{problem.place}: {problem.message}" for problem in problems]
@@ -439,18 +445,7 @@ class LibraryScreen(MainScreen):
             lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in queued_modes))
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
-        pane.show_text("\n".join([*lines, "", task] if lines else [task]))
-
-    def _show_hit(self) -> None:
-        """Show the text around the search hit under the cursor."""
-        pane = self._about_pane
-        row = self.contents.list.row
-        if row is None:
-            pane.show_text("")
-            return
-        pane.border_title = plain_title(f"{row.name} · #{row.hit.span + 1}")
-        pane.border_subtitle = plain_title(row.hit.place)
-        pane.show_text(row.hit.preview)
+        return "\n".join([*lines, "", task] if lines else [task])
 
     def contents_changed(self) -> None:
         """Show the new search hits; once the search has ended, show the traces again."""

@@ -629,6 +629,7 @@ def compute_judge(
     hidden_ids = judged_ids - ids_with_visible_suggestions
     revealed_ids = hidden_ids | (judged_ids & _ids_with_work_of_others(opened))
     record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
+    # The corrected prevalence counts the judge's answers on these traces too.
     visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
     judge_input = replace(complete_input, unlabelled=visible_unlabelled)
     for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
