@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -24,6 +24,9 @@ from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import is_url
+
+if TYPE_CHECKING:
+    from mast_tui.agents.desk import AgentDesk
 
 _BLIND: Final = "agents always work blind"
 _CONFIGURATION_FILES: Final = {
@@ -89,16 +92,26 @@ def mcp_command(request: McpRequest) -> None:
         click.echo(_agent_configuration(request, name), nl=False)
         return
     server = _server_module()
+    server.serve_stdio(_open_desk(request, name))
+
+
+def _open_desk(request: McpRequest, name: str) -> AgentDesk:
+    """Open the workspace and the traces for an agent.
+
+    Raises:
+        MastError: The name is too like another annotator's, or there is no trace.
+    """
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     annotators = [info.name for info in workspace.annotators()]
     if name not in annotators:
         check_unlike(name, annotators)
-    desk_module = import_module("mast_tui.agents.desk")
     paths = request.paths or tuple(_existing_paths(workspace))
     masks = trace_masks(workspace.study(taxonomy.ref))
     traces = [trace.with_masks(masks) for trace in _read_traces(paths)]
-    desk = desk_module.AgentDesk(workspace, taxonomy, name, traces)
-    server.serve_stdio(desk)
+    desk: AgentDesk = import_module("mast_tui.agents.desk").AgentDesk(
+        workspace, taxonomy, name, traces
+    )
+    return desk
 
 
 def _agent_name(name: str) -> str:

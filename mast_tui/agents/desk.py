@@ -8,7 +8,7 @@ Every answer is plain JSON of limited size.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
@@ -296,22 +296,9 @@ class AgentDesk:
                 if len(hits) == request.count or searched_count == MOST_SEARCHED:
                     return {"notice": DATA_NOTICE, "hits": hits, "complete": False}
                 searched_count += 1
-                text = trace.text(index)
-                match_ranges = matcher.match_ranges(text)
+                match_ranges = matcher.match_ranges(trace.text(index))
                 if match_ranges:
-                    first_start, _ = match_ranges[0]
-                    preview_start = max(0, first_start - PREVIEW_BEFORE)
-                    hits.append(
-                        {
-                            "trace": trace_id,
-                            "number": index + 1,
-                            "key": one_line(trace.span(index).key),
-                            "matches": len(match_ranges),
-                            "trace_text": one_line(
-                                text[preview_start : preview_start + PREVIEW_CHARS]
-                            ),
-                        }
-                    )
+                    hits.append({"trace": trace_id, **_hit_values(trace, index, match_ranges)})
         return {"notice": DATA_NOTICE, "hits": hits, "complete": True}
 
     def taxonomy(self, request: TaxonomyCall) -> Mapping[str, Any]:
@@ -390,15 +377,7 @@ class AgentDesk:
         if not own_traces:
             raise SessionError("finish a trace first; its figures are shown then")
         viewer.reveal(own_traces)
-        traces_by_annotator = labelled_traces(self._workspace, ref)
-        excluded_names = self._workspace.outside_study(ref)
-        people = [
-            info.name
-            for info in self._workspace.annotators()
-            if info.kind.is_person
-            and info.name not in excluded_names
-            and traces_by_annotator.get(info.name, frozenset()) & own_traces
-        ]
+        people = self._people_with_labels(own_traces)
         report = compute_agreement(
             self._workspace,
             self._taxonomy,
@@ -414,6 +393,19 @@ class AgentDesk:
             "pooled": document["pooled"],
             "macro": document["macro"],
         }
+
+    def _people_with_labels(self, trace_ids: Set[str]) -> list[str]:
+        """Return the people of the study who have labelled one of some traces."""
+        ref = self._taxonomy.ref
+        traces_by_annotator = labelled_traces(self._workspace, ref)
+        excluded_names = self._workspace.outside_study(ref)
+        return [
+            info.name
+            for info in self._workspace.annotators()
+            if info.kind.is_person
+            and info.name not in excluded_names
+            and traces_by_annotator.get(info.name, frozenset()) & trace_ids
+        ]
 
     # Writing
 
@@ -437,15 +429,13 @@ class AgentDesk:
             message = session.toggle_label(mode.slug, target, suggestions_on_screen=False).message
             label_id = _find_label(session, mode.slug, target)
             assert label_id is not None, "the label was added"
-        values: dict[str, Any] = {}
-        if request.note is not None:
-            values["note"] = request.note
-        if request.confidence is not None:
-            values["confidence"] = request.confidence
-        if request.severity is not None:
-            values["severity"] = Severity(request.severity)
-        if values:
-            message = f"{message}; {session.edit_label(label_id, **values).message}"
+        severity = None if request.severity is None else Severity(request.severity)
+        values = {"note": request.note, "confidence": request.confidence, "severity": severity}
+        new_values: dict[str, Any] = {
+            name: value for name, value in values.items() if value is not None
+        }
+        if new_values:
+            message = f"{message}; {session.edit_label(label_id, **new_values).message}"
         return _change_report(message, session)
 
     def verdict(self, request: VerdictCall) -> Mapping[str, Any]:
@@ -650,6 +640,21 @@ def _span_row(trace: Trace, index: int) -> dict[str, Any]:
         "tool": None if span.name is None else one_line(span.name, 80),
         "status": span.status,
         "preview": {"trace_text": one_line(span.preview)},
+    }
+
+
+def _hit_values(
+    trace: Trace, index: int, match_ranges: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
+    """Return the fields of a span with matches, with the text around the first match."""
+    first_start, _ = match_ranges[0]
+    preview_start = max(0, first_start - PREVIEW_BEFORE)
+    preview = trace.text(index)[preview_start : preview_start + PREVIEW_CHARS]
+    return {
+        "number": index + 1,
+        "key": one_line(trace.span(index).key),
+        "matches": len(match_ranges),
+        "trace_text": one_line(preview),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import click
 
@@ -14,6 +14,7 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line, p
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.workspace import WHOLE_REFUSAL
 from mast_tui.columns import TableColumn
+from mast_tui.workspace.paths import url_with_user
 from mast_tui.workspace.records import Member, TeamRole
 
 _ASSISTED_REFUSAL: Final = "it is a setting of one annotator: team add NAME --assisted"
@@ -68,8 +69,8 @@ def add_command(request: TeamAddRequest) -> None:
     password = workspace.add_member(
         request.name, TeamRole(request.role), assisted=request.common.assisted
     )
-    address = _member_address(workspace.name, request.name)
-    password_line = None if password is None else _password_line(address, request.name, password)
+    address = url_with_user(workspace.name, request.name)
+    password_line = None if password is None else password_line_of(address, request.name, password)
     if is_first and workspace.shows_who_is_connected():
         say(
             "Members can see who is connected: only a superuser of the server can hide that, by "
@@ -144,22 +145,21 @@ class TeamRemoveRequest:
 def remove_command(request: TeamRemoveRequest) -> None:
     """Remove NAME from the team: the server no longer shows them anything. Their labels stay."""
     role_dropped = open_workspace(request.common).remove_member(request.name)
-    role_note = ""
-    if not role_dropped:
-        role_note = "; the role stays, as it was created elsewhere or is needed elsewhere"
-    print_line(f"{request.name} was removed from the team{role_note}")
+    reason = "; the role stays, as it was created elsewhere or is needed elsewhere"
+    print_line(f"{request.name} was removed from the team{'' if role_dropped else reason}")
 
 
-def _member_address(url: str, name: str) -> str:
-    """Return the URL of a workspace with another user."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=f"{quote(name, safe='')}@{host}").geturl()
+def password_line_of(address: str, name: str, password: str) -> str:
+    """Return the line for a member in libpq's password file; ``*`` stands for any host or port.
 
-
-def _password_line(address: str, name: str, password: str) -> str:
-    """Return the line for a member in libpq's password file; ``*`` stands for any host or port."""
+    Args:
+        address: The URL of the workspace.
+        name: The member.
+        password: The password of the member.
+    """
     parts = urlsplit(address)
+    if "," in parts.netloc:  # several hosts, each of which libpq looks up by itself
+        parts = parts._replace(netloc="")
     host = (parts.hostname or "*").replace(":", "\\:")
     fields = (str(parts.port or "*"), unquote(parts.path.lstrip("/")) or "*", name)
     escaped = (field.replace("\\", "\\\\").replace(":", "\\:") for field in fields)

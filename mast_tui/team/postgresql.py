@@ -21,6 +21,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import partial
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
@@ -186,10 +187,8 @@ class PostgresServer(Database):
         self._last_notify = 0.0
         self._answer_seconds: float | None = None
         """The seconds after which a silent server counts as away; None to wait without limit."""
-        self._outbox_annotator: str | None = None
-        """The annotator whose changes go into an outbox."""
         self._may_queue = False
-        """True if the current write contains only changes of that annotator."""
+        """True if the current write contains only changes that can go into the outbox."""
         self._away = False
         self._outbox: Outbox | None = None
         self.presence = Presence()
@@ -261,7 +260,6 @@ class PostgresServer(Database):
         """
         outbox = Outbox(folder, self._url, annotator, last_seq)
         self._answer_seconds = _ANSWER_SECONDS
-        self._outbox_annotator = annotator
         self._outbox = outbox
         return outbox
 
@@ -348,7 +346,8 @@ class PostgresServer(Database):
         transaction at the end.
         """
         self._reconnect_if_lost()
-        self._may_queue = list(annotators) == [self._outbox_annotator]
+        outbox = self._outbox
+        self._may_queue = outbox is not None and list(annotators) == [outbox.annotator]
         try:
             self._limit_waiting()
             if annotators and self.member is not None:
@@ -402,9 +401,9 @@ class PostgresServer(Database):
         notifies_now = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
         self._must_notify = True
         if calls is None:  # the transaction holds no calls back
-            self._run_statement("; ".join(["COMMIT", *([_NOTIFY] if notifies_now else [])]))
+            self._run_statement(f"COMMIT; {_NOTIFY}" if notifies_now else "COMMIT")
         else:
-            self._send_held_calls([*calls, *([_NOTIFY_CALL] if notifies_now else [])])
+            self._send_held_calls([*calls, _NOTIFY_CALL] if notifies_now else calls)
         if notifies_now:
             self._last_notify = time.monotonic()
             self._must_notify = False
@@ -546,11 +545,6 @@ class PostgresServer(Database):
                     self._writer.invalidate()
                 raise
 
-    def _run_with_timeout(self, cursor: Any, step: Callable[[], object]) -> None:
-        """Run a step that needs an answer, within the time that the caller waits."""
-        with self._answer_within(cursor.connection, self._answer_timeout):
-            step()
-
     @contextmanager
     def _answer_within(
         self, connection: _WatchedConnection, seconds: float | None
@@ -578,11 +572,13 @@ class PostgresServer(Database):
             return None  # SQLAlchemy executes it
         # A statement without values may be several, which cannot be prepared.
         prepare = None if values else False
-        self._run_with_timeout(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
+        with self._answer_within(cursor.connection, self._answer_timeout):
+            cursor.execute(statement, values, prepare=prepare)
         return True  # SQLAlchemy does not execute it again
 
     def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
-        self._run_with_timeout(cursor, lambda: cursor.executemany(statement, values))
+        with self._answer_within(cursor.connection, self._answer_timeout):
+            cursor.executemany(statement, values)
         return True
 
     def _new_connection(self, *, reads_only: bool) -> _WatchedConnection:
@@ -596,33 +592,40 @@ class PostgresServer(Database):
             raise self._not_connected(error) from error
         connection.on_hang_up = self._mark_away
         try:
-            version = connection.info.server_version // 10_000
-            if version < _MIN_SERVER_VERSION:
-                raise WorkspaceError(
-                    f"{self.name}: is PostgreSQL {version}; {_MIN_SERVER_VERSION} or newer is "
-                    "needed"
-                )
-            connection.execute(_CONNECT_STATEMENT, prepare=False)
-            if self.member is not None and not self.member.sees_all:
-                # Table names then stand for views, without the rows that the member may not see.
-                connection.execute(rights.AT_CONNECT, prepare=False)
+            self._prepare_connection(connection)
             if not reads_only:
-                own_pid = connection.info.backend_pid
-
-                def receive(notify: psycopg.Notify) -> None:
-                    if notify.pid == own_pid:
-                        return
-                    if notify.channel == _PRESENCE_CHANNEL:
-                        self._presence.receive(notify.pid, notify.payload)
-                    else:
-                        self._was_notified = True
-
-                connection.add_notify_handler(receive)
+                connection.add_notify_handler(
+                    partial(self._receive_notification, connection.info.backend_pid)
+                )
                 connection.execute(f"LISTEN {_CHANNEL}; LISTEN {_PRESENCE_CHANNEL}", prepare=False)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _prepare_connection(self, connection: _WatchedConnection) -> None:
+        """Set what the names of tables stand for; refuse a server that is too old."""
+        version = connection.info.server_version // 10_000
+        if version < _MIN_SERVER_VERSION:
+            raise WorkspaceError(
+                f"{self.name}: is PostgreSQL {version}; {_MIN_SERVER_VERSION} or newer is needed"
+            )
+        connection.execute(_CONNECT_STATEMENT, prepare=False)
+        if self.member is not None and not self.member.sees_all:
+            # Table names then stand for views, without the rows that the member may not see.
+            connection.execute(rights.AT_CONNECT, prepare=False)
+
+    def _receive_notification(self, own_pid: int, notify: psycopg.Notify) -> None:
+        """Note a write or the presence of another program.
+
+        ``own_pid`` is the server's process of this connection, whose own notifications come too.
+        """
+        if notify.pid == own_pid:
+            return
+        if notify.channel == _PRESENCE_CHANNEL:
+            self._presence.receive(notify.pid, notify.payload)
+        else:
+            self._was_notified = True
 
     def _create_database(self) -> None:
         """Create the database if the server has none of this name.
@@ -633,27 +636,29 @@ class PostgresServer(Database):
         try:
             _open_connection(self._parameters, self._password).close()
         except psycopg.OperationalError as error:
-            name = self._parameters.get("dbname")
-            if name is None:
+            # A database that exists was refused for another reason.
+            if not self._created_missing_database():
                 raise self._not_connected(error) from error
-            maintenance_parameters = {**self._parameters, "dbname": _MAINTENANCE_DATABASE}
-            try:
-                maintenance = _open_connection(maintenance_parameters, self._password)
-            except psycopg.OperationalError:
-                raise self._not_connected(error) from error
-            with closing(maintenance) as connection:
-                existing = connection.execute(
-                    "SELECT 1 FROM pg_database WHERE datname = %s", [name]
-                ).fetchone()
-                # A database that exists was refused for another reason.
-                if existing is not None:
-                    raise self._not_connected(error) from error
-                connection.execute(
-                    sql.SQL(
-                        "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' "
-                        "LC_COLLATE 'C' LC_CTYPE 'C'"
-                    ).format(sql.Identifier(name))
-                )
+
+    def _created_missing_database(self) -> bool:
+        """Create the database; return False if it exists, or if that cannot be found out."""
+        name = self._parameters.get("dbname")
+        if name is None:
+            return False
+        parameters = {**self._parameters, "dbname": _MAINTENANCE_DATABASE}
+        try:
+            maintenance = _open_connection(parameters, self._password)
+        except psycopg.OperationalError:
+            return False
+        with closing(maintenance) as connection:
+            query = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(query, [name]).fetchone() is not None:
+                return False
+            statement = sql.SQL(
+                "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'"
+            )
+            connection.execute(statement.format(sql.Identifier(name)))
+        return True
 
     # The tables
 
@@ -866,16 +871,7 @@ def parameters_of(url: str) -> dict[str, Any]:
     Raises:
         WorkspaceError: The text is not the URL of a database, or contains a password.
     """
-    try:
-        parameters = conninfo_to_dict(url)
-    except psycopg.Error as error:
-        # libpq quotes the part that it cannot read, which may be a piece of a password.
-        has_password = re.search(r"//[^/]*:[^/]*@|password", url, re.IGNORECASE)
-        reason = "" if has_password else f" ({' '.join(str(error).split())})"
-        raise WorkspaceError(
-            f"not the address of a PostgreSQL database{reason}; write "
-            "postgresql://USER@HOST/DATABASE, without a password"
-        ) from None
+    parameters = _libpq_parameters(url)
     if any(name in parameters for name in ("password", "sslpassword")):
         raise WorkspaceError(
             "a password in an address is visible to everyone who lists processes; leave it "
@@ -895,6 +891,20 @@ def parameters_of(url: str) -> dict[str, Any]:
         "tcp_user_timeout": 25_000,
     }
     return defaults | parameters
+
+
+def _libpq_parameters(url: str) -> dict[str, Any]:
+    """Return the connection parameters in a URL, as libpq reads it."""
+    try:
+        return conninfo_to_dict(url)
+    except psycopg.Error as error:
+        # libpq quotes the part that it cannot read, which may be a piece of a password.
+        has_password = re.search(r"//[^/]*:[^/]*@|password", url, re.IGNORECASE)
+        reason = "" if has_password else f" ({' '.join(str(error).split())})"
+        raise WorkspaceError(
+            f"not the address of a PostgreSQL database{reason}; write "
+            "postgresql://USER@HOST/DATABASE, without a password"
+        ) from None
 
 
 def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:

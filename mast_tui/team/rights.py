@@ -2,14 +2,14 @@
 
 The owner of the tables is the user who created the workspace; nothing here limits the owner. The
 schema ``team`` holds the members; a member is a role of the server with the same name. No member
-may change a table directly: members call functions that check the caller and the row. The functions
-for events and for annotators are in ``team_functions.sql``; each register has one more, which is
-generated here from its columns. All members but annotators read the tables themselves.
+may change a table directly: members call functions that check the caller and the row
+(``team_functions.sql``); each register has one more, which is generated here from its columns. All
+members but annotators read the tables themselves.
 
 Row policies are not safe for annotators: ``EXPLAIN ANALYZE`` counts the rows that a policy removed,
 for any condition that an index answers. So annotators have no right to the tables with labels. The
 schema ``seen`` is first in their search path and has a view in place of each table. A view gets its
-rows from functions that run as the owner and return only visible rows.
+rows from functions that run as the owner and return only visible rows (``team_views.sql``).
 
 Others' labels on a trace are visible once ``revealed`` is recorded for it, which needs a finish;
 from then on the server refuses further events for that pass. A reveal counts once its transaction
@@ -32,11 +32,7 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import driver_of
-from mast_tui.workspace.events.model import IMPORT_PREFIX
-from mast_tui.workspace.events.types import KIND_OF, Revealed
 from mast_tui.workspace.records import Member, TeamRole
-from mast_tui.workspace.registers.hold_out import SETTING as SET_ASIDE
-from mast_tui.workspace.registers.imports import MIGRATION
 from mast_tui.workspace.registers.tags import SETTING as TAGS
 
 _MAX_ROLE_BYTES: Final = 63
@@ -55,24 +51,14 @@ _SHARED_TABLES: Final = (
 """The registers that all members read."""
 
 _AS_OWNER: Final = "SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
+_ALL_RIGHTS: Final = (
+    "ALL ON ALL TABLES IN SCHEMA public, seen, team",
+    "ALL ON ALL SEQUENCES IN SCHEMA public, seen, team",
+    "ALL ON ALL FUNCTIONS IN SCHEMA public, seen, team",
+    "ALL ON SCHEMA public, seen, team",
+)
 AT_CONNECT: Final = "SET search_path = seen, public"
 """The first statement of an annotator's connection."""
-
-_CALLER: Final = "session_user::text"  # the type name would not use an index on text
-_ACTIVITY_FUNCTIONS: Final = (
-    r"^pg_(stat_|lock_status|current_wal|last_wal|notification_queue|blocking_pids|safe_snapshot|"
-    r"prepared_xact|(total_)?relation_size|(table|indexes|database|tablespace)_size)"
-)
-"""Functions of the server that reveal activity of others, or sizes."""
-
-_SIZE_COLUMNS: Final = (
-    "reltuples",
-    "relpages",
-    "relallvisible",
-    "relallfrozen",
-    "relfrozenxid",
-    "relminmxid",
-)
 
 
 # The team
@@ -146,13 +132,18 @@ def remove(connection: Connection, name: str) -> bool:
     driver = driver_of(connection)
     _revoke_rights(driver, name)
     driver.execute("DELETE FROM team.members WHERE name = %s", [name])
+    return _drop_own_role(driver, name)
+
+
+def _drop_own_role(driver: Any, name: str) -> bool:
+    """Drop a role that the app has created; return False if the role stays."""
     comment = driver.execute(
         "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", [name]
     ).fetchone()
     if comment is None:
         return True
     if comment[0] != _ROLE_COMMENT:
-        return False  # only a role that the app created is dropped
+        return False
     try:
         with driver.transaction():
             driver.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
@@ -213,7 +204,7 @@ def _grant_rights(driver: Any, new_member: Member) -> None:
     role = sql.Identifier(new_member.name)
     database = sql.Identifier(driver.info.dbname)
     for right in _rights_of_role(new_member.role):
-        driver.execute(sql.SQL("GRANT " + right + " TO {}").format(role))
+        driver.execute(sql.SQL("GRANT {} TO {}").format(sql.SQL(right), role))
     driver.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, role))
 
 
@@ -221,12 +212,8 @@ def _revoke_rights(driver: Any, name: str) -> None:
     """Revoke all rights of a role in this database."""
     role = sql.Identifier(name)
     database = sql.Identifier(driver.info.dbname)
-    for schema_name in ("public", "seen", "team"):
-        for kind in ("TABLES", "SEQUENCES", "FUNCTIONS"):
-            driver.execute(
-                sql.SQL(f"REVOKE ALL ON ALL {kind} IN SCHEMA {schema_name} FROM {{}}").format(role)
-            )
-        driver.execute(sql.SQL(f"REVOKE ALL ON SCHEMA {schema_name} FROM {{}}").format(role))
+    for right in _ALL_RIGHTS:
+        driver.execute(sql.SQL("REVOKE {} FROM {}").format(sql.SQL(right), role))
     driver.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM {}").format(database, role))
 
 
@@ -262,14 +249,14 @@ def install_rules(connection: Connection) -> None:
     version = hashlib.sha256(script.encode()).hexdigest()[:16]
     is_superuser: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
     if is_superuser and shows_who_is_connected(connection):
-        driver.execute(_hide_activity_statement())
+        driver.execute(_script("hide_activity.sql"))
     # The version of the rules is the comment on their schema.
     installed = driver.execute(
         "SELECT obj_description(to_regnamespace('seen'), 'pg_namespace')"
     ).fetchone()
     if installed is not None and installed[0] == version:
         return
-    driver.execute("\n".join(_table_statements()))
+    driver.execute(_script("team_tables.sql"))
     driver.execute(script)
     driver.execute(f"COMMENT ON SCHEMA seen IS '{version}'")
     for existing in members(connection):
@@ -290,61 +277,23 @@ def remove_rules(connection: Connection) -> bool:
     return True
 
 
-def _table_statements() -> Iterator[str]:
-    """Yield the SQL that creates the tables of the team, or updates those of earlier versions."""
-    yield "CREATE SCHEMA IF NOT EXISTS team;"
-    yield 'CREATE TABLE IF NOT EXISTS team.members (name TEXT COLLATE "C" PRIMARY KEY,'
-    yield "role TEXT NOT NULL, assisted BOOLEAN NOT NULL);"
-    yield 'CREATE TABLE IF NOT EXISTS team.revealed (annotator TEXT COLLATE "C",'
-    yield 'trace_id TEXT COLLATE "C", taxonomy TEXT COLLATE "C", pass_number BIGINT,'
-    yield "PRIMARY KEY (annotator, trace_id, taxonomy, pass_number));"
-    # The id of the transaction that revealed the trace, the same within its savepoints.
-    yield "ALTER TABLE team.revealed ADD COLUMN IF NOT EXISTS"
-    yield "revealed_in xid8 NOT NULL DEFAULT pg_current_xact_id();"
-    yield 'CREATE TABLE IF NOT EXISTS team.settings (name TEXT COLLATE "C",'
-    yield 'key TEXT COLLATE "C", value TEXT NOT NULL, PRIMARY KEY (name, key));'
-    # Until version 10 events could name a pass with any number, even one below 1.
-    yield "DELETE FROM team.revealed WHERE pass_number < 1;"
-    yield "INSERT INTO team.revealed SELECT DISTINCT annotator, trace_id, taxonomy, pass_number"
-    yield f"FROM public.events WHERE kind = '{KIND_OF[Revealed]}'"
-    yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number >= 1"
-    yield "ON CONFLICT DO NOTHING;"
-    # Tags were private settings of their author in earlier versions.
-    yield "WITH mine AS (DELETE FROM team.settings WHERE"
-    yield f"{_is_tags_setting('name', 'key')} RETURNING key, value)"
-    yield "INSERT INTO public.settings SELECT * FROM mine ON CONFLICT DO NOTHING;"
-    # A key must not collide with another person's, as the error would reveal that one.
-    yield "ALTER TABLE public.events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (id, annotator);"
+def _script(name: str) -> str:
+    """Return the text of an SQL file of this package."""
+    return files("mast_tui.team").joinpath(name).read_text("utf-8")
 
 
 def _rule_statements() -> Iterator[str]:
     """Yield the SQL that makes the schema ``seen`` anew: the functions and views for members."""
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
-    yield _MAY_WRITE
     for table in (*_LABEL_TABLES, schema.annotators):  # until version 10 policies were there
         yield f"ALTER TABLE public.{table.name} DISABLE ROW LEVEL SECURITY;"
         yield f"DROP POLICY IF EXISTS sees ON public.{table.name};"
-    yield _COMMITTED_REVEALS
-    yield _SEES_JUDGES + _EVENTS_WITHOUT_TRACE + _LAST_EVENT
-    for table in _hidden_tables():
-        yield from _view_statements(table)
-    yield files("mast_tui.team").joinpath("team_functions.sql").read_text("utf-8")
+    yield _script("team_views.sql")
+    yield from map(_view_statement, _hidden_tables())
+    yield _script("team_functions.sql")
     for table, register in _REGISTERS.items():
         yield _put_function(table, register)
-
-
-_MAY_WRITE: Final = f"""
-CREATE FUNCTION seen.may_write(whose text) RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
-  SELECT EXISTS (SELECT FROM team.members me WHERE me.name = {_CALLER} AND CASE me.role
-    WHEN '{TeamRole.JUDGE}' THEN starts_with(whose, '{JUDGE_PREFIX}')
-    WHEN '{TeamRole.LEAD}' THEN whose = {_CALLER}
-      OR NOT EXISTS (SELECT FROM team.members m WHERE m.name = whose)
-    ELSE whose = {_CALLER} END)
-$$;
-"""
-"""All write in their own name; leads also in the names of judges and of people outside the team,
-whose labels they import."""
 
 
 # Writing registers
@@ -408,12 +357,19 @@ END $$;"""
 
 # The view of annotators
 
-_COMMITTED_REVEALS: Final = """
-CREATE VIEW seen.committed_reveals AS SELECT annotator, trace_id, taxonomy FROM team.revealed
-  WHERE revealed_in IS DISTINCT FROM pg_current_xact_id_if_assigned();
-"""
-"""The works on which others' labels were revealed, by committed transactions only: a reveal of this
-transaction could still be rolled back, also to a savepoint."""
+_TABLES_WITH_ROWS_FUNCTION: Final = (
+    schema.runs,
+    schema.run_traces,
+    schema.asked,
+    schema.studies,
+    schema.guidelines,
+    schema.sights,
+    schema.settings,
+    schema.span_indices,
+    schema.imports,
+    schema.imported_events,
+)
+"""The tables that are not about one trace of one person; ``team_views.sql`` selects their rows."""
 
 _VISIBLE_NAMES: Final = f"""
   (SELECT CASE
@@ -424,128 +380,37 @@ _VISIBLE_NAMES: Final = f"""
     THEN ARRAY(SELECT a.name FROM public.annotators a
       WHERE a.name = me.name OR starts_with(a.name, '{JUDGE_PREFIX}'))
     ELSE ARRAY[me.name] END
-  FROM team.members me WHERE me.name = {_CALLER})
+  FROM team.members me WHERE me.name = session_user::text)
 """
 """The annotators whose rows about a trace are visible."""
 
-_SEES_JUDGES: Final = f"""
-CREATE FUNCTION seen.sees_judges() RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
-  SELECT EXISTS (SELECT FROM team.members WHERE name = {_CALLER} AND assisted)
-$$;
-"""
-_REVEALED_TRACES: Final = f"SELECT trace_id FROM seen.committed_reveals WHERE annotator = {_CALLER}"
-_MAY_SEE_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
 
-
-def _is_tags_setting(person: str, key: str) -> str:
-    """Return the SQL condition that a setting holds a person's tags."""
-    return f"{key} = '{TAGS}:' || split_part({key}, ':', 2) || ':' || {person}"
-
-
-_TAGS_OF_OTHERS: Final = f"""
-  SELECT s.key, (SELECT json_agg(one)::text FROM json_array_elements(s.value::json) one
-    WHERE (SELECT two::text FROM json_array_elements(one) WITH ORDINALITY AS of_it(two, number)
-      WHERE number = 2) IN (SELECT to_json(v.trace_id)::text FROM seen.committed_reveals v
-      WHERE v.annotator = {_CALLER}
-      AND starts_with(v.taxonomy, split_part(s.key, ':', 2) || '@'))) AS tags
-  FROM public.settings s
-  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_setting(_CALLER, "s.key")})
-"""
-"""The tags of others on traces whose labels of others are visible."""
-
-_ROW_CONDITIONS: Final[Mapping[str, str]] = {
-    "sights": f"r.annotator = {_CALLER}",
-    "studies": "true",
-    "guidelines": "true",
-    "runs": "seen.sees_judges() OR r.id IN (SELECT t.run FROM public.run_traces t "
-    f"WHERE t.trace_id IN ({_REVEALED_TRACES}))",
-    "run_traces": _MAY_SEE_JUDGES,
-    "asked": _MAY_SEE_JUDGES,
-    "imports": f"r.format = '{MIGRATION}'",
-    "imported_events": "false",
-    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_setting(_CALLER, 'r.key')} "
-    f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_CALLER} "
-    f"UNION ALL SELECT key, tags FROM ({_TAGS_OF_OTHERS}) others WHERE tags IS NOT NULL",
-    # The stored index of a span reveals that it was labelled.
-    "span_indices": f"r.trace_id IN ({_REVEALED_TRACES}) OR EXISTS (SELECT FROM public.labels l "
-    f"WHERE l.annotator = {_CALLER} AND l.trace_id = r.trace_id "
-    "AND r.span_key IN (l.first_key, l.last_key))",
-}
-"""The conditions of visible rows, for tables that are not about one trace of one person."""
-
-_HIDDEN_FIELDS: Final[Mapping[str, str]] = {
-    # They depend on a judge's verdicts, or name a trace with a decision.
-    "studies": "'draws'",
-    "guidelines": "'trace_id', 'item'",
-}
-"""The fields of documents that reveal hidden labels."""
-
-
-def _view_statements(table: Table) -> Iterator[str]:
-    """Yield the SQL of the view that shows annotators the visible rows of a table."""
-    name = table.name
+def _view_statement(table: Table) -> str:
+    """Return the SQL of the view that shows annotators the visible rows of a table."""
     columns = [f'"{column.name}"' for column in table.columns]
-    if name in _ROW_CONDITIONS:
-        selected = [f"r.{column}" for column in columns]
-        if name in _HIDDEN_FIELDS:
-            selected[columns.index('"document"')] = (
-                "(SELECT json_object_agg(f.key, f.value)::text FROM json_each(r.document::json) f "
-                f"WHERE f.key NOT IN ({_HIDDEN_FIELDS[name]}))"
-            )
-        rows = f"SELECT {', '.join(selected)} FROM public.{name} r WHERE {_ROW_CONDITIONS[name]}"
-        yield f"CREATE FUNCTION seen.{name}_rows() RETURNS SETOF public.{name}"
-        yield f"LANGUAGE sql STABLE {_AS_OWNER} AS $$ {rows} $$;"
-        yield f"CREATE VIEW seen.{name} AS SELECT {', '.join(columns)} FROM seen.{name}_rows();"
-        return
+    if table in _TABLES_WITH_ROWS_FUNCTION:
+        return (
+            f"CREATE VIEW seen.{table.name} AS SELECT {', '.join(columns)} "
+            f"FROM seen.{table.name}_rows();"
+        )
+    # Events that are about no trace have no row in the join of traces and taxonomies.
+    is_events = table is schema.events
+    further_rows = f"UNION ALL SELECT {', '.join(columns)} FROM seen.events_beside()"
     # Trace and taxonomy come from tables that everybody may read, so that the server applies a
     # condition on them before it calls the function.
     outer_columns = {'"trace_id"': "t.id", '"taxonomy"': "k.ref"}
     selected = [f"{outer_columns.get(column, f'x.{column}')} AS {column}" for column in columns]
-    yield f"CREATE FUNCTION seen.{name}_of(trace text, under text) RETURNS SETOF public.{name}"
-    yield f"LANGUAGE sql STABLE ROWS 10 {_AS_OWNER} AS $$ SELECT r.* FROM public.{name} r WHERE"
-    yield "r.trace_id = trace AND r.taxonomy = under"
-    yield f"AND r.annotator = ANY({_VISIBLE_NAMES}::text[])"
-    yield f"$$; CREATE VIEW seen.{name} AS SELECT {', '.join(selected)}"
-    yield "FROM public.traces t CROSS JOIN public.taxonomies k"
-    yield f"CROSS JOIN LATERAL seen.{name}_of(t.id, k.ref) x"
-    if table is schema.events:  # events that are about no trace have no row in the join
-        yield f"UNION ALL SELECT {', '.join(columns)} FROM seen.events_beside()"
-    yield ";"
-
-
-_EVENTS_WITHOUT_TRACE: Final = f"""
-CREATE FUNCTION seen.events_beside() RETURNS SETOF public.events LANGUAGE sql STABLE {_AS_OWNER}
-AS $$ SELECT r.* FROM public.events r WHERE r.annotator = {_CALLER} AND r.trace_id IS NULL $$;
+    return f"""
+CREATE FUNCTION seen.{table.name}_of(trace text, under text) RETURNS SETOF public.{table.name}
+LANGUAGE sql STABLE ROWS 10 {_AS_OWNER} AS $$
+  SELECT r.* FROM public.{table.name} r WHERE r.trace_id = trace AND r.taxonomy = under
+    AND r.annotator = ANY({_VISIBLE_NAMES}::text[])
+$$;
+CREATE VIEW seen.{table.name} AS SELECT {", ".join(selected)}
+  FROM public.traces t CROSS JOIN public.taxonomies k
+  CROSS JOIN LATERAL seen.{table.name}_of(t.id, k.ref) x {further_rows if is_events else ""};
 """
-"""The annotator's events that are about no trace."""
 
-_LAST_EVENT: Final = f"""
-CREATE FUNCTION seen.last_event(
-  trace text, under text, OUT seq bigint, OUT chain text, OUT of_work bigint
-) LANGUAGE plpgsql STABLE {_AS_OWNER} AS $$
-DECLARE linked boolean;
-BEGIN
-  SELECT e.seq, e.chain, NOT starts_with(e.action, '{IMPORT_PREFIX}') INTO seq, chain, linked
-    FROM public.events e WHERE e.annotator = {_CALLER} ORDER BY e.seq DESC, e.id DESC LIMIT 1;
-  IF chain IS NULL OR NOT linked THEN
-    SELECT e.chain INTO chain FROM public.events e WHERE e.annotator = {_CALLER}
-      AND e.chain IS NOT NULL AND NOT starts_with(e.action, '{IMPORT_PREFIX}')
-      ORDER BY e.seq DESC, e.id DESC LIMIT 1;
-  END IF;
-  IF trace IS NOT NULL THEN
-    SELECT max(e.seq) INTO of_work FROM public.events e
-      WHERE e.annotator = {_CALLER} AND e.trace_id = trace AND e.taxonomy = under;
-  END IF;
-END $$;
-CREATE FUNCTION seen.own_events(ids text[]) RETURNS SETOF public.events
-LANGUAGE sql STABLE {_AS_OWNER}
-AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_CALLER} AND e.id = ANY(ids) $$;
-"""
-"""Functions for the annotator's own events.
-
-``last_event`` returns the predecessor of the next event and, for a trace, the last event on it.
-``own_events`` returns events by id.
-"""
 
 # Activity on the server
 
@@ -554,28 +419,3 @@ def shows_who_is_connected(connection: Connection) -> bool:
     """Check whether everybody may ask the server who is connected."""
     query = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
     return bool(driver_of(connection).execute(query).fetchone()[0])
-
-
-def _hide_activity_statement() -> str:
-    """Return the SQL that hides the activity of others and the sizes of tables from members.
-
-    Monitoring programs (``pg_monitor``) keep their rights.
-    """
-    size_columns = ", ".join(f"'{name}'" for name in _SIZE_COLUMNS)
-    return f"""
-DO $$
-DECLARE function record; columns text;
-BEGIN
-  FOR function IN SELECT oid::regprocedure AS signature FROM pg_proc
-    WHERE proname ~ '{_ACTIVITY_FUNCTIONS}' AND prokind = 'f'
-  LOOP
-    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', function.signature);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO pg_monitor', function.signature);
-  END LOOP;
-  SELECT string_agg(attname, ', ') INTO columns FROM pg_attribute
-    WHERE attrelid = 'pg_class'::regclass AND attnum > 0 AND attname NOT IN ({size_columns});
-  REVOKE SELECT ON pg_class FROM PUBLIC;
-  EXECUTE format('GRANT SELECT (%s) ON pg_class TO PUBLIC', columns);
-  GRANT SELECT ON pg_class TO pg_monitor;
-END $$;
-"""

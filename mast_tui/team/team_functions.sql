@@ -3,7 +3,7 @@
 -- Each function runs as the owner of the tables (SECURITY DEFINER), checks who calls it, and accepts
 -- one row of the table that it writes to. "append_event" adds an event and changes the state
 -- tables by it, as mast_tui.workspace.events.append does in a file: so they always agree with the
--- events. "team.py" runs this file whenever it makes the schema "seen" anew, and adds a function
+-- events. "rights.py" runs this file whenever it makes the schema "seen" anew, and adds a function
 -- "put_..." for each register.
 --
 -- What "append_event" calls runs as the owner too, and with its search path. All are written in
@@ -13,6 +13,18 @@
 -- and patterns one by one.
 
 -- Who writes ----------------------------------------------------------------------------------
+
+-- All write in their own name; leads also in the names of judges and of people outside the team,
+-- whose labels they import.
+CREATE FUNCTION seen.may_write(whose text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT EXISTS (SELECT FROM team.members me
+    WHERE me.name = session_user::text AND CASE me.role
+      WHEN 'judge' THEN starts_with(whose, 'judge:')
+      WHEN 'lead' THEN whose = session_user::text
+        OR NOT EXISTS (SELECT FROM team.members m WHERE m.name = whose)
+      ELSE whose = session_user::text END)
+$$;
 
 -- Refuse a caller who has none of these roles.
 CREATE FUNCTION seen.check_role(VARIADIC roles text[]) RETURNS void

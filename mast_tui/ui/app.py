@@ -448,7 +448,7 @@ class MastApp(QueuedInputApp):
         report = screen.report_to_write() if isinstance(screen, MainScreen) else None
         self.ask(
             make_screen("export_formats", report),
-            lambda name: self.push_screen(make_screen("export", opened, name, report)),
+            lambda name: self.push_screen(make_screen("export", opened, name, report, self.key_of)),
         )
 
     async def _run_palette_choice(self, screen: Screen[Any], choice: str | None) -> None:

@@ -16,7 +16,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import load_taxonomy_or_mast
+from mast_tui.cli.shared.common import load_taxonomy_or_mast, print_line
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -29,16 +29,33 @@ LOCAL_HOSTS: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1",
 """This machine's names for itself."""
 
 
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of the address that visitors type.
+    """Return the address that visitors type, in the form of the origins that browsers send.
 
     Raises:
-        MastError: The text is no URL of HTTP, or has a path.
+        MastError: The text is no URL of HTTP, or has more than a host and a port.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
-        raise MastError(f"--url {url}: give an address such as https://labels.example.org")
-    return parts
+    problem = f"--url {one_line(url)}: give an address such as https://labels.example.org"
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of an invalid host or port
+        raise MastError(problem) from None
+    default_port = _DEFAULT_PORTS.get(parts.scheme)
+    path_and_query = parts._replace(scheme="", netloc="").geturl()
+    if (
+        default_port is None
+        or not has_host
+        or "@" in parts.netloc
+        or path_and_query not in ("", "/")
+    ):
+        raise MastError(problem)
+    # Browsers send hosts in lower case, without the port that the scheme implies.
+    origin_host = parts.netloc.lower().removesuffix(":").removesuffix(default_port)
+    return SplitResult(parts.scheme, origin_host, path="", query="", fragment="")
 
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
@@ -88,7 +105,7 @@ _RULES: Final = (
 
 @click.command()
 @options.takes(WebRequest, _RULES)
-def web_command(request: WebRequest) -> int:
+def web_command(request: WebRequest) -> None:
     """Show the app in a browser, to yourself or to a team.
 
     Every visitor gets their own app on the same traces and the same workspace, and labels under
@@ -115,7 +132,7 @@ def web_command(request: WebRequest) -> int:
         workspace=request.common.workspace,
         taxonomy=load_taxonomy_or_mast(request.common.taxonomy).ref,
     )
-    return server.run(request.host, request.port, print_line)
+    server.run(request.host, request.port, print_line)
 
 
 def _server_module() -> Any:
@@ -132,12 +149,6 @@ def _server_module() -> Any:
         raise MastError(
             f"{error.name} is missing; install it with: pip install 'mast-tui[web]'"
         ) from error
-
-
-def print_line(message: str) -> None:
-    """Print a line at once, for the person who runs the server."""
-    click.echo(one_line(message))
-    sys.stdout.flush()
 
 
 def _required_token() -> str:

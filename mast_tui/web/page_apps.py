@@ -11,6 +11,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
@@ -32,6 +33,25 @@ _READY: Final = b"__GANGLION__\n"
 """Textual's web driver writes this line before its first packet."""
 
 
+@dataclass(frozen=True, slots=True)
+class AppLaunch:
+    """The start of an app.
+
+    Attributes:
+        command: The program and its arguments.
+        variables: Variables of its environment beside those of this process.
+        password: The password of its workspace, which it gets through a pipe.
+        width: The columns of its screen.
+        height: The lines of its screen.
+    """
+
+    command: Sequence[str]
+    variables: Mapping[str, str]
+    password: str | None = field(repr=False)
+    width: int
+    height: int
+
+
 class AppProcess:
     """A running app with Textual's web driver.
 
@@ -48,41 +68,25 @@ class AppProcess:
         self._output = process.stdout
 
     @classmethod
-    async def start(
-        cls,
-        command: Sequence[str],
-        variables: Mapping[str, str],
-        password: str | None,
-        *,
-        width: int,
-        height: int,
-    ) -> AppProcess:
-        """Start an app.
-
-        Args:
-            command: The program and its arguments.
-            variables: Variables of its environment beside those of this process.
-            password: The password of its workspace, which it gets through a pipe.
-            width: The columns of its screen.
-            height: The lines of its screen.
-        """
+    async def start(cls, launch: AppLaunch) -> AppProcess:
+        """Start an app."""
         # Textual's driver for browsers; the other values are those that textual-serve sets.
         environment = {
             **os.environ,
-            **variables,
+            **launch.variables,
             "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver",
             "TEXTUAL_FPS": "60",
             "TEXTUAL_COLOR_SYSTEM": "truecolor",
             "TERM_PROGRAM": "textual",
             "TERM_PROGRAM_VERSION": version("textual-serve"),
-            "COLUMNS": str(width),
-            "ROWS": str(height),
+            "COLUMNS": str(launch.width),
+            "ROWS": str(launch.height),
         }
-        with _password_pipe(password) as pipes:
+        with _password_pipe(launch.password) as pipes:
             for pipe in pipes:
                 environment[PASSWORD_PIPE] = str(pipe)
             process = await asyncio.create_subprocess_exec(
-                *command,
+                *launch.command,
                 stdin=PIPE,
                 stdout=PIPE,
                 env=environment,
@@ -350,53 +354,41 @@ class PageApps:
     def __contains__(self, key: PageKey) -> bool:
         return key in self._apps and not self._apps[key].is_ending()
 
-    async def open(
-        self,
-        key: PageKey,
-        command: Sequence[str],
-        variables: Mapping[str, str],
-        password: str | None,
-        *,
-        width: int,
-        height: int,
-    ) -> PageApp | None:
+    async def open(self, key: PageKey, launch: AppLaunch) -> PageApp | None:
         """Return the app of a page, and start it if there is none yet.
 
         Args:
             key: The page.
-            command: The program of a new app and its arguments.
-            variables: The variables that a new app gets beside those of the server.
-            password: The password of a new app's workspace.
-            width: The columns of a new app's screen.
-            height: The lines of a new app's screen.
+            launch: The start of a new app.
 
         Returns:
             The app, or None if it is ending or the server runs as many as it may.
         """
         async with self._start_lock:
             if key in self._apps:
-                if key in self._wait_timers:
-                    self._wait_timers.pop(key).cancel()
+                self._stop_waiting(key)
                 return None if self._apps[key].is_ending() else self._apps[key]
             # Make room: end the app that has been without a page for the longest time.
             if len(self._apps) >= RUNNING_APPS and self._wait_timers:
-                await self._end_app(next(iter(self._wait_timers)), SHUTDOWN_GRACE)
+                await self.end(next(iter(self._wait_timers)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
                 return None
-            process = await AppProcess.start(
-                command, variables, password, width=width, height=height
-            )
-            app = PageApp(process, width, height)
+            app = PageApp(await AppProcess.start(launch), launch.width, launch.height)
             self._apps[key] = app
             app.output.add_done_callback(lambda _: self._schedule_end(key))
             return app
+
+    def _stop_waiting(self, key: PageKey) -> None:
+        """Stop the timer that would end an app without a connection, if it runs."""
+        timer = self._wait_timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
 
     def keep(self, key: PageKey) -> None:
         """Keep an app without a connection alive for a while, until its page connects again."""
         if key not in self._apps:
             return
-        if key in self._wait_timers:
-            self._wait_timers.pop(key).cancel()
+        self._stop_waiting(key)
         loop = asyncio.get_running_loop()
         self._wait_timers[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
         # Timers are in the order in which they were started: the first app has waited the longest.
@@ -406,33 +398,32 @@ class PageApps:
         elif len(self._wait_timers) > MAX_WAITING_APPS:
             self._schedule_end(next(iter(self._wait_timers)))
 
-    async def end(self, key: PageKey) -> None:
-        """End the app of a page."""
-        await self._end_app(key, GRACE)
-
     async def end_of_visitor(self, visitor: str) -> None:
         """End all apps of a visitor."""
         keys = [key for key in self._apps if key.visitor == visitor]
-        await asyncio.gather(*(self._end_app(key, GRACE) for key in keys))
+        await asyncio.gather(*map(self.end, keys))
 
     async def end_all(self) -> None:
         """End all apps, and start no more."""
         self._closed = True
-        await asyncio.gather(*(self._end_app(key, SHUTDOWN_GRACE) for key in list(self._apps)))
+        await asyncio.gather(*(self.end(key, SHUTDOWN_GRACE) for key in list(self._apps)))
 
     def _schedule_end(self, key: PageKey) -> None:
         """End the app of a page in a task of its own, without waiting for the end."""
-        if key in self._wait_timers:
-            self._wait_timers.pop(key).cancel()
+        self._stop_waiting(key)
         if key in self._apps:
-            task = asyncio.create_task(self._end_app(key, GRACE))
+            task = asyncio.create_task(self.end(key))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _end_app(self, key: PageKey, grace: float) -> None:
-        """End the app of a page, and wait at most ``grace`` seconds before it is killed."""
-        if key in self._wait_timers:
-            self._wait_timers.pop(key).cancel()
+    async def end(self, key: PageKey, grace: float = GRACE) -> None:
+        """End the app of a page.
+
+        Args:
+            key: The page.
+            grace: The seconds that the app has before it is killed.
+        """
+        self._stop_waiting(key)
         app = self._apps.get(key)
         if app is not None:
             await app.stop(grace)

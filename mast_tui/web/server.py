@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import textual_serve
 from aiohttp import web
@@ -34,13 +34,21 @@ from mast_tui.session import checked_new_name, outside_study_text
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.web.command import LOCAL_HOSTS
-from mast_tui.web.page_apps import RECONNECT_SECONDS, RUNNING_APPS, PageApps, PageKey, limited_size
+from mast_tui.web.page_apps import (
+    RECONNECT_SECONDS,
+    RUNNING_APPS,
+    AppLaunch,
+    PageApps,
+    PageKey,
+    limited_size,
+)
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import (
     default_workspace_path,
     is_url,
     samples_workspace_path,
     suggested_name,
+    url_with_user,
 )
 
 _WAIT_SECONDS: Final = 1.0
@@ -174,6 +182,7 @@ class TeamSignIn:
     """
 
     def __init__(self, url: str, taxonomy: str, *, trusts_database: bool) -> None:
+        self._url = url
         self._parts = _checked_parts(url)
         self._taxonomy = taxonomy
         self._trusts_database = trusts_database
@@ -184,17 +193,6 @@ class TeamSignIn:
     def url_user(self) -> str:
         """The user in the URL, empty if it has none."""
         return unquote(self._parts.netloc.rpartition("@")[0])
-
-    def member_url(self, name: str) -> str:
-        """Return the URL of the workspace with a member as its user."""
-        _, _, host = self._parts.netloc.rpartition("@")
-        options = [
-            option
-            for option in self._parts.query.split("&")
-            if unquote(option.partition("=")[0]) != "user"
-        ]
-        netloc = f"{quote(name, safe='')}@{host}"
-        return urlunsplit(self._parts._replace(netloc=netloc, query="&".join(options)))
 
     def check(self, name: str, password: str) -> SignedIn:
         """Check a name and a password by opening the workspace as that member.
@@ -220,7 +218,7 @@ class TeamSignIn:
         except WorkspaceError as error:
             if not password:
                 raise WrongSecret(f"The password of {name} is missing.") from None
-            reason = str(error).removeprefix(f"{self.member_url(name)}: ")
+            reason = str(error).removeprefix(f"{url_with_user(self._url, name)}: ")
             raise WrongSecret(f"The database refuses {name}: {reason}.") from None
         # With an empty password the random one was accepted, so the database asks for none.
         if not self._trusts_database and not (password and self._asks_for_password(name)):
@@ -246,7 +244,7 @@ class TeamSignIn:
         Raises:
             MastError: The password is wrong, or the name is not that of a member.
         """
-        url = self.member_url(name)
+        url = url_with_user(self._url, name)
         with closing(Workspace.open(url, password=password)) as workspace:
             if workspace.member is None or workspace.member.name != name:
                 raise MastError(
@@ -265,7 +263,8 @@ class TeamSignIn:
         # Only True is remembered: the server may begin to ask for passwords later.
         if name not in self._asked_for_password:
             try:
-                Workspace.open(self.member_url(name), password=secrets.token_urlsafe()).close()
+                url = url_with_user(self._url, name)
+                Workspace.open(url, password=secrets.token_urlsafe()).close()
             except ServerAway:
                 raise
             except WorkspaceError:
@@ -336,6 +335,20 @@ class VisitorAccess:
     only_this_machine: bool = False
 
 
+def _check_annotator_of_all(annotator: str | None, access: VisitorAccess) -> None:
+    """Refuse one member of a team for all visitors, unless only this machine has visitors.
+
+    Raises:
+        MastError: Visitors from other machines, or who need a token, would be that member.
+    """
+    if annotator is not None and (access.token or not access.only_this_machine):
+        raise MastError(
+            f"--annotator {annotator} would make every visitor the team member {annotator}; leave "
+            "it out, so that each visitor signs in with their own password. Use it only on this "
+            "machine's own address, without --token and --url"
+        )
+
+
 class WebServer:
     """The web server: the sign-in page, and an app for each page of a visitor.
 
@@ -377,14 +390,9 @@ class WebServer:
         self._visitors: dict[str, Visitor] = {}
         """The visitors by their cookies."""
         self._team: TeamSignIn | None = None
+        """The check of passwords; None if visitors sign in by name."""
         if workspace is not None and is_url(workspace):
-            if annotator is not None and (access.token or not access.only_this_machine):
-                raise MastError(
-                    f"--annotator {annotator} would make every visitor the team member "
-                    f"{annotator}; leave it out, so that each visitor signs in with their own "
-                    "password. Use it only on this machine's own address, without --token and "
-                    "--url"
-                )
+            _check_annotator_of_all(annotator, access)
             # The database may need no password from this machine; others must not benefit from it.
             self._team = TeamSignIn(workspace, taxonomy, trusts_database=access.only_this_machine)
         self._guesses = GuessLimit()
@@ -396,8 +404,8 @@ class WebServer:
             undefined=StrictUndefined,
         )
 
-    def run(self, host: str, port: int, report: Callable[[str], None]) -> int:
-        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code 0.
+    def run(self, host: str, port: int, report: Callable[[str], None]) -> None:
+        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s.
 
         Args:
             host: The address to listen on.
@@ -408,12 +416,9 @@ class WebServer:
             OSError: The server cannot listen there.
         """
         self._report = report
-        asyncio.run(self._serve_until_signal(host, port, report))
-        return 0
+        asyncio.run(self._serve_until_signal(host, port))
 
-    async def _serve_until_signal(
-        self, host: str, port: int, report: Callable[[str], None]
-    ) -> None:
+    async def _serve_until_signal(self, host: str, port: int) -> None:
         """Report the address, and serve until SIGINT or SIGTERM."""
         runner = web.AppRunner(
             self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
@@ -425,14 +430,16 @@ class WebServer:
             host_text = f"[{host}]" if ":" in host else host
             address = f"http://{host_text}:{runner.addresses[0][1]}/"
             if self._proxy_url is not None:
-                address = f"{self._proxy_url.geturl().rstrip('/')}/"
-            report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
+                address = f"{self._proxy_url.geturl()}/"
+            self._report(
+                f"The app is at {address}{'' if self._token is None else '#' + self._token}"
+            )
             if host not in LOCAL_HOSTS and not address.startswith("https:"):
-                report(
+                self._report(
                     "The connection is not encrypted: put a TLS proxy in front (and give its "
                     "address with --url), or use ssh -L"
                 )
-            report("Ctrl-C ends it")
+            self._report("Ctrl-C ends it")
             ended = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -443,7 +450,7 @@ class WebServer:
     def application(self) -> web.Application:
         """Return the web application with the routes of the server."""
         app = web.Application(middlewares=[self._check_request])
-        app.on_shutdown.append(self._end_apps)
+        app.on_shutdown.append(lambda _: self.apps.end_all())
         app.add_routes(
             [
                 web.get("/", self._app_page),
@@ -470,18 +477,15 @@ class WebServer:
         """
         # A page of another site can reach this server under a name of its own (DNS rebinding). With
         # a token such a page gets nothing.
-        if (
-            self._token is None
-            and _url_parts(f"//{request.host}").hostname not in self._allowed_hosts()
-        ):
+        host = _url_parts(f"//{request.host}").hostname
+        if self._token is None and host not in self._allowed_hosts():
             raise web.HTTPForbidden(
                 text=f"This server does not answer to the name {request.host}; whoever runs it can "
                 "set the name with --url."
             )
         # Only this server's own pages may change something or connect to an app.
-        if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own_page(
-            request
-        ):
+        only_reads = request.method == "GET" and not request.path.startswith("/ws/")
+        if not only_reads and not self._is_own_page(request):
             raise web.HTTPForbidden(text="This request came from a page of another address.")
         answer = await handler(request)
         if not answer.prepared:
@@ -490,18 +494,18 @@ class WebServer:
                 answer.headers["Cache-Control"] = "no-store"
         return answer
 
-    async def _end_apps(self, _: web.Application) -> None:
-        await self.apps.end_all()
+    @property
+    def _uses_https(self) -> bool:
+        """True if visitors reach the server by HTTPS, which only a proxy offers."""
+        return self._proxy_url is not None and self._proxy_url.scheme == "https"
 
     def _allowed_hosts(self) -> frozenset[str | None]:
         return LOCAL_HOSTS if self._proxy_url is None else LOCAL_HOSTS | {self._proxy_url.hostname}
 
     def _is_own_page(self, request: web.Request) -> bool:
         origin = _url_parts(request.headers.get("Origin", ""))
-        own_hosts = (
-            {request.host} if self._proxy_url is None else {request.host, self._proxy_url.netloc}
-        )
-        return origin.scheme in ("http", "https") and origin.netloc in own_hosts
+        proxy_host = None if self._proxy_url is None else self._proxy_url.netloc
+        return origin.scheme in ("http", "https") and origin.netloc in (request.host, proxy_host)
 
     def _visitor_of(self, request: web.Request) -> Visitor | None:
         return self._visitors.get(request.cookies.get(self.cookie, ""))
@@ -519,10 +523,9 @@ class WebServer:
         visitor = self._visitor_of(request)
         if visitor is None:
             return await self._first_sign_in_page()
-        secure = self._proxy_url is not None and self._proxy_url.scheme == "https"
         host = request.host if self._proxy_url is None else self._proxy_url.netloc
         page = secrets.token_urlsafe(12)
-        socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
+        socket = f"{'wss' if self._uses_https else 'ws'}://{host}/ws/{page}"
         return self._html_response("app.html.j2", socket=socket, page_key=page, name=visitor.name)
 
     async def _first_sign_in_page(self) -> web.Response:
@@ -600,11 +603,7 @@ class WebServer:
             if self._team is None:
                 study = await asyncio.to_thread(self._current_study)
                 people = () if study is None else study.participants
-                name = await asyncio.to_thread(self._checked_name, self._annotator or name)
-                outside_text = (
-                    None if self._annotator is not None else outside_study_text(name, study)
-                )
-                signed_in = SignedIn(Visitor(name, self._workspace), outside_text)
+                signed_in = await asyncio.to_thread(self._sign_in_by_name, name, study)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
             known_token = token if self._is_token(token) else ""
@@ -616,21 +615,19 @@ class WebServer:
         except MastError as error:
             return self._sign_in_page(str(error), name, people=people, token=token)
         visitor = signed_in.visitor
-        outside_text = signed_in.outside_text
-        if outside_text is not None and form.get("outside") != visitor.name:
-            return self._sign_in_page(
-                f"{outside_text}. Continue?", people=people, outside=visitor.name, token=token
-            )
+        if signed_in.outside_text is not None and form.get("outside") != visitor.name:
+            problem = f"{signed_in.outside_text}. Continue?"
+            return self._sign_in_page(problem, people=people, outside=visitor.name, token=token)
+        return self._redirect_with_cookie(request, visitor)
+
+    def _redirect_with_cookie(self, request: web.Request, visitor: Visitor) -> web.Response:
+        """Redirect a visitor who has signed in to the app; a new cookie replaces the browser's."""
         self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
         self._visitors[key] = visitor
         answer = _redirect_to_app()
         answer.set_cookie(
-            self.cookie,
-            key,
-            httponly=True,
-            samesite="Strict",
-            secure=self._proxy_url is not None and self._proxy_url.scheme == "https",
+            self.cookie, key, httponly=True, samesite="Strict", secure=self._uses_https
         )
         return answer
 
@@ -653,18 +650,19 @@ class WebServer:
         with closing(Workspace.open(location)) as workspace:
             return workspace.study(self._taxonomy)
 
-    def _checked_name(self, name: str) -> str:
-        """Return the cleaned name of a person.
+    def _sign_in_by_name(self, name: str, study: Study | None) -> SignedIn:
+        """Sign in a visitor without a password, under the server's annotator if it has one.
 
         Raises:
             MastError: The name is not valid in the workspace.
         """
-        name = checked_person(name)
+        name = checked_person(self._annotator or name)
         location = self._workspace_location()
-        if isinstance(location, Path) and not location.exists():
-            return name
-        with closing(Workspace.open(location)) as workspace:
-            return checked_new_name(workspace, name)
+        if not isinstance(location, Path) or location.exists():
+            with closing(Workspace.open(location)) as workspace:
+                name = checked_new_name(workspace, name)
+        outside_text = None if self._annotator is not None else outside_study_text(name, study)
+        return SignedIn(Visitor(name, self._workspace), outside_text)
 
     def _workspace_location(self) -> str | Path:
         if self._workspace is not None:
@@ -699,13 +697,14 @@ class WebServer:
         if "again" in request.query and key not in self.apps:
             raise web.HTTPNotFound(text="The app has ended.")
         options = () if visitor.workspace is None else ("--workspace", visitor.workspace)
-        command = (*self._command, *options, "--annotator", visitor.name, "--", *self._paths)
-        variables = _full_addresses(self._paths)
-        width = _screen_size(request, "width", 80)
-        height = _screen_size(request, "height", 24)
-        app = await self.apps.open(
-            key, command, variables, visitor.password, width=width, height=height
+        launch = AppLaunch(
+            command=(*self._command, *options, "--annotator", visitor.name, "--", *self._paths),
+            variables=_full_addresses(self._paths),
+            password=visitor.password,
+            width=_screen_size(request, "width", 80),
+            height=_screen_size(request, "height", 24),
         )
+        app = await self.apps.open(key, launch)
         if app is None:
             raise web.HTTPServiceUnavailable(text=f"The server already runs {RUNNING_APPS} apps.")
         socket = web.WebSocketResponse(

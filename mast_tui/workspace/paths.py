@@ -11,6 +11,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import checked_person
@@ -39,6 +40,22 @@ def default_workspace_path(cwd: Path) -> Path:
 def is_url(location: Path | str) -> bool:
     """Return whether the location of a workspace is a URL."""
     return "://" in str(location)
+
+
+def url_with_user(url: str, user: str) -> str:
+    """Return the URL of a workspace with another user.
+
+    Args:
+        url: The URL, which may name a user before the host or as an option.
+        user: The user.
+    """
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    options = [
+        option for option in parts.query.split("&") if unquote(option.partition("=")[0]) != "user"
+    ]
+    netloc = f"{quote(user, safe='')}@{host}"
+    return urlunsplit(parts._replace(netloc=netloc, query="&".join(options)))
 
 
 def find_workspace(location: str | None) -> Path:

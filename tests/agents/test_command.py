@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.agents import command
 from mast_tui.agents.server import skill_text
 from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli, cli
@@ -70,20 +69,15 @@ def test_the_skill_file_names_every_tool(cli: Cli) -> None:
 def test_impossible_arguments_are_refused(
     cli: Cli, words: tuple[str, ...], code: int, message: str
 ) -> None:
-    done = cli("mcp", *words)
-    assert done.code == code
-    assert message in done.err
+    cli.refused("mcp", *words, says=message, code=code)
 
 
 def test_an_agent_may_not_look_like_another_annotator(cli: Cli, tmp_path: Path) -> None:
     assert cli("judge", samples_folder() / "clean.jsonl", "--judge", "rules").code in (0, 1)
     rows = "trace_id,annotator,mode,value\nt1,agent:tomas,1.3,absent\nt1,agent:tomas,,finished\n"
     (tmp_path / "labels.csv").write_text(rows)
-    imported = cli("import", "labels.csv", "--format", "csv-long", "--allow-new")
-    assert imported.code == 0, imported.err
-    done = cli("mcp", samples_folder(), "--annotator", "agent:t\u043emas")
-    assert done.code == 1
-    assert "looks like" in done.err
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
+    cli.refused("mcp", samples_folder(), "--annotator", "agent:t\u043emas", says="looks like")
 
 
 def test_a_missing_extra_is_named(
@@ -91,10 +85,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     monkeypatch.delitem(sys.modules, "mast_tui.agents.server", raising=False)
-    done = cli("mcp", samples_folder(), "--annotator", "x")
-    assert done.code == 1
-    assert "pip install 'mast-tui[mcp]'" in done.err
-    assert command.mcp_command is not None
+    cli.refused("mcp", samples_folder(), "--annotator", "x", says="pip install 'mast-tui[mcp]'")
 
 
 def test_no_other_command_accepts_an_agent(cli: Cli, tmp_path: Path) -> None:
@@ -123,14 +114,10 @@ def test_labels_of_agents_survive_exchange(cli: Cli, tmp_path: Path) -> None:
         assert kinds["agent:x"] == "agent", form
     tasks = json.loads((tmp_path / "o.json").read_text())
     assert [len(task["annotations"]) for task in tasks] == [1]
-    gold = cli("export", "--format", "gold", "-o", "gold.json")
-    assert gold.code == 0
+    cli.ok("export", "--format", "gold", "-o", "gold.json")
     (trace,) = json.loads((tmp_path / "gold.json").read_text())["traces"]
     assert [annotator["name"] for annotator in trace["annotators"]] == ["mira"]
-    letters = cli(
-        "export", "--format", "csv-long", "--labels", "all", "--pseudonyms", "-o", "p.csv"
-    )
-    assert letters.code == 0
+    cli.ok("export", "--format", "csv-long", "--labels", "all", "--pseudonyms", "-o", "p.csv")
     text = (tmp_path / "p.csv").read_text()
     assert "agent:x" in text
     assert "mira" not in text

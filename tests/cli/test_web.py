@@ -159,9 +159,13 @@ def test_missing_packages_tokens_and_addresses_are_reported(
     cli.refused("web", "--host", "0.0.0.0", says="add --token", code=2)
     monkeypatch.setenv("MAST_TUI_WEB_TOKEN", "short")
     assert "too short" in cli("web", "--token").err
-    for url in ("labels.example.org", "ftp://a.example", "https://a.example/b"):
+    valid = "https://a.example"
+    no_addresses = ("labels.example.org", "ftp://a.example", "https://:443", "https://[::1")
+    beside_host = (f"{valid}{ending}" for ending in ("/b", "?q", "/#token", ":99999"))
+    for url in (*no_addresses, *beside_host, "https://carol:secret@a.example"):
         with pytest.raises(MastError, match="give an address such as"):
             checked_url(url)
+    assert checked_url("https://A.example:443/").geturl() == valid  # as browsers send it
     for name in [name for name in sys.modules if name.startswith("mast_tui.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)

@@ -28,6 +28,7 @@ from mast_tui.web.server import (
     WrongSecret,
 )
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import url_with_user
 from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.cli.conftest import Cli
 from tests.cli.test_web import SOCKET, own
@@ -274,8 +275,7 @@ def test_the_member_replaces_the_user_of_the_url() -> None:
         ("postgresql:///x?us%65r=bob&port=1", "postgresql://Zo%C3%AB%20%40%2F%3F@/x?port=1"),
         ("postgresql://a@h,i:5/x?user=b", "postgresql://Zo%C3%AB%20%40%2F%3F@h,i:5/x"),
     ):
-        sign_in = TeamSignIn(url, MAST.ref, trusts_database=False)
-        assert sign_in.member_url("Zoë @/?") == expected
+        assert url_with_user(url, "Zoë @/?") == expected
 
 
 class Guesses:

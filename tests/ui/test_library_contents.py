@@ -51,7 +51,7 @@ async def test_hits_replace_the_traces(runs: Path, tmp_path: Path) -> None:
         assert rows(screen) == [("a.json", 9), ("c.json", 9)]
         assert screen.contents.list.display
         assert not screen.table.display
-        assert screen.contents.title()[0] == "2 spans in 2 traces"
+        assert next(screen.contents.title_parts()) == "2 spans in 2 traces"
         await on.press("escape")
         assert screen.table.display
         assert not screen.contents.list.display
@@ -98,7 +98,7 @@ async def test_patterns_and_unread_files(runs: Path, tmp_path: Path) -> None:
         await on.press("escape")
         screen = await search_for(on, "F", *"pod", "enter")
         assert screen.hints.message.startswith("Not searched: d.json: not JSON")
-        assert "1 not searched" in screen.contents.title()
+        assert "1 not searched" in screen.contents.title_parts()
 
 
 async def test_a_search_ends_at_many_hits(
@@ -108,4 +108,4 @@ async def test_a_search_ends_at_many_hits(
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         screen = await search_for(on, "F", *"pod", "enter")
         assert len(rows(screen)) == 3
-        assert "no more are listed" in screen.contents.title()
+        assert "no more are listed" in screen.contents.title_parts()

@@ -25,6 +25,7 @@ from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, Ver
 from mast_tui.session import Session, resolve_blind, working_person
 from mast_tui.session.open_codes import OpenCode, toggle_tag
 from mast_tui.study import Study
+from mast_tui.team.command import password_line_of
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import (
     NewEvent,
@@ -621,6 +622,11 @@ def test_member_gets_a_password_that_is_not_stored(
     with closing(Workspace.open(url)) as workspace:
         assert [one.annotator for one in workspace.passes()] == [name]
         assert workspace.team() == ()
+
+
+def test_password_line_for_several_hosts_names_none() -> None:
+    address = "postgresql://e%3Ave@a:5432,b:5433/labels"
+    assert password_line_of(address, "e:ve", "secret") == r"*:*:labels:e\:ve:secret"
 
 
 def test_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

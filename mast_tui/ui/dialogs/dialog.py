@@ -253,7 +253,6 @@ class NoteScreen(TypingDialog):
         self._value = value
         self._question = question
         self._keys = hint
-        self._hint = f"{hint} · ^g or F2: in your editor" if in_editor else hint
         self._in_editor = in_editor
         self._check = check
         self._typing_replaces = typing_replaces
@@ -269,7 +268,8 @@ class NoteScreen(TypingDialog):
         if self._question:
             yield Static(plain_lines(self._question), classes="question")
         yield TextLine(self._value, id="text", select_on_focus=self._typing_replaces)
-        yield Static(Content(self._hint), classes="hint")
+        editor_hint = " · ^g or F2: in your editor" if self._in_editor else ""
+        yield Static(Content(self._keys + editor_hint), classes="hint")
 
     def on_mount(self) -> None:
         """Show the end of a text that typing continues."""

@@ -30,8 +30,9 @@ from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, viewer_for_name
 from mast_tui.traces.model import Trace
+from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.base_screen import Stopped, StoppedError
-from mast_tui.ui.context import ReportToWrite, RunToWrite, context_of
+from mast_tui.ui.context import ReportToWrite, RunToWrite
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts, names_between_commas
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -100,6 +101,57 @@ _MASKS: Final = Field(
 )
 
 
+_FILE: Final = Field("file", "file", "", path=True)
+_FOLDER: Final = Field("file", "folder", "", path=True)
+_GOLD: Final = Field(
+    "gold",
+    "gold",
+    "The whole gold, or only what two annotators agreed on or an adjudicator decided.",
+    ("all", "settled"),
+)
+_ANNOTATORS: Final = Field(
+    "annotators", "annotators", "The annotators to include, with commas. Empty: all."
+)
+_WHOSE_LABELS: Final = Field(
+    "labels",
+    "whose labels",
+    "The gold, the labels of everyone, or those of one. Labels of others are left out on "
+    "traces that you have not finished.",
+    (GOLD, ALL),
+)
+"""The field without the choices of a workspace: the names of its annotators and judges."""
+
+_MAJORITY: Final = Field(
+    "majority",
+    "majority decides",
+    "Yes: the majority decides what no adjudicator has decided. No: that stays open.",
+    ("no", "yes"),
+)
+_PASS: Final = Field(
+    "which",
+    "which pass",
+    "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
+    "The gold always uses the last.",
+    ("first", "last"),
+)
+_DATASHEET: Final = Field(
+    "datasheet",
+    "datasheet",
+    "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
+    "workspace, if there is one.",
+    path=True,
+)
+_FIELDS_OF_LABELS: Final = (_WHOSE_LABELS, _PASS, _MAJORITY, _PSEUDONYMS)
+_FIELDS: Final[Mapping[FormatContent, tuple[Field, ...]]] = {
+    FormatContent.WORKSPACE: (),
+    FormatContent.CODEBOOK: (_PSEUDONYMS,),
+    FormatContent.GOLD: (_GOLD, _ANNOTATORS, _MAJORITY, _PASS, _DATASHEET, _PSEUDONYMS),
+    FormatContent.LABELS: _FIELDS_OF_LABELS,
+    FormatContent.VERDICTS: _FIELDS_OF_LABELS,
+}
+"""The fields after the path, by the content of the format."""
+
+
 def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
     """Return the fields that an export of labels needs.
 
@@ -107,66 +159,14 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         file_format: The format.
         names: The names of the annotators and judges.
     """
-    all_fields = (
-        _file_field("folder" if file_format.is_folder else "file"),
-        Field(
-            "gold",
-            "gold",
-            "The whole gold, or only what two annotators agreed on or an adjudicator decided.",
-            ("all", "settled"),
+    whose_labels = replace(_WHOSE_LABELS, choices=(*_WHOSE_LABELS.choices, *names))
+    return (
+        _FOLDER if file_format.is_folder else _FILE,
+        *(
+            whose_labels if field is _WHOSE_LABELS else field
+            for field in _FIELDS[file_format.content]
         ),
-        Field(
-            "annotators",
-            "annotators",
-            "The annotators to include, with commas. Empty: all.",
-        ),
-        Field(
-            "labels",
-            "whose labels",
-            "The gold, the labels of everyone, or those of one. Labels of others are left out on "
-            "traces that you have not finished.",
-            (GOLD, ALL, *names),
-        ),
-        Field(
-            "majority",
-            "majority decides",
-            "Yes: the majority decides what no adjudicator has decided. No: that stays open.",
-            ("no", "yes"),
-        ),
-        Field(
-            "which",
-            "which pass",
-            "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
-            "The gold always uses the last.",
-            ("first", "last"),
-        ),
-        Field(
-            "datasheet",
-            "datasheet",
-            "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
-            "workspace, if there is one.",
-            path=True,
-        ),
-        _PSEUDONYMS,
     )
-    field_by_name = {field.name: field for field in all_fields}
-    return tuple(field_by_name[name] for name in _FIELDS[file_format.content].split())
-
-
-_LABEL_FIELDS: Final = "file labels which majority pseudonyms"
-_FIELDS: Final[Mapping[FormatContent, str]] = {
-    FormatContent.WORKSPACE: "file",
-    FormatContent.CODEBOOK: "file pseudonyms",
-    FormatContent.GOLD: "file gold annotators majority which datasheet pseudonyms",
-    FormatContent.LABELS: _LABEL_FIELDS,
-    FormatContent.VERDICTS: _LABEL_FIELDS,
-}
-"""The names of the fields by the content of the format."""
-
-
-def _file_field(title: str) -> Field:
-    """Return the field for the path of the file or folder."""
-    return Field("file", title, "", path=True)
 
 
 def default_texts(file_format: Format) -> dict[str, str]:
@@ -202,7 +202,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
         opened.taxonomy,
         _viewer_of(opened),
         file_format,
-        _output_path(values["file"], "folder" if file_format.is_folder else "file"),
+        _output_path(values["file"], (_FOLDER if file_format.is_folder else _FILE).title),
         labels=values["labels"],
         which="first" if values["which"] == "first" else "last",
         annotators=list(names_between_commas(values["annotators"], "annotators")) or None,
@@ -277,9 +277,6 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
         adjudicate_key: The key that opens the adjudication.
     """
 
-    def check_output_path(outputs: Outputs) -> None:
-        check_output(outputs, request.format, request.output)
-
     def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
         """Add the files of the labels, and return the summary."""
         remarks = list[str]()
@@ -291,10 +288,14 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
             counts = request.format.writes(observed_request, outputs)
         return success_text(request, counts, remarks, adjudicate_key)
 
-    def allowing_unknown_order() -> ExportJob:
-        return labels_job(replace(request, allow_unordered=True), adjudicate_key)
-
-    return ExportJob(request.output, check_output_path, _add_files, allowing_unknown_order)
+    return ExportJob(
+        request.output,
+        check=lambda outputs: check_output(outputs, request.format, request.output),
+        add=_add_files,
+        allowing_unknown_order=lambda: labels_job(
+            replace(request, allow_unordered=True), adjudicate_key
+        ),
+    )
 
 
 def report_job(
@@ -337,28 +338,36 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         texts: The texts of the fields.
     """
     output = _output_path(texts["file"], "file")
+    render = render_page if file_format == "page" else render_page_markdown
 
     def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
         """Add the page, and return the summary; raise `MastError` if the trace is incomplete."""
         if not trace.loaded.complete:
             raise MastError("the trace is still being read; wait until all of it is there")
         report_stage("Reading the labels")
-        uses_letters = texts["pseudonyms"] == "letters"
-        pseudonyms = pseudonyms_of(opened.workspace) if uses_letters else None
-        masks = masks_of_files(
-            opened.workspace, opened.study(), redact=texts["masks"] == "masked", patterns=None
-        )
-        pages = RunPages(opened.taxonomy, _viewer_of(opened), pseudonyms=pseudonyms, masks=masks)
+        pages = _run_pages(opened, texts)
         page = pages.page_of(trace)
         report_stage("Writing the run")
-        is_html = file_format == "page"
-        outputs.add(output, render_page(page) if is_html else render_page_markdown(page))
+        outputs.add(output, render(page))
         lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
         if pages.hidden:
             lines += ["", f"{hidden_traces_text(opened.annotator, len(pages.hidden))}."]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
+
+
+def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
+    """Return the maker of pages, with the names and masks that the fields choose."""
+    workspace = opened.workspace
+    return RunPages(
+        opened.taxonomy,
+        _viewer_of(opened),
+        pseudonyms=pseudonyms_of(workspace) if texts["pseudonyms"] == "letters" else None,
+        masks=masks_of_files(
+            workspace, opened.study(), redact=texts["masks"] == "masked", patterns=None
+        ),
+    )
 
 
 def _viewer_of(opened: OpenWorkspace) -> Viewer:
@@ -375,6 +384,80 @@ def _viewer_of(opened: OpenWorkspace) -> Viewer:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ExportChoices:
+    """The content of the form of an export.
+
+    Attributes:
+        title: The title of the form.
+        fields: Its fields.
+        texts: The initial texts of the fields.
+        make_job: Returns the export that the texts of the fields describe, or raises ``MastError``.
+        companion: The ending of the name of a file that is written beside; empty for none.
+    """
+
+    title: str
+    fields: tuple[Field, ...]
+    texts: Texts
+    make_job: Callable[[Texts], ExportJob]
+    companion: str = ""
+
+
+def export_choices(
+    opened: OpenWorkspace,
+    file_format: str,
+    report: ReportToWrite | RunToWrite | None,
+    key_of: KeyOf,
+) -> ExportChoices:
+    """Return the form of an export.
+
+    Args:
+        opened: The open workspace.
+        file_format: A format of labels, or of the report or run.
+        report: The report or run on the screen.
+        key_of: Returns how the key of an action is shown.
+    """
+    screen_format = _screen_formats(report).get(file_format)
+    if report is None or screen_format is None:
+        return _choices_of_labels(opened, EXPORT_FORMATS[file_format], key_of)
+    if isinstance(report, RunToWrite):
+        return _choices_of_run(opened, report.trace, file_format, screen_format.suffix)
+    return ExportChoices(
+        f"Write the report: {file_format}",
+        (_FILE,),
+        {"file": f"{report.name}.{screen_format.suffix}"},
+        lambda texts: report_job(
+            opened, report, file_format, _output_path(texts["file"], _FILE.title)
+        ),
+    )
+
+
+def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf) -> ExportChoices:
+    fields = fields_of(file_format, [info.name for info in opened.workspace.annotators()])
+    initial_texts = default_texts(file_format)
+    return ExportChoices(
+        f"Export as {file_format.name}",
+        fields,
+        {field.name: initial_texts[field.name] for field in fields},
+        lambda texts: labels_job(
+            request_of(opened, file_format, texts), key_of("everywhere.adjudicate")
+        ),
+        file_format.companion,
+    )
+
+
+def _choices_of_run(
+    opened: OpenWorkspace, trace: Trace, file_format: str, suffix: str
+) -> ExportChoices:
+    file_name = file_name_of(trace.identity.trace_id, suffix)
+    return ExportChoices(
+        f"Write the run: {file_format}",
+        (_FILE, _PSEUDONYMS, _MASKS),
+        {"file": file_name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE},
+        partial(page_job, opened, trace, file_format),
+    )
+
+
 class ExportForm(Form):
     """The form of an export. A worker writes the export."""
 
@@ -382,7 +465,8 @@ class ExportForm(Form):
         self,
         opened: OpenWorkspace,
         file_format: str,
-        report: ReportToWrite | RunToWrite | None = None,
+        report: ReportToWrite | RunToWrite | None,
+        key_of: KeyOf,
     ) -> None:
         """Make the form for a format.
 
@@ -390,40 +474,11 @@ class ExportForm(Form):
             opened: The open workspace.
             file_format: A format of labels, or of the report or run.
             report: The report or run on the screen.
+            key_of: Returns how the key of an action is shown.
         """
         self._opened = opened
-        self._format_name = file_format
-        screen_format = _screen_formats(report).get(file_format)
-        suffix = "" if screen_format is None else screen_format.suffix
-        self._report_on_screen = None if screen_format is None else report
-        fields: tuple[Field, ...] = (_file_field("file"),)
-        match self._report_on_screen:
-            case ReportToWrite(name=name):
-                initial_texts = {"file": f"{name}.{suffix}"}
-                title = f"Write the report: {file_format}"
-            case RunToWrite(trace=trace):
-                fields += (_PSEUDONYMS, _MASKS)
-                name = file_name_of(trace.identity.trace_id, suffix)
-                initial_texts = {"file": name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE}
-                title = f"Write the run: {file_format}"
-            case None:
-                names = [info.name for info in opened.workspace.annotators()]
-                label_format = EXPORT_FORMATS[file_format]
-                fields = fields_of(label_format, names)
-                initial_texts = default_texts(label_format)
-                title = f"Export as {file_format}"
-        texts = {field.name: initial_texts[field.name] for field in fields}
-        super().__init__(title, fields, texts)
-
-    def _job_of_fields(self, texts: Texts) -> ExportJob:
-        """Return the job with the texts of the fields: to export a run, labels or a report."""
-        if isinstance(self._report_on_screen, RunToWrite):
-            return page_job(self._opened, self._report_on_screen.trace, self._format_name, texts)
-        if self._report_on_screen is None:
-            request = request_of(self._opened, EXPORT_FORMATS[self._format_name], texts)
-            return labels_job(request, context_of(self).key_of("everywhere.adjudicate"))
-        output = _output_path(texts["file"], "file")
-        return report_job(self._opened, self._report_on_screen, self._format_name, output)
+        self._choices = export_choices(opened, file_format, report, key_of)
+        super().__init__(self._choices.title, self._choices.fields, self._choices.texts)
 
     def help_of(self, field: Field) -> str:
         """Return the help of a field; that of the file names the paths that will be written."""
@@ -435,16 +490,14 @@ class ExportForm(Form):
             return str(error)
         verb = "Replaces" if output.exists() and not is_stream(output) else "Writes"
         text = f"{verb} {output}"
-        # Only formats of labels have companions.
-        if self._report_on_screen is None and not is_stream(output):
-            ending = EXPORT_FORMATS[self._format_name].companion
-            if ending:
-                text += f" and, beside it, {companion_path(output, ending).name}"
+        if self._choices.companion and not is_stream(output):
+            companion = companion_path(output, self._choices.companion)
+            text += f" and, beside it, {companion.name}"
         return f"{one_line(text, 400)}. → completes a path as you type it."
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""
-        job = self._job_of_fields(texts)
+        job = self._choices.make_job(texts)
         try:
             job.check(outputs_beside(self._opened.workspace, force=False))
         except InTheWay as obstacle:

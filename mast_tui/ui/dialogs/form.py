@@ -151,6 +151,29 @@ def completed_path(value: str) -> str | None:
     return value + ending if ending else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """The error of a field, by the field's name."""
+
+    field_name: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownText:
+    """A text in place of the fields.
+
+    Attributes:
+        keys: The hint about its keys.
+        on_enter: Called by Enter; None if Enter does nothing.
+        on_escape: Called by Escape; None if Escape returns to the fields.
+    """
+
+    keys: str
+    on_enter: Callable[[], object] | None
+    on_escape: Callable[[], object] | None
+
+
 class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
     """The fields of a form; they scroll only with the cursor, by no keys of their own."""
 
@@ -185,18 +208,16 @@ class Form(Dialog[None]):
         super().__init__(title, kind="form")
         self._fields = fields
         self._texts = texts
-        self._enter_callback: Callable[[], object] | None = None
-        """Called by Enter while a text replaces the fields."""
-        self._escape_callback: Callable[[], object] | None = None
-        """Called by Escape while a text replaces the fields."""
         self._current_field = fields[0].name
         """The field that has the cursor, or had it before a text replaced the fields."""
-        self._refused_field = ""
-        """The name of the refused field; empty if none is refused."""
-        self._error_message = ""
-        """The error of the refused field."""
-        self._keys_hint = FIELD_KEYS
-        """The present keys and their effects."""
+        self._refusal: _Refusal | None = None
+        """The error of the refused field, until another field gets the cursor."""
+        self._shown_text: _ShownText | None = None
+        """The text in place of the fields; None while the fields are shown."""
+
+    @property
+    def _keys_hint(self) -> str:
+        return FIELD_KEYS if self._shown_text is None else self._shown_text.keys
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -270,10 +291,10 @@ class Form(Dialog[None]):
         if field is None or event.widget is not self.focused:
             return
         self._current_field = field.name
-        if field.name == self._refused_field:
-            self.say_below(self._error_message, error=True)
+        if self._refusal is not None and self._refusal.field_name == field.name:
+            self.say_below(self._refusal.message, error=True)
         else:
-            self._refused_field = ""
+            self._refusal = None
             self.say_below(self.help_of(field))
 
     @on(Input.Changed)
@@ -281,7 +302,7 @@ class Form(Dialog[None]):
         """Show the help again, since it can depend on the text."""
         event.stop()
         field = next((field for field in self._fields if field.name == event.input.id), None)
-        if field is not None and event.input is self.focused and not self._refused_field:
+        if field is not None and event.input is self.focused and self._refusal is None:
             self.say_below(self.help_of(field))
 
     def help_of(self, field: Field) -> str:
@@ -295,7 +316,7 @@ class Form(Dialog[None]):
 
     def action_field(self, step: int) -> None:
         """Focus the next or previous field; do nothing if a text replaces the fields."""
-        if self._shows_text:
+        if self._shown_text is not None:
             return
         widgets = self._field_widgets()
         index = next((i for i, widget in enumerate(widgets) if widget is self.focused), 0)
@@ -306,10 +327,10 @@ class Form(Dialog[None]):
 
     def action_keep(self) -> None:
         """Submit the fields; if a text is shown instead of them, call its function for Enter."""
-        if not self._shows_text:
+        if self._shown_text is None:
             self.mast.writes.do(self._take_texts)
-        elif self._enter_callback is not None:
-            self._enter_callback()
+        elif self._shown_text.on_enter is not None:
+            self._shown_text.on_enter()
 
     async def _take_texts(self) -> None:
         try:
@@ -326,18 +347,12 @@ class Form(Dialog[None]):
         """
         title, _, _ = message.partition(":")
         names = (field.name for field in self._fields if field.title == title)
-        name = next(names, self._current_field)
         # Kept, because the focus event of the field replaces the hint.
-        self._refused_field = name
-        self._error_message = one_line(message, 600)
-        self.say_below(self._error_message, error=True)
-        self.show_fields(name)
+        self._refusal = _Refusal(next(names, self._current_field), one_line(message, 600))
+        self.say_below(self._refusal.message, error=True)
+        self._show_fields(self._refusal.field_name)
 
     # A text in place of the fields
-
-    @property
-    def _shows_text(self) -> bool:
-        return self.query_one("#text-pane").display
 
     def show_text(
         self,
@@ -355,30 +370,31 @@ class Form(Dialog[None]):
             on_enter: Called by Enter; without it Enter does nothing.
             on_escape: Called by Escape; without it Escape returns to the fields.
         """
-        self._enter_callback = on_enter
-        self._escape_callback = on_escape
+        self._shown_text = _ShownText(keys, on_enter, on_escape)
         self.query_one("#shown-text", Static).update(plain_lines(text))
-        self._show_text_or_fields(shows_text=True, keys=keys)
+        self._show_text_or_fields()
         self.query_one("#text-pane").focus()
 
-    def show_fields(self, name: str | None = None) -> None:
-        """Show the fields again, with the cursor on the field ``name``, or on the current field."""
-        self._show_text_or_fields(shows_text=False, keys=FIELD_KEYS)
-        self.query_one(f"#{name or self._current_field}").focus()
+    def _show_fields(self, name: str) -> None:
+        """Show the fields again, with the cursor on the field ``name``."""
+        self._shown_text = None
+        self._show_text_or_fields()
+        self.query_one(f"#{name}").focus()
 
-    def _show_text_or_fields(self, *, shows_text: bool, keys: str) -> None:
+    def _show_text_or_fields(self) -> None:
+        """Show the text if there is one, else the fields, and the keys of either."""
+        shows_text = self._shown_text is not None
         self.query_one("#text-pane").display = shows_text
         self.query_one(".fields").display = not shows_text
         self.query_one("#about").display = not shows_text
-        self.query_one(".keys", Static).update(Content(keys))
-        self._keys_hint = keys
+        self.query_one(".keys", Static).update(Content(self._keys_hint))
         self.app.screen_change_signal.publish(self)  # so that the hints show these keys
 
     def action_leave(self) -> None:
         """Return from the text to the fields, or close the form."""
-        if not self._shows_text:
+        if self._shown_text is None:
             self.dismiss(None)
-        elif self._escape_callback is not None:
-            self._escape_callback()
+        elif self._shown_text.on_escape is not None:
+            self._shown_text.on_escape()
         else:
-            self.show_fields()
+            self._show_fields(self._current_field)

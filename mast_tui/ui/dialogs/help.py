@@ -15,7 +15,15 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.widgets import Input
 
-from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of, key_text, keys_of
+from mast_tui.ui.actions.registry import (
+    KeyAction,
+    Keymap,
+    Where,
+    actions_for,
+    key_of,
+    key_text,
+    keys_of,
+)
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST, MarkKind
@@ -179,22 +187,29 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
     for screen in dict.fromkeys((where, Where.EVERYWHERE)):
         entries_by_title: dict[str, list[Entry]] = {}
         for action in actions_for(screen):
-            keys = "  ".join(key_text(key) for key in keys_of(action, keymap))
-            if action.name.startswith(("digit_", "side_")):
-                # One entry describes all digits or sides.
-                if not action.name.endswith("_1"):
-                    continue
-                keys = "0…9  0…9"
-                if action.name.startswith("side_"):
-                    last_key = key_of("adjudicate.side_9", keymap)
-                    keys = f"{key_of(action.id, keymap)}…{last_key}"
-            title = action.section or screen.value.capitalize().replace("_", " ")
-            entries_by_title.setdefault(title, []).append((keys, action.help))
+            keys = _keys_text(action, keymap)
+            if keys is not None:
+                title = action.section or screen.value.capitalize().replace("_", " ")
+                entries_by_title.setdefault(title, []).append((keys, action.help))
         yield from (HelpSection(title, entries) for title, entries in entries_by_title.items())
     yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
         paragraphs = model_judge_help(key_of(f"{where}.judge", keymap))
         yield HelpSection("A model as judge", [("", paragraph) for paragraph in paragraphs])
+
+
+def _keys_text(action: KeyAction, keymap: Keymap) -> str | None:
+    """Return the keys of an action as text.
+
+    All digits, or all sides, have the text of the first; return None for the others.
+    """
+    if not action.name.startswith(("digit_", "side_")):
+        return "  ".join(key_text(key) for key in keys_of(action, keymap))
+    if not action.name.endswith("_1"):
+        return None
+    if action.name.startswith("digit_"):
+        return "0…9  0…9"
+    return f"{key_of(action.id, keymap)}…{key_of('adjudicate.side_9', keymap)}"
 
 
 def model_judge_help(key: str) -> tuple[str, ...]:

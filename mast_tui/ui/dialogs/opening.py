@@ -52,19 +52,18 @@ def first_keys(
     first, second = tuple(taxonomy.keys_of(example_mode))
     mode_title = one_line(f"{example_mode.code} {example_mode.name}", _TITLE_CHARS)
     moves = f"{key_of('annotate.up')} {key_of('annotate.down')}"
-    open_key = ((key_of("library.open"), "open the trace under the cursor"),)
+    reading_keys: tuple[tuple[str, str], ...] = (
+        (moves, "move over the spans (steps) of the trace"),
+    )
+    if lists_traces:
+        open_entry = (key_of("library.open"), "open the trace under the cursor")
+        reading_keys = (open_entry, (moves, "move over its spans (steps)"))
     accept = key_of("annotate.accept")
     reject = key_of("annotate.reject")
     effect = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
     suggestion_keys = ((key_of("annotate.next_suggestion"), effect),)
     return (
-        *(open_key if lists_traces else ()),
-        (
-            moves,
-            "move over its spans (steps)"
-            if lists_traces
-            else "move over the spans (steps) of the trace",
-        ),
+        *reading_keys,
         (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),
         ("", "on the span under the cursor; again: remove it"),
         *(() if blind else suggestion_keys),

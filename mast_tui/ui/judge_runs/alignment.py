@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -28,7 +28,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.workspace import Run
-from mast_tui.workspace.registers.hold_out import TracePart, trace_part
+from mast_tui.workspace.registers.hold_out import TracePart
 
 SIGNIFICANCE_LEVEL: Final = 0.05
 """The p-value up to which a difference counts as shown."""
@@ -130,7 +130,7 @@ class RunComparison:
 def read_alignment(
     opened: OpenWorkspace,
     judge: str,
-    gold: Mapping[str, GoldTrace],
+    gold_by_part: Mapping[TracePart, Mapping[str, GoldTrace]],
     *,
     with_seen: bool,
 ) -> JudgeAlignment:
@@ -141,7 +141,8 @@ def read_alignment(
     Args:
         opened: The workspace.
         judge: The judge.
-        gold: The gold of the traces that the annotator may see, by trace id.
+        gold_by_part: The gold of the traces that the annotator may see: for each part of the
+            traces, the gold by trace id.
         with_seen: Whether to count verdicts that were settled with a judge on screen.
 
     Raises:
@@ -149,30 +150,12 @@ def read_alignment(
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    part_by_trace = {trace_id: trace_part(workspace, trace_id) for trace_id in gold}
-    development_gold = {
-        trace_id: trace_gold
-        for trace_id, trace_gold in gold.items()
-        if part_by_trace[trace_id] is TracePart.DEVELOPMENT
-    }
-    test_gold = {
-        trace_id: trace_gold
-        for trace_id, trace_gold in gold.items()
-        if part_by_trace[trace_id] is TracePart.TEST
-    }
+    development_gold = gold_by_part[TracePart.DEVELOPMENT]
+    test_gold = gold_by_part[TracePart.TEST]
     judge_input = judge_input_from_workspace(workspace, taxonomy, judge, gold=development_gold)
-    report = judge_json(judge_report(judge_input, with_seen=with_seen))
-    figures_by_slug = {figures["slug"]: figures for figures in report["modes"].values()}
-    figures_by_slug[ALL_MODES] = report["pooled"]
-    rates = {
-        slug: JudgeRates(
-            rate_text(figures["true_positive_rate"]), rate_text(figures["true_negative_rate"])
-        )
-        for slug, figures in figures_by_slug.items()
-    }
     version = versions(workspace, taxonomy.ref).get(judge)
     return JudgeAlignment(
-        rates,
+        _rates_by_mode(judge_json(judge_report(judge_input, with_seen=with_seen))),
         version,
         test=None if version is None else _test_against_parent(opened, version, test_gold),
         mistake_reasons={
@@ -180,15 +163,32 @@ def read_alignment(
             for mistake in mistakes(workspace, taxonomy.ref)
             if mistake.judge == judge
         },
-        held_out=len(gold) - len(development_gold),
+        held_out=len(test_gold) + len(gold_by_part[TracePart.CALIBRATION]),
         test_traces=tuple(sorted(test_gold)),
-        agreed=frozenset(
-            (trace_id, verdict.mode)
-            for trace_id, trace_gold in development_gold.items()
-            for verdict in trace_gold.verdicts
-            if verdict.source in (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
-        ),
+        agreed=_agreed_subjects(development_gold),
         is_default=default_judge(workspace, taxonomy.ref) == judge,
+    )
+
+
+def _rates_by_mode(report: Mapping[str, Any]) -> dict[str, JudgeRates]:
+    """Return the rates in the JSON document of a judge's figures, by the slug of the mode."""
+    figures_by_slug = {figures["slug"]: figures for figures in report["modes"].values()}
+    figures_by_slug[ALL_MODES] = report["pooled"]
+    return {
+        slug: JudgeRates(
+            rate_text(figures["true_positive_rate"]), rate_text(figures["true_negative_rate"])
+        )
+        for slug, figures in figures_by_slug.items()
+    }
+
+
+def _agreed_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[str, str]]:
+    """Return the trace id and mode of each verdict that is unanimous or adjudicated."""
+    return frozenset(
+        (trace_id, verdict.mode)
+        for trace_id, gold in gold_by_trace.items()
+        for verdict in gold.verdicts
+        if verdict.source in (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
     )
 
 
@@ -237,11 +237,10 @@ def version_test_text(alignment: JudgeAlignment) -> str:
     Args:
         alignment: The judge beside the gold.
     """
-    version = alignment.version
     test = alignment.test
-    if version is None:
+    if alignment.version is None:
         return ""
-    parent_name = version.parent.removeprefix("judge:")
+    parent_name = alignment.version.parent.removeprefix("judge:")
     if test is None:
         return (
             f"A version of {parent_name}. No test: neither has judged held-out traces with gold "
@@ -253,87 +252,98 @@ def version_test_text(alignment: JudgeAlignment) -> str:
     p_value = pooled["p_value"]
     p_text = "" if p_value is None else f" (p = {p_value:.3g})"
     traces_text = counted(test.result["traces"], "held-out trace")
-    lines = [
+    sentences = [
         f"A version of {parent_name}, on {traces_text}: {parent_right} of "
-        f"{pooled['n']} verdicts right before, {version_right} now: {test.verdict}{p_text}."
+        f"{pooled['n']} verdicts right before, {version_right} now: {test.verdict}{p_text}.",
+        *_changed_modes_sentences(test.result["modes"]),
     ]
+    if test.earlier:
+        sentences.append(
+            f"These traces have measured {counted(test.earlier, 'version')} before: they are used "
+            "up, and this figure leans upwards. Only new traces tell."
+        )
+    return " ".join(sentences)
+
+
+def _changed_modes_sentences(modes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence on the modes with a significant change; nothing if there are none.
+
+    ``modes`` has the counts of the paired test on each mode, by code; the version is the first.
+    """
     changed_modes = [
         f"{code} {'better' if mode['only_first_right'] > mode['only_second_right'] else 'worse'} "
         f"(p = {mode['p_adjusted']:.3g})"
-        for code, mode in test.result["modes"].items()
+        for code, mode in modes.items()
         if mode["p_adjusted"] is not None and mode["p_adjusted"] <= SIGNIFICANCE_LEVEL
     ]
     if changed_modes:
         further_count = len(changed_modes) - MOST_NAMED
         further_text = f", and {further_count} more" if further_count > 0 else ""
-        lines.append(f"By mode, adjusted: {', '.join(changed_modes[:MOST_NAMED])}{further_text}.")
-    if test.earlier:
-        lines.append(
-            f"These traces have measured {counted(test.earlier, 'version')} before: they are used "
-            "up, and this figure leans upwards. Only new traces tell."
-        )
-    return " ".join(lines)
+        yield f"By mode, adjusted: {', '.join(changed_modes[:MOST_NAMED])}{further_text}."
 
 
-def reason_lines(
-    opened: OpenWorkspace,
-    judge: str,
-    case: Case,
-    trace_work: TraceSides,
-    mistake_reason: str,
-    trace: Trace | None,
-) -> list[str]:
+def reason_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -> list[str]:
     """Return the answers and reasons of the judge and of people on a mode in a trace.
 
     This is slow: call it in a worker.
 
     Args:
         opened: The workspace.
-        judge: The judge.
+        comparison: The comparison of the judge with the gold.
         case: The mode in the trace; the judge is its first side.
-        trace_work: The work of people on the trace.
-        mistake_reason: The reason why a person has marked the judge as wrong; empty if no one has.
-        trace: The trace, if the study masks its texts; else None.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
     """
-    workspace = opened.workspace
-    ref = opened.taxonomy.ref
-    labels = workspace.labels(annotator=judge, trace_id=case.trace_id, taxonomy=ref)
-    judge_label_ids = {mark.label for mark in case.first}
-    lines = [_label_text(label, opened, trace) for label in labels if label.id in judge_label_ids]
-    for notes in _model_notes(opened, judge, case):
-        lines.append(f"judge's notes: {notes}")
-    if not lines:
-        lines.append("judge: absent, without a reason")
-    for side in trace_work.sides:
-        mode_labels = [label for label in side.labels.values() if label.mode == case.mode]
-        verdict = VerdictValue.PRESENT if mode_labels else side.verdicts.get(case.mode)
-        notes = "; ".join(label.note for label in mode_labels if label.note)
-        if verdict is not None:
-            lines.append(f"{side.annotator}: {verdict}" + (f": {notes}" if notes else ""))
-    for decision in trace_work.decisions:
-        if decision.mode == case.mode and decision.reason:
-            lines.append(f"{decision.decided_by} decided {decision.value}: {decision.reason}")
+    lines = list(_judge_lines(opened, comparison, case)) or ["judge: absent, without a reason"]
+    lines += _people_lines(comparison.work_by_trace[case.trace_id], case.mode)
+    mistake_reason = comparison.alignment.mistake_reasons.get((case.trace_id, case.mode))
     if mistake_reason:
         lines.append(f"marked as wrong: {mistake_reason}")
     return lines
 
 
+def _judge_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -> Iterator[str]:
+    """Yield the judge's labels on a case, and its notes."""
+    judge = comparison.run.judge
+    judge_label_ids = {mark.label for mark in case.first}
+    # The trace is needed only to mask personal data in the reasons.
+    trace = None if opened.masks is None else comparison.loader.read(case.trace_id)
+    for label in opened.workspace.labels(
+        annotator=judge, trace_id=case.trace_id, taxonomy=opened.taxonomy.ref
+    ):
+        if label.id in judge_label_ids:
+            yield _label_text(label, opened, trace)
+    for notes in _model_notes(opened, judge, case):
+        yield f"judge's notes: {notes}"
+
+
+def _people_lines(trace_work: TraceSides, mode: str) -> Iterator[str]:
+    """Yield the verdicts of people on a mode of a trace with their notes, then the decisions."""
+    for side in trace_work.sides:
+        mode_labels = [label for label in side.labels.values() if label.mode == mode]
+        verdict = VerdictValue.PRESENT if mode_labels else side.verdicts.get(mode)
+        notes = "; ".join(label.note for label in mode_labels if label.note)
+        if verdict is not None:
+            yield f"{side.annotator}: {verdict}" + (f": {notes}" if notes else "")
+    for decision in trace_work.decisions:
+        if decision.mode == mode and decision.reason:
+            yield f"{decision.decided_by} decided {decision.value}: {decision.reason}"
+
+
 def _label_text(label: Label, opened: OpenWorkspace, trace: Trace | None) -> str:
     """Return a judge's label as a line, with the masks of the study."""
-    note = label.note
+    masks = opened.masks
     evidence = label.evidence
-    quote = "" if evidence is None else evidence.quote
-    if opened.masks is not None:
-        note = opened.masks.text(note)
-    if opened.masks is not None and evidence is not None:
+    note = label.note if masks is None else masks.text(label.note)
+    if evidence is None:
+        return f"judge: present: {note}"
+    quote = evidence.quote
+    if masks is not None:
         quote = masked_quote(
-            opened.masks, trace, quote, evidence.key, evidence.char_start, evidence.char_end
+            masks, trace, quote, evidence.key, evidence.char_start, evidence.char_end
         )
-    quote_text = "" if evidence is None else f" “{quote}”"
-    return f"judge: present{quote_text}: {note}"
+    return f"judge: present “{quote}”: {note}"
 
 
 def _model_notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:

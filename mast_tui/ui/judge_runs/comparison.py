@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Final
@@ -63,7 +64,7 @@ from mast_tui.ui.widgets.virtual_lines import (
     sign_column,
 )
 from mast_tui.ui.wording import place_text, plain_title
-from mast_tui.workspace import Run
+from mast_tui.workspace import Run, Workspace
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 from mast_tui.writes import piece_of_work
@@ -119,8 +120,7 @@ def compare_with_gold(
 ) -> RunComparison:
     """Compare a run with the gold, over traces that the annotator has finished or adjudicated.
 
-    Record in the workspace on which traces the comparison reveals hidden work. This is slow: call
-    it in a worker.
+    Record in the workspace on which traces this reveals work. This is slow: call it in a worker.
 
     Args:
         opened: The open workspace.
@@ -145,33 +145,29 @@ def compare_with_gold(
         trace_id: work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
         for trace_id in sorted(visible_ids)
     }
-    alignment = read_alignment(opened, run.judge, gold_by_trace, with_seen=counts_seen_verdicts)
+    gold_by_part = _gold_by_part(workspace, gold_by_trace)
+    alignment = read_alignment(opened, run.judge, gold_by_part, with_seen=counts_seen_verdicts)
     # Held-out traces must stay unknown until they measure a judge.
-    counted_ids = {
-        trace_id
-        for trace_id in visible_ids - example_ids
-        if trace_part(workspace, trace_id) is TracePart.DEVELOPMENT
+    counted_gold = {
+        trace_id: gold
+        for trace_id, gold in gold_by_part[TracePart.DEVELOPMENT].items()
+        if trace_id not in example_ids
     }
-    counted_gold = {trace_id: gold_by_trace[trace_id] for trace_id in counted_ids}
-    gold_side, seen_subjects = _side_of_gold(counted_gold)
+    counted_work = {trace_id: work_by_trace[trace_id] for trace_id in counted_gold}
+    gold_side = _side_of_gold(counted_gold)
     judge_side = _side_of_judge(opened, run.judge)
+    seen_subjects = _seen_subjects(counted_gold)
     omitted_subjects = frozenset() if counts_seen_verdicts else seen_subjects
     compared_subjects = (gold_side.verdicts.keys() & judge_side.verdicts.keys()) - omitted_subjects
     comparison = compare(
         judge_side,
         gold_side,
-        counted_ids,
+        counted_gold.keys(),
         [mode.slug for mode in taxonomy.modes],
         loader.orders,
         left_out=omitted_subjects,
     )
-    hidden_before = counted_ids if opened.blind else opened.hidden_traces()
-    revealed_ids = [
-        trace_id
-        for trace_id in counted_ids
-        if trace_id in hidden_before or _has_work_of_others(opened, work_by_trace[trace_id])
-    ]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_ids))
+    _record_reveal_of_work(opened, counted_work)
     return RunComparison(
         run=run,
         comparison=comparison,
@@ -182,8 +178,29 @@ def compare_with_gold(
         seen_verdict_count=len(seen_subjects),
         counts_seen_verdicts=counts_seen_verdicts,
         alignment=alignment,
-        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted_ids},
+        work_by_trace=counted_work,
     )
+
+
+def _gold_by_part(
+    workspace: Workspace, gold_by_trace: Mapping[str, GoldTrace]
+) -> dict[TracePart, dict[str, GoldTrace]]:
+    """Group the gold of traces by the part to which each trace belongs."""
+    gold_by_part: dict[TracePart, dict[str, GoldTrace]] = {part: {} for part in TracePart}
+    for trace_id, gold in gold_by_trace.items():
+        gold_by_part[trace_part(workspace, trace_id)][trace_id] = gold
+    return gold_by_part
+
+
+def _record_reveal_of_work(opened: OpenWorkspace, work_by_trace: Mapping[str, TraceSides]) -> None:
+    """Record that the annotator sees hidden suggestions, or work of others, on some traces."""
+    hidden_ids = work_by_trace.keys() if opened.blind else opened.hidden_traces()
+    revealed_ids = [
+        trace_id
+        for trace_id, trace_work in work_by_trace.items()
+        if trace_id in hidden_ids or _has_work_of_others(opened, trace_work)
+    ]
+    record_reveal(opened.workspace, opened.annotator, opened.taxonomy.ref, sorted(revealed_ids))
 
 
 def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceSides) -> bool:
@@ -201,27 +218,28 @@ def _judged_trace_ids(opened: OpenWorkspace, run: Run) -> set[str]:
     return judged_ids & {trace.trace_id for trace in run.traces}
 
 
-def _side_of_gold(
-    gold_by_trace: Mapping[str, GoldTrace],
-) -> tuple[Side, frozenset[tuple[str, str]]]:
-    """Return the verdicts and labels of the gold as a side of the comparison.
-
-    Also return the trace and mode of each verdict for which someone saw a judge's answer.
-    """
+def _side_of_gold(gold_by_trace: Mapping[str, GoldTrace]) -> Side:
+    """Return the verdicts and labels of the gold as a side of the comparison."""
     verdicts: dict[tuple[str, str], VerdictValue] = {}
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
-    seen_subjects: set[tuple[str, str]] = set()
     for trace_id, gold in gold_by_trace.items():
         for verdict in gold.verdicts:
-            if verdict.value is None:
-                continue
-            verdicts[trace_id, verdict.mode] = verdict.value
-            if verdict.judge_seen:
-                seen_subjects.add((trace_id, verdict.mode))
+            if verdict.value is not None:
+                verdicts[trace_id, verdict.mode] = verdict.value
         for label in gold.labels:
             subject = (trace_id, label.mode)
             marks[subject] = (*marks.get(subject, ()), Mark(label.target))
-    return Side(verdicts, marks), frozenset(seen_subjects)
+    return Side(verdicts, marks)
+
+
+def _seen_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[str, str]]:
+    """Return the trace and mode of each verdict for which someone saw a judge's answer."""
+    return frozenset(
+        (trace_id, verdict.mode)
+        for trace_id, gold in gold_by_trace.items()
+        for verdict in gold.verdicts
+        if verdict.judge_seen and verdict.value is not None
+    )
 
 
 def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
@@ -238,15 +256,30 @@ def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
 MOST_RANGES: Final = 4
 """The most span ranges of one side that a row names."""
 
-RUN_TITLES: Final = ("both", "same place", "only A", "only B")
-GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
-"""The headings of four counts, in this order:
 
-- both sides say present,
-- the span ranges of both sides overlap,
-- only the first side says present,
-- only the second side says present.
-"""
+@dataclass(frozen=True, slots=True)
+class SideTexts:
+    """The names of two sides, and the headings of counts of traces.
+
+    Attributes:
+        first: The first side.
+        second: The second side.
+        both: Both sides say present.
+        same_place: The span ranges of both sides overlap.
+        only_first: Only the first side says present.
+        only_second: Only the second side says present.
+    """
+
+    first: str
+    second: str
+    both: str
+    same_place: str
+    only_first: str
+    only_second: str
+
+
+RUN_TEXTS: Final = SideTexts("A", "B", "both", "same place", "only A", "only B")
+GOLD_TEXTS: Final = SideTexts("judge", "gold", "in gold", "place", "not in gold", "missed")
 
 _MAX_CODE_CHARS: Final = 8
 
@@ -290,21 +323,16 @@ def _counts_sign(counts: ModeCounts) -> str:
     return "=" if counts.both else " "
 
 
-def count_columns(
-    taxonomy: Taxonomy, *, gold: bool, rates: Mapping[str, JudgeRates] | None = None
-) -> tuple[TableColumn[ModeCounts], ...]:
-    """Return the columns of the counts of each mode; with gold, also the rates of the judge.
+def count_columns(taxonomy: Taxonomy, texts: SideTexts) -> tuple[TableColumn[ModeCounts], ...]:
+    """Return the columns of the counts of each mode.
 
     The number of a column is its rank: on a short line, columns are dropped by their ranks.
 
     Args:
         taxonomy: The taxonomy of the modes.
-        gold: Whether a run is compared with gold, not with another run.
-        rates: The rates of the judge, by the slug of the mode; None if there are none.
+        texts: The headings.
     """
-    rates_by_mode = rates or {}
-    both_title, place_title, first_title, second_title = GOLD_TITLES if gold else RUN_TITLES
-    columns: tuple[TableColumn[ModeCounts], ...] = (
+    return (
         sign_column(_counts_sign, lambda row: "doubt" if _has_difference(row) else "quiet"),
         TableColumn(
             "", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=ANY_FILLED)
@@ -315,45 +343,44 @@ def count_columns(
             lambda row: "total" if row.mode == ALL_MODES else "figure",
             name_width(),
         ),
-        figure_column(both_title, lambda row: str(row.both), 95),
-        figure_column(place_title, _same_places, 70),
-        figure_column(first_title, lambda row: str(row.first), 94, "doubt"),
-        figure_column(second_title, lambda row: str(row.second), 93, "doubt"),
+        figure_column(texts.both, lambda row: str(row.both), 95),
+        figure_column(texts.same_place, _same_places, 70),
+        figure_column(texts.only_first, lambda row: str(row.first), 94, "doubt"),
+        figure_column(texts.only_second, lambda row: str(row.second), 93, "doubt"),
         figure_column("neither", lambda row: str(row.neither), 42),
         figure_column("undecided", lambda row: str(row.undecided), 40),
     )
-    if not gold:
-        return columns
+
+
+def rate_columns(rates: Mapping[str, JudgeRates]) -> tuple[TableColumn[ModeCounts], ...]:
+    """Return the columns of a judge's rates, given the rates by the slug of the mode."""
+    no_rates = JudgeRates()
     return (
-        *columns,
         figure_column("precision", lambda row: _share_text(row.precision), 55),
-        figure_column("TPR", lambda row: rates_by_mode.get(row.mode, JudgeRates()).tpr, 57),
-        figure_column("TNR", lambda row: rates_by_mode.get(row.mode, JudgeRates()).tnr, 56),
+        figure_column("TPR", lambda row: rates.get(row.mode, no_rates).tpr, 57),
+        figure_column("TNR", lambda row: rates.get(row.mode, no_rates).tnr, 56),
     )
 
 
 def case_columns(
-    taxonomy: Taxonomy, loader: TraceLoader, *, gold: bool, with_mode: bool
+    taxonomy: Taxonomy, loader: TraceLoader, texts: SideTexts, *, with_mode: bool
 ) -> tuple[TableColumn[Case], ...]:
     """Return the columns of cases: traces in which at least one of two sides has a mode.
 
     Args:
         taxonomy: The taxonomy of the modes.
         loader: Returns the names of traces and the order of their spans.
-        gold: Whether a run is compared with gold, not with another run.
+        texts: The names of the sides.
         with_mode: Whether to show the mode's code, because the cases are of several modes.
     """
 
-    def style(case: Case) -> str:
-        return "doubt" if case.differs else "quiet"
-
-    def _ranges_of_side(case: Case, marks: tuple[Mark, ...], other_side: PresentSide) -> str:
-        if case.outcome is other_side:  # so this side does not have the mode
+    def _ranges_of_side(case: Case, side: PresentSide, marks: tuple[Mark, ...]) -> str:
+        if case.outcome not in (side, PresentSide.BOTH):
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
 
     return (
-        sign_column(lambda row: "≠" if row.differs else "=", style),
+        sign_column(lambda row: "≠" if row.differs else "=", _case_style),
         TableColumn(
             "trace", lambda row: one_line(loader.name_of(row.trace_id)), "name", name_width()
         ),
@@ -364,32 +391,39 @@ def case_columns(
             ColumnWidth(90, filled=ANY_FILLED),
         ),
         TableColumn(
-            "", lambda row: outcome_text(row, gold=gold), style, ColumnWidth(95, filled=ANY_FILLED)
+            "",
+            lambda row: outcome_text(row, texts),
+            _case_style,
+            ColumnWidth(95, filled=ANY_FILLED),
         ),
         TableColumn(
-            "judge" if gold else "A",
-            lambda row: _ranges_of_side(row, row.first, PresentSide.SECOND),
+            texts.first,
+            lambda row: _ranges_of_side(row, PresentSide.FIRST, row.first),
             width=name_width(80),
         ),
         TableColumn(
-            "gold" if gold else "B",
-            lambda row: _ranges_of_side(row, row.second, PresentSide.FIRST),
+            texts.second,
+            lambda row: _ranges_of_side(row, PresentSide.SECOND, row.second),
             width=name_width(79),
         ),
     )
 
 
-def outcome_text(case: Case, *, gold: bool) -> str:
+def _case_style(case: Case) -> str:
+    return "doubt" if case.differs else "quiet"
+
+
+def outcome_text(case: Case, texts: SideTexts) -> str:
     """Return which side has the verdict present; if both have it, whether their ranges overlap.
 
     Args:
         case: The mode and the trace on which the sides are compared.
-        gold: Whether a run is compared with gold, not with another run.
+        texts: The names of the sides.
     """
     if case.outcome is PresentSide.FIRST:
-        return "not in gold" if gold else "only A"
+        return texts.only_first
     if case.outcome is PresentSide.SECOND:
-        return "missed" if gold else "only B"
+        return texts.only_second
     if case.meet is None:
         return "both"
     return "both, same place" if case.meet else "both, elsewhere"
@@ -410,7 +444,7 @@ def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
     return ", ".join(ranges) + (f" and {further_count} more" if further_count > 0 else "")
 
 
-def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
+def comparison_summary(comparison: RunComparison, key_of: KeyOf) -> str:
     """Return the number of compared traces, and what was left out and why.
 
     If the judge is a taught version of another judge, a second line has the result of its test.
@@ -418,7 +452,6 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) 
     Args:
         comparison: The comparison.
         key_of: Returns how the key of an action is shown.
-        gold: Whether the run is compared with gold.
     """
     count = comparison.trace_count
     parts = [f"{count} trace{'' if count == 1 else 's'} compared"]
@@ -427,7 +460,7 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) 
         parts.append(f"{comparison.example_count} left out, {noun} in a prompt")
     if comparison.hidden_count:
         parts.append(f"{comparison.hidden_count} hidden until you have finished them")
-    if gold and comparison.seen_verdict_count:
+    if comparison.seen_verdict_count:
         noun = "verdict" if comparison.seen_verdict_count == 1 else "verdicts"
         if comparison.counts_seen_verdicts:
             treatment = "counted too: no independent figure"
@@ -500,12 +533,15 @@ class ComparisonScreen(OpensTraces):
         """True if the run of a judge is compared with people, not with another run."""
         return self._second is None
 
+    @property
+    def _texts(self) -> SideTexts:
+        return GOLD_TEXTS if self._with_gold else RUN_TEXTS
+
     def compose_panes(self) -> ComposeResult:
         """Yield the counts, the list of traces and, with gold, the reasons of both sides."""
         self.set_class(self._with_gold, "-gold")
         yield Static(id="about", markup=False)
-        columns = count_columns(self.mast.taxonomy, gold=self._with_gold)
-        counts = ColumnTable[ModeCounts](attrgetter("mode"), columns, id="counts")
+        counts = ColumnTable[ModeCounts](attrgetter("mode"), id="counts")
         cases = ColumnTable[Case](attrgetter("mode", "trace_id"), id="cases")
         for table in (counts, cases):
             yield table.heading_line
@@ -573,11 +609,12 @@ class ComparisonScreen(OpensTraces):
             )
             return
         self.remove_class("-empty")
-        summary = comparison_summary(comparison, self.mast.key_of, gold=self._with_gold)
+        summary = comparison_summary(comparison, self.mast.key_of)
         self.query_one("#about", Static).update(Content(summary))
-        self.main_list.columns = count_columns(
-            self.mast.taxonomy, gold=self._with_gold, rates=comparison.alignment.rates
-        )
+        columns = count_columns(self.mast.taxonomy, self._texts)
+        if self._with_gold:
+            columns += rate_columns(comparison.alignment.rates)
+        self.main_list.columns = columns
         self.main_list.show([comparison.comparison.total, *comparison.comparison.counts])
         if self.focused is None:
             self.main_list.focus()
@@ -626,13 +663,9 @@ class ComparisonScreen(OpensTraces):
         if comparison is None:
             return
         taxonomy = self.mast.taxonomy
-        columns = case_columns(
-            taxonomy,
-            comparison.loader,
-            gold=self._with_gold,
-            with_mode=self._mode_slug == ALL_MODES,
+        self.cases.columns = case_columns(
+            taxonomy, comparison.loader, self._texts, with_mode=self._mode_slug == ALL_MODES
         )
-        self.cases.columns = columns
         self.cases.show(cases)
         name = (
             f"{mode_code(self._mode_slug, taxonomy)} {mode_name(self._mode_slug, taxonomy)}".strip()
@@ -674,17 +707,13 @@ class ComparisonScreen(OpensTraces):
 
     def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
         """Read the answers and reasons of both sides in a worker, and show them or the error."""
-        mistake_reason = comparison.alignment.mistake_reasons.get((case.trace_id, case.mode), "")
-        trace_work = comparison.work_by_trace[case.trace_id]
-
-        def read_text() -> str:
-            # The trace is needed only to mask personal data in the reasons.
-            trace = None if opened.masks is None else comparison.loader.read(case.trace_id)
-            lines = reason_lines(opened, self._first.judge, case, trace_work, mistake_reason, trace)
-            return "\n".join(lines)
-
         show_text = self.query_one("#reasons", SpanView).show_text
-        self.work.run("reasons", read_text, show_text, show_text)
+        self.work.run(
+            "reasons",
+            lambda: "\n".join(reason_lines(opened, comparison, case)),
+            show_text,
+            show_text,
+        )
 
     @on(VirtualLines.Chosen, "#cases")
     def _case_chosen(self, event: VirtualLines.Chosen) -> None:

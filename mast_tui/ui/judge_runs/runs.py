@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.columns import ColumnWidth, TableColumn, padded, table_lines
 from mast_tui.labels import QuoteCounts, ReviewAnswer
@@ -86,6 +86,18 @@ class RunView:
         """The number of traces on which the judge failed."""
         return sum(trace.problem is not None for trace in self.run.traces)
 
+    @property
+    def judge_text(self) -> str:
+        """The name of the model that was asked, or of a judge without a model."""
+        settings = self.run.settings
+        return judge_name(self.run.judge) if settings is None else one_line(settings.model)
+
+    @property
+    def tokens_text(self) -> str:
+        """The number of tokens that a model read and wrote; empty without a model."""
+        usage = self.run.usage
+        return short_count(usage.tokens_in + usage.tokens_out) if self.run.settings else ""
+
 
 def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
     """Return a run for each judge whose judgements belong to no run because they were imported.
@@ -104,24 +116,27 @@ def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
         judge_key = (judgement.judge, judgement.taxonomy)
         if judge_key not in judges_with_run:
             imported_judgements.setdefault(judge_key, []).append(judgement)
-    new_runs = []
-    for (judge, taxonomy), judgements in imported_judgements.items():
-        labels = workspace.labels(annotator=judge, taxonomy=taxonomy)
-        findings = Counter(label.trace_id for label in labels)
-        traces = [RunTrace(record.trace_id, findings[record.trace_id]) for record in judgements]
-        times = [record.at for record in judgements]
-        new_runs.append(
-            Run(
-                f"imported {judge} {taxonomy}",
-                judge,
-                taxonomy,
-                min(times),
-                max(times),
-                "It did not run here: its judgements were imported.",
-                tuple(traces),
-            )
-        )
-    return new_runs
+    return [
+        _imported_run(opened, judge, taxonomy, judgements)
+        for (judge, taxonomy), judgements in imported_judgements.items()
+    ]
+
+
+def _imported_run(
+    opened: OpenWorkspace, judge: str, taxonomy: str, judgements: Sequence[JudgementRecord]
+) -> Run:
+    """Return a run that stands for the imported judgements of one judge."""
+    labels = opened.workspace.labels(annotator=judge, taxonomy=taxonomy)
+    findings = Counter(label.trace_id for label in labels)
+    return Run(
+        f"imported {judge} {taxonomy}",
+        judge,
+        taxonomy,
+        started_at=min(record.at for record in judgements),
+        finished_at=max(record.at for record in judgements),
+        note="It did not run here: its judgements were imported.",
+        traces=tuple(RunTrace(record.trace_id, findings[record.trace_id]) for record in judgements),
+    )
 
 
 def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
@@ -140,51 +155,62 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
     Raises:
         WorkspaceError: The workspace cannot be read.
     """
-    workspace = opened.workspace
-    is_hidden = opened.judges_hidden
-    judges = () if is_hidden else dict.fromkeys(run.judge for run in runs)
-    suggestions = [label for judge in judges for label in workspace.labels(annotator=judge)]
-    reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
-    example_ids_by_judge: dict[str, set[str]] = {}
+    ordered_runs = sorted(runs, key=lambda run: run.started_at, reverse=True)
+    if opened.judges_hidden:
+        return [RunView(run, None, None) for run in ordered_runs]
+    example_ids_by_judge: dict[str, set[str]] = {run.judge: set() for run in runs}
     for run in runs:
         if run.settings is not None:
-            example_ids_by_judge.setdefault(run.judge, set()).update(run.settings.examples)
+            example_ids_by_judge[run.judge].update(run.settings.examples)
+    answers_by_trace = _answers_by_trace(opened, example_ids_by_judge)
+    return [
+        _view_of_run(run, answers_by_trace, example_ids_by_judge[run.judge]) for run in ordered_runs
+    ]
+
+
+_ModeAnswer = tuple[str, ReviewAnswer | None]
+"""The mode of a suggestion, and the annotator's answer to the suggestion, None for none."""
+
+_JudgedTrace = tuple[str, str, str]
+"""A judge, the id of a trace, and a taxonomy."""
+
+
+def _answers_by_trace(
+    opened: OpenWorkspace, judges: Iterable[str]
+) -> dict[_JudgedTrace, list[_ModeAnswer]]:
+    """Return the annotator's answers to the suggestions of some judges on each trace."""
+    workspace = opened.workspace
+    reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
     # The reviews are in the order of passes, so the last answer to a suggestion wins.
     answer_by_suggestion = {review.suggestion: review.answer for review in reviews}
-    answers_by_trace: dict[tuple[str, str, str], list[tuple[str, ReviewAnswer | None]]] = {}
-    for label in suggestions:
-        key = (label.annotator, label.trace_id, label.taxonomy)
-        answer = answer_by_suggestion.get(label.id)
-        answers_by_trace.setdefault(key, []).append((label.mode, answer))
-    views = []
-    for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
-        if is_hidden:
-            views.append(RunView(run, None, None))
+    answers_by_trace: dict[_JudgedTrace, list[_ModeAnswer]] = {}
+    for judge in judges:
+        for label in workspace.labels(annotator=judge):
+            mode_answer = (label.mode, answer_by_suggestion.get(label.id))
+            judged_trace = (judge, label.trace_id, label.taxonomy)
+            answers_by_trace.setdefault(judged_trace, []).append(mode_answer)
+    return answers_by_trace
+
+
+def _view_of_run(
+    run: Run,
+    answers_by_trace: Mapping[_JudgedTrace, Sequence[_ModeAnswer]],
+    example_ids: Collection[str],
+) -> RunView:
+    """Count the answers to the suggestions of a run, given the ids of the judge's examples."""
+    counts = AnswerCounts()
+    counts_by_mode: dict[str, AnswerCounts] = {}
+    waiting_by_trace: dict[str, int] = {}
+    for trace in run.traces:
+        trace_answers = answers_by_trace.get((run.judge, trace.trace_id, run.taxonomy), ())
+        waiting_by_trace[trace.trace_id] = sum(answer is None for _, answer in trace_answers)
+        if trace.trace_id in example_ids:
             continue
-        example_ids = example_ids_by_judge.get(run.judge, set())
-        counts = AnswerCounts()
-        counts_by_mode: dict[str, AnswerCounts] = {}
-        waiting_by_trace: dict[str, int] = {}
-        for trace in run.traces:
-            trace_answers = answers_by_trace.get((run.judge, trace.trace_id, run.taxonomy), ())
-            waiting_count = sum(answer is None for _, answer in trace_answers)
-            if waiting_count:
-                waiting_by_trace[trace.trace_id] = waiting_count
-            if trace.trace_id in example_ids:
-                continue
-            for mode, answer in trace_answers:
-                counts.add(answer)
-                counts_by_mode.setdefault(mode, AnswerCounts()).add(answer)
-        views.append(
-            RunView(
-                run=run,
-                answers=counts,
-                modes=counts_by_mode,
-                waiting_by_trace=waiting_by_trace,
-                left_out=sum(trace.trace_id in example_ids for trace in run.traces),
-            )
-        )
-    return views
+        for mode, answer in trace_answers:
+            counts.add(answer)
+            counts_by_mode.setdefault(mode, AnswerCounts()).add(answer)
+    left_out = sum(trace.trace_id in example_ids for trace in run.traces)
+    return RunView(run, counts, counts_by_mode, waiting_by_trace, left_out)
 
 
 def share_in_traces(quotes: QuoteCounts) -> str:
@@ -203,92 +229,111 @@ def local_time(iso: str) -> str:
         return one_line(iso, 16)
 
 
-def most_urgent_first(view: RunView) -> list[RunTrace]:
-    """Return a run's traces in the order in which they need work.
+@dataclass(frozen=True, slots=True)
+class RunTraceRow:
+    """A trace of a run as the annotator may see it.
+
+    Attributes:
+        trace: The trace, with the result of the judge.
+        name: Its name in the list.
+        waiting: The number of suggestions without an answer; 0 while hidden.
+        is_hidden: Whether the judge's suggestions are hidden from the annotator.
+    """
+
+    trace: RunTrace
+    name: str
+    waiting: int
+    is_hidden: bool
+
+    @property
+    def trace_id(self) -> str:
+        """The id of the trace."""
+        return self.trace.trace_id
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the judge failed on the trace."""
+        return self.trace.problem is not None
+
+    @property
+    def sign(self) -> str:
+        """The sign before the row."""
+        if self.has_failed:
+            return "!"
+        return "◌" if self.waiting else "●"
+
+    @property
+    def note(self) -> str:
+        """The reason of the failure, or the remarks on repaired or dropped suggestions."""
+        if self.has_failed:
+            return one_line(f"failed: {self.trace.problem}")
+        return "" if self.is_hidden else one_line("; ".join(self.trace.remarks))
+
+    def count_text(self, count: int) -> str:
+        """Return a number of suggestions as text; empty if the judge failed."""
+        if self.has_failed:
+            return ""
+        return HIDDEN if self.is_hidden else str(count)
+
+
+def trace_rows(view: RunView, names: Mapping[str, str]) -> list[RunTraceRow]:
+    """Return the rows of a run's traces in the order in which they need work.
 
     Failed traces come first, then the traces with the most waiting suggestions. Traces with the
     same number are in the order of their ids.
-    """
-
-    def sort_key(trace: RunTrace) -> tuple[bool, int, str]:
-        return (
-            trace.problem is None,
-            -view.waiting_by_trace.get(trace.trace_id, 0),
-            trace.trace_id,
-        )
-
-    return sorted(view.run.traces, key=sort_key)
-
-
-def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[RunTrace], ...]:
-    """Return the columns of a run's traces.
 
     Args:
-        view: The judge's run; without ``answers``, its suggestions are hidden from the annotator.
+        view: The run.
         names: The names of the traces, by their ids.
     """
-    is_hidden = view.answers is None
+    rows = [
+        RunTraceRow(
+            trace,
+            names.get(trace.trace_id, trace.trace_id),
+            view.waiting_by_trace.get(trace.trace_id, 0),
+            is_hidden=view.answers is None,
+        )
+        for trace in view.run.traces
+    ]
+    return sorted(rows, key=lambda row: (not row.has_failed, -row.waiting, row.trace_id))
 
-    def waiting_count(trace: RunTrace) -> int:
-        return view.waiting_by_trace.get(trace.trace_id, 0)
 
-    def has_failed(trace: RunTrace) -> bool:
-        return trace.problem is not None
-
-    def sign(trace: RunTrace) -> str:
-        if has_failed(trace):
-            return "!"
-        return "◌" if waiting_count(trace) else "●"
-
-    def _count_text(trace: RunTrace, number: int) -> str:
-        if has_failed(trace):
-            return ""
-        return HIDDEN if is_hidden else str(number)
-
-    def note(trace: RunTrace) -> str:
-        if has_failed(trace):
-            return one_line(f"failed: {trace.problem}")
-        return "" if is_hidden else one_line("; ".join(trace.remarks))
-
-    return (
-        sign_column(
-            sign, lambda row: "doubt" if has_failed(row) or waiting_count(row) else "quiet"
-        ),
-        TableColumn(
-            "trace",
-            lambda row: one_line(names.get(row.trace_id, row.trace_id)),
-            "name",
-            name_width(),
-        ),
-        TableColumn(
-            "found",
-            lambda row: _count_text(row, row.findings),
-            width=ColumnWidth(90, filled=ANY_FILLED),
-            right=True,
-        ),
-        TableColumn(
-            "waiting",
-            lambda row: _count_text(row, waiting_count(row)),
-            lambda row: "doubt" if waiting_count(row) else "quiet",
-            ColumnWidth(95, filled=ANY_FILLED),
-            right=True,
-        ),
-        TableColumn(
-            "quotes found",
-            lambda row: "" if is_hidden else quotes_text(row.quotes),
-            lambda row: "doubt" if row.quotes.found < row.quotes.all else "figure",
-            ColumnWidth(60, filled=ANY_FILLED),
-            right=True,
-        ),
-        TableColumn(
-            "windows",
-            lambda row: str(row.windows) if row.windows else "",
-            "quiet",
-            ColumnWidth(40, filled=ANY_FILLED),
-            right=True,
-        ),
-        TableColumn("", note, lambda row: "doubt" if has_failed(row) else "quiet", name_width(80)),
-    )
+_TRACE_COLUMNS: Final[Sequence[TableColumn[RunTraceRow]]] = (
+    sign_column(
+        lambda row: row.sign, lambda row: "doubt" if row.has_failed or row.waiting else "quiet"
+    ),
+    TableColumn("trace", lambda row: one_line(row.name), "name", name_width()),
+    TableColumn(
+        "found",
+        lambda row: row.count_text(row.trace.findings),
+        width=ColumnWidth(90, filled=ANY_FILLED),
+        right=True,
+    ),
+    TableColumn(
+        "waiting",
+        lambda row: row.count_text(row.waiting),
+        lambda row: "doubt" if row.waiting else "quiet",
+        ColumnWidth(95, filled=ANY_FILLED),
+        right=True,
+    ),
+    TableColumn(
+        "quotes found",
+        lambda row: "" if row.is_hidden else quotes_text(row.trace.quotes),
+        lambda row: "doubt" if row.trace.quotes.found < row.trace.quotes.all else "figure",
+        ColumnWidth(60, filled=ANY_FILLED),
+        right=True,
+    ),
+    TableColumn(
+        "windows",
+        lambda row: str(row.trace.windows) if row.trace.windows else "",
+        "quiet",
+        ColumnWidth(40, filled=ANY_FILLED),
+        right=True,
+    ),
+    TableColumn(
+        "", lambda row: row.note, lambda row: "doubt" if row.has_failed else "quiet", name_width(80)
+    ),
+)
 
 
 def answers_text(answers: Sequence[Asked]) -> str:
@@ -326,7 +371,7 @@ def quotes_text(quotes: QuoteCounts) -> str:
     return f"{quotes.found} of {quotes.all}{altered_text}"
 
 
-class RunScreen(OpensTraces, TableScreen[RunTrace]):
+class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
     """The traces of one run.
 
     The screen counts the answers of the current annotator, and nothing that is hidden from this
@@ -356,8 +401,9 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
     def _show_views(self, views: Sequence[RunView]) -> None:
         """Show the traces of the run, or that there are none."""
         (self._view,) = views
-        if self._view.run.traces:
-            self.show_rows(trace_columns(self._view, self._names), most_urgent_first(self._view))
+        rows = trace_rows(self._view, self._names)
+        if rows:
+            self.show_rows(_TRACE_COLUMNS, rows)
         else:
             key = self.mast.key_of("everywhere.back")
             self.show_message_only(f"This run has no traces.\n\n{key} goes back.")
@@ -377,24 +423,22 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
 
     def show_detail(self) -> None:
         """Show the result for the trace under the cursor, or the full answers if they are open."""
-        trace = self.main_list.row
-        if trace is None:
+        row = self.main_list.row
+        if row is None:
             self.detail.show_text("")
             return
         if self._reads_answers and self.mast.opened is not None:
-            self._read_answers(self.mast.opened, trace)
+            self._read_answers(self.mast.opened, row)
             return
+        trace = row.trace
         lines = [trace.trace_id]
         if trace.problem is not None:
             lines.append(f"failed: {trace.problem}")
             lines.append("Run the judge again to retry it.")
-        if self._view.answers is not None:
+        if not row.is_hidden:
             lines += [f"quotes: {trace.quotes.summary}"] if trace.quotes.all else []
             lines += trace.remarks
-        self.describe(self._name_of(trace), "\n".join(lines))
-
-    def _name_of(self, trace: RunTrace) -> str:
-        return self._names.get(trace.trace_id, trace.trace_id)
+        self.describe(row.name, "\n".join(lines))
 
     def action_answers(self) -> None:
         """Switch between the model's answers about the trace and the result for it."""
@@ -405,28 +449,28 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         self.set_class(self._reads_answers, "-answers")
         self.show_detail()
 
-    def _read_answers(self, opened: OpenWorkspace, trace: RunTrace) -> None:
+    def _read_answers(self, opened: OpenWorkspace, row: RunTraceRow) -> None:
         """Read the model's answers about a trace in a worker, then show them."""
 
         def show_answers(answers: Sequence[Asked]) -> None:
             # The user may have returned to the result for the trace meanwhile.
             if self._reads_answers:
                 count = counted(len(answers), "answer")
-                self.describe(f"{self._name_of(trace)} · {count}", answers_text(answers))
+                self.describe(f"{row.name} · {count}", answers_text(answers))
 
         # After a failure the text stays, and the next request reports the problem.
         self.work.run(
             "answers",
-            lambda: opened.workspace.answers_about(self._view.run.id, trace.trace_id),
+            lambda: opened.workspace.answers_about(self._view.run.id, row.trace_id),
             show_answers,
             failed=lambda _: None,
         )
 
     def action_open(self) -> None:
         """Open the trace at a suggestion of this judge: the first without an answer, if any."""
-        trace = self.main_list.row
-        if trace is not None:
-            self.open_at(TraceLocation(trace.trace_id, judge=self._view.run.judge))
+        row = self.main_list.row
+        if row is not None:
+            self.open_at(TraceLocation(row.trace_id, judge=self._view.run.judge))
 
 
 MOST_LISTED: Final = 100
@@ -455,20 +499,9 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
         is_finished = view.run.finished_at is not None and view.run.ending is None
         return "●" if is_finished else "◐"
 
-    def tokens(view: RunView) -> str:
-        usage = view.run.usage
-        return short_count(usage.tokens_in + usage.tokens_out) if view.run.settings else ""
-
     return (
         sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt"),
-        TableColumn(
-            "judge",
-            lambda row: (
-                one_line(row.run.settings.model) if row.run.settings else judge_name(row.run.judge)
-            ),
-            "name",
-            name_width(),
-        ),
+        TableColumn("judge", lambda row: row.judge_text, "name", name_width()),
         TableColumn(
             "prompt",
             lambda row: one_line(row.run.settings.prompt, 12) if row.run.settings else "",
@@ -488,12 +521,9 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
             "accepted", lambda row: row.answers.share or "—" if row.answers else HIDDEN, 85
         ),
         figure_column(
-            "waiting",
-            lambda row: str(row.answers.waiting) if row.answers else HIDDEN,
-            92,
-            "doubt",
+            "waiting", lambda row: str(row.answers.waiting) if row.answers else HIDDEN, 92, "doubt"
         ),
-        figure_column("tokens", tokens, 40),
+        figure_column("tokens", lambda row: row.tokens_text, 40),
         figure_column(
             "cost", lambda row: "" if row.run.cost is None else cost_text(row.run.cost), 45
         ),
@@ -671,6 +701,13 @@ def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
     return f"{text}\n\nYou work blind: you see suggestions once you have finished a trace."
 
 
+class _ListedRuns(NamedTuple):
+    """The runs of a workspace, and the names of its traces by id."""
+
+    views: Sequence[RunView]
+    names: Mapping[str, str]
+
+
 class RunsScreen(TableScreen[RunView]):
     """All runs in the workspace.
 
@@ -699,18 +736,19 @@ class RunsScreen(TableScreen[RunView]):
         The names of traces are read with them.
         """
 
-        def read_runs() -> tuple[Sequence[RunView], Mapping[str, str]]:
+        def read_runs() -> _ListedRuns:
             names = trace_names(opened.workspace.traces())
             runs = opened.workspace.runs()
-            return read_views(opened, [*runs, *imported_runs(opened, runs)]), names
+            views = read_views(opened, [*runs, *imported_runs(opened, runs)])
+            return _ListedRuns(views, names)
 
         self.work.run("runs", read_runs, self._list_runs, self.show_message_only)
 
-    def _list_runs(self, views_and_names: tuple[Sequence[RunView], Mapping[str, str]]) -> None:
+    def _list_runs(self, listed: _ListedRuns) -> None:
         """Show the runs with the names of their traces, or how to run a judge."""
-        views, self._names = views_and_names
-        if views:
-            self._show_views(views)
+        self._names = listed.names
+        if listed.views:
+            self._show_views(listed.views)
             self.main_list.focus()
         else:
             opened = self.mast.opened

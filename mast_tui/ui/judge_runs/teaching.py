@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.adjudication import TraceSides
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.configuration import read_judge_configuration
-from mast_tui.judges.comparing import Case, PresentSide
+from mast_tui.judges.comparing import Case, Mark, PresentSide
 from mast_tui.judges.llm.prompt.few_shot import ExampleChoice
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.judges.llm.run.estimate import estimate_run
@@ -27,7 +27,7 @@ from mast_tui.judges.llm.teaching import (
     with_chosen_examples,
     with_guidelines,
 )
-from mast_tui.labels import WHOLE_TRACE, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
 from mast_tui.taxonomy.model import Taxonomy
@@ -44,6 +44,7 @@ from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.virtual_lines import ANY_FILLED, name_width, sign_column
 from mast_tui.ui.wording import counted
+from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import held_out
 from mast_tui.writes import piece_of_work
@@ -92,40 +93,47 @@ def judge_errors(comparison: RunComparison, opened: OpenWorkspace) -> list[Judge
     """
     workspace = opened.workspace
     judge = comparison.run.judge
-    label_by_id = {
-        label.id: label for label in workspace.labels(annotator=judge, taxonomy=opened.taxonomy.ref)
-    }
+    judge_labels = workspace.labels(annotator=judge, taxonomy=opened.taxonomy.ref)
+    label_by_id = {label.id: label for label in judge_labels}
     record_by_trace = {record.trace_id: record for record in workspace.traces()}
     errors = []
     for case in _wrong_cases(comparison):
-        subject = (case.trace_id, case.mode)
-        mistake_reason = comparison.alignment.mistake_reasons.get(subject, "")
-        record = record_by_trace[case.trace_id]
-        length_class = (record.spans or 0).bit_length()  # each class is twice as long
-        # An overlooked failure; a false alarm is corrected below.
-        error = JudgeError(
-            case.trace_id,
-            case.mode,
-            right=VerdictValue.PRESENT,
-            target=case.second[0].target if case.second else WHOLE_TRACE,
-            reason=mistake_reason
-            or _reason_of_people(comparison.work_by_trace[case.trace_id], case),
-            marked_by_person=bool(mistake_reason),
-            agreed=subject in comparison.alignment.agreed,
-            stratum=f"{record.system} {length_class}",
-        )
+        error = _overlooked_failure(comparison, case, record_by_trace[case.trace_id])
         if case.outcome is PresentSide.FIRST and case.first:
-            judge_mark = case.first[0]
-            label = label_by_id.get(judge_mark.label or "")
-            evidence = None if label is None else label.evidence
-            error = replace(
-                error,
-                right=VerdictValue.ABSENT,
-                target=judge_mark.target,
-                quote=None if evidence is None else evidence.quote,
-            )
+            error = _as_false_alarm(error, case.first[0], label_by_id)
         errors.append(error)
     return most_informative(errors)
+
+
+def _overlooked_failure(comparison: RunComparison, case: Case, record: TraceRecord) -> JudgeError:
+    """Return a case as an error of the judge in which people say present."""
+    subject = (case.trace_id, case.mode)
+    mistake_reason = comparison.alignment.mistake_reasons.get(subject, "")
+    length_class = (record.spans or 0).bit_length()  # each class is twice as long
+    return JudgeError(
+        case.trace_id,
+        case.mode,
+        right=VerdictValue.PRESENT,
+        target=case.second[0].target if case.second else WHOLE_TRACE,
+        reason=mistake_reason or _reason_of_people(comparison.work_by_trace[case.trace_id], case),
+        marked_by_person=bool(mistake_reason),
+        agreed=subject in comparison.alignment.agreed,
+        stratum=f"{record.system} {length_class}",
+    )
+
+
+def _as_false_alarm(
+    error: JudgeError, judge_mark: Mark, label_by_id: Mapping[str, Label]
+) -> JudgeError:
+    """Return an error as one in which people say absent, at the place that the judge has marked."""
+    label = label_by_id.get(judge_mark.label or "")
+    evidence = None if label is None else label.evidence
+    return replace(
+        error,
+        right=VerdictValue.ABSENT,
+        target=judge_mark.target,
+        quote=None if evidence is None else evidence.quote,
+    )
 
 
 def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
@@ -189,17 +197,17 @@ def next_version(
     base_setup = configured_setup(opened.taxonomy, read_judge_configuration())
     parent = versions(workspace, ref).get(comparison.run.judge)
     parent_setup = base_setup if parent is None else parent.applied_to(base_setup)
-    examples = examples_of(
+    new_examples = examples_of(
         chosen_errors,
         loader.read,
         base_setup.redaction,
         count=MOST_EXAMPLES,
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
-    if parent is not None:
-        examples = _merged_examples(parent.examples, examples)
+    examples = _merged_examples(() if parent is None else parent.examples, new_examples)
     guidelines = guidelines_of(workspace, ref)
     new_setup = with_chosen_examples(with_guidelines(base_setup, guidelines), examples)
+    traces = _traces_without_examples(comparison, examples, loader, library_traces)
     version = JudgeVersion(
         judge=new_setup.judge,
         parent=comparison.run.judge,
@@ -209,17 +217,29 @@ def next_version(
         made_by=opened.annotator,
         made_at=now(),
     )
+    return NextVersion(
+        version,
+        plan=Plan(new_setup, estimate_run(new_setup, traces, workspace)),
+        change=tuple(prompt_change(parent_setup, new_setup)),
+        tokens=new_setup.prompt.system.tokens - parent_setup.prompt.system.tokens,
+        traces=traces,
+    )
+
+
+def _traces_without_examples(
+    comparison: RunComparison,
+    examples: Sequence[Example],
+    loader: TraceLoader,
+    library_traces: Mapping[str, Trace],
+) -> OneByOne:
+    """Return the traces that the next version of the judge judges, without those of examples."""
     example_ids = {example.trace_id for example in examples}
     candidates = (
         library_traces.get(trace_id) or loader.read(trace_id)
         for trace_id in traces_to_judge(comparison)
         if trace_id not in example_ids
     )
-    traces = OneByOne([trace for trace in candidates if trace is not None])
-    plan = Plan(new_setup, estimate_run(new_setup, traces, workspace))
-    added_tokens = new_setup.prompt.system.tokens - parent_setup.prompt.system.tokens
-    change = tuple(prompt_change(parent_setup, new_setup))
-    return NextVersion(version, plan, change, added_tokens, traces)
+    return OneByOne([trace for trace in candidates if trace is not None])
 
 
 def _merged_examples(
@@ -261,39 +281,34 @@ def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
 
 
 def error_columns(
-    taxonomy: Taxonomy, loader: TraceLoader | None, chosen_errors: frozenset[tuple[str, str]]
+    taxonomy: Taxonomy, loader: TraceLoader, chosen_errors: frozenset[tuple[str, str]]
 ) -> tuple[TableColumn[JudgeError], ...]:
     """Return the columns of a judge's errors.
 
     Args:
         taxonomy: The taxonomy of the modes.
-        loader: Returns the names of the traces; None shows their ids.
+        loader: Returns the names of the traces.
         chosen_errors: The trace id and mode of each error that becomes an example.
     """
-
-    def name(row: JudgeError) -> str:
-        return row.trace_id if loader is None else loader.name_of(row.trace_id)
-
-    def source(row: JudgeError) -> str:
-        if row.marked_by_person:
-            return "marked"
-        return "" if row.agreed else "one person"
-
     return (
         sign_column(
             lambda row: "●" if (row.trace_id, row.mode) in chosen_errors else "○", "figure"
         ),
-        TableColumn("trace", lambda row: one_line(name(row)), "name", name_width()),
-        TableColumn("", lambda row: taxonomy.mode(row.mode).code, "name", ColumnWidth(95)),
         TableColumn(
-            "right is",
-            lambda row: row.right.value,
-            "figure",
-            ColumnWidth(94),
+            "trace", lambda row: one_line(loader.name_of(row.trace_id)), "name", name_width()
         ),
-        TableColumn("", source, "quiet", ColumnWidth(60, filled=ANY_FILLED)),
+        TableColumn("", lambda row: taxonomy.mode(row.mode).code, "name", ColumnWidth(95)),
+        TableColumn("right is", lambda row: row.right.value, "figure", ColumnWidth(94)),
+        TableColumn("", _basis_text, "quiet", ColumnWidth(60, filled=ANY_FILLED)),
         TableColumn("reason", lambda row: one_line(row.reason), "quiet", name_width(80)),
     )
+
+
+def _basis_text(error: JudgeError) -> str:
+    """Return who says that the judge is wrong; empty if several people agree."""
+    if error.marked_by_person:
+        return "marked"
+    return "" if error.agreed else "one person"
 
 
 class TeachingScreen(TableScreen[JudgeError]):
@@ -310,6 +325,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._selected: frozenset[tuple[str, str]] = frozenset()
         """The trace ids and modes of the chosen errors."""
         self._loader: TraceLoader | None = None
+        """Reads the traces of examples, whose texts the judge's own redaction masks."""
         self._planned: NextVersion | None = None
 
     def show_title(self) -> None:
@@ -343,7 +359,7 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     def _show_errors(self, errors: Sequence[JudgeError]) -> None:
         """Show the errors with their choice, and begin to plan the next version."""
-        columns = error_columns(self.mast.taxonomy, self._loader, self._selected)
+        columns = error_columns(self.mast.taxonomy, self._comparison.loader, self._selected)
         self.show_rows(columns, errors)
         self._planned = None
         self.describe("The change of the prompt", "Reading the examples …")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from os import cpu_count
 from pathlib import Path
@@ -172,6 +173,46 @@ def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batc
     yield _Batch(results, is_last=True)
 
 
+@dataclass(slots=True)
+class _RunningSearch:
+    """A search, whose hits replace the list of traces until it is left.
+
+    Attributes:
+        needle: The text that is searched.
+        query: The text as a query.
+        files: The search in the files.
+        trace_id_by_place: The ids of the traces, by path and number of the record.
+        name_of: Returns the name of a trace in the list.
+        not_searched: The files that could not be searched.
+        done: True once all files were searched.
+    """
+
+    needle: str
+    query: Query
+    files: ManyFilesSearch
+    trace_id_by_place: Mapping[tuple[str, int | None], str]
+    name_of: Callable[[Trace], str]
+    not_searched: list[NotSearched] = field(default_factory=list)
+    done: bool = False
+
+    @property
+    def quoted_needle(self) -> str:
+        """The text that is searched, cut, and quoted if it is no regular expression."""
+        needle = one_line(self.needle, 40)
+        return needle if self.query.regex else f"“{needle}”"
+
+    def row_of(self, hit: Hit, traces: Mapping[str, Trace]) -> HitRow | None:
+        """Return the row of a hit, or None if its trace is not listed.
+
+        Args:
+            hit: The hit.
+            traces: The listed traces, by their ids.
+        """
+        trace_id = self.trace_id_by_place.get((hit.path, hit.record), hit.trace_id)
+        trace = traces.get(trace_id)
+        return None if trace is None else HitRow(trace_id, self.name_of(trace), hit)
+
+
 class Contents:
     """The search of contents: its input line, and the hits, which replace the list of traces."""
 
@@ -182,18 +223,9 @@ class Contents:
         """The input line; the screen composes it."""
         self.list = HitList(id="hits")
         """The list of hits; the screen composes it."""
-        self.needle = ""
-        """The text that is searched; empty while traces are listed."""
         self._screen = screen
-        self._search: ManyFilesSearch | None = None
-        self.done = True
-        """True if no search is running."""
-        self._is_plain_text = True
-        """True if the text is no regular expression."""
-        self._not_searched: list[NotSearched] = []
-        self._trace_id_by_place: dict[tuple[str, int | None], str] = {}
-        """The ids of the traces, by path and number of the record."""
-        self._name_of: Callable[[Trace], str] = str
+        self._search: _RunningSearch | None = None
+        """The search whose hits are listed; None while traces are listed."""
 
     def open(self) -> None:
         """Show the input line."""
@@ -210,42 +242,38 @@ class Contents:
 
         Show an error if the text is a malformed regular expression.
         """
-        needle = self.line.value
         mast = self._screen.mast
+        paths = mast.options.paths
         try:
-            query = Query.typed(needle)
-            search = ManyFilesSearch(
-                mast.options.paths, query, max(1, (cpu_count() or 1) - 1), mast.catalog.masks
+            query = Query.typed(self.line.value)
+            files = ManyFilesSearch(
+                paths, query, max(1, (cpu_count() or 1) - 1), mast.catalog.masks
             )
         except MastError as error:
             self._screen.hints.say(f"No regular expression: {one_line(str(error), 80)}", error=True)
             return
-        self.needle = needle
-        self._search = search
-        self.done = False
-        self._is_plain_text = not query.regex
-        self._not_searched = []
-        traces = mast.catalog.traces
-        self._trace_id_by_place = {
-            (str(trace.path), trace.record): trace_id for trace_id, trace in traces.items()
+        trace_id_by_place = {
+            (str(trace.path), trace.record): trace_id
+            for trace_id, trace in mast.catalog.traces.items()
         }
-        self._name_of = names_under(mast.options.paths)
+        search = _RunningSearch(
+            self.line.value, query, files, trace_id_by_place, names_under(paths)
+        )
+        self._search = search
         self.list.begin()
         self.line.display = False
         self._screen.hints.clear()
         self._screen.contents_changed()
         self._screen.set_focus(self.list)
         self._screen.work.run_stages(
-            "contents", partial(_result_batches, search), self._show_results
+            "contents", partial(_result_batches, files), partial(self._show_results, search)
         )
 
     def leave(self) -> bool:
         """End the search, and list the traces again; return False if no search was open."""
         was_open = self.is_listing or self.line.display
         self._screen.work.stop("contents")
-        self.needle = ""
         self._search = None
-        self.done = True  # no search is running
         self.line.value = ""
         self.line.display = False
         self.list.begin()
@@ -255,66 +283,65 @@ class Contents:
     @property
     def is_listing(self) -> bool:
         """True if hits are listed in place of the traces."""
-        return bool(self.needle)
+        return self._search is not None
 
-    def _show_results(self, batch: _Batch) -> None:
+    @property
+    def done(self) -> bool:
+        """True if no search is running."""
+        return self._search is None or self._search.done
+
+    def _show_results(self, search: _RunningSearch, batch: _Batch) -> None:
         """Show the results of the search since the last update."""
+        traces = self._screen.mast.catalog.traces
         hits = (result for result in batch.results if isinstance(result, Hit))
-        rows = [row for row in map(self._row_of_hit, hits) if row is not None]
-        if rows:
-            self.list.add(rows)
-        self._not_searched += [item for item in batch.results if isinstance(item, NotSearched)]
-        self.done = batch.is_last
+        rows = [search.row_of(hit, traces) for hit in hits]
+        listed_rows = [row for row in rows if row is not None]
+        if listed_rows:
+            self.list.add(listed_rows)
+        search.not_searched += [item for item in batch.results if isinstance(item, NotSearched)]
+        search.done = batch.is_last
         self._screen.contents_changed()
-        if batch.is_last and self._not_searched:
-            first_file, *further_files = self._not_searched
+        if search.done and search.not_searched:
+            first_file, *further_files = search.not_searched
             further_text = f" · and {len(further_files)} more" if further_files else ""
             file_name = Path(first_file.path).name
             message = f"Not searched: {file_name}: {first_file.reason}{further_text}"
             self._screen.hints.say(message, error=True)
 
-    def _row_of_hit(self, hit: Hit) -> HitRow | None:
-        """Return the row of a hit, or None if its trace is not listed."""
-        traces = self._screen.mast.catalog.traces
-        trace_id = self._trace_id_by_place.get((hit.path, hit.record), hit.trace_id)
-        trace = traces.get(trace_id)
-        return None if trace is None else HitRow(trace_id, self._name_of(trace), hit)
-
     def open_hit(self) -> None:
         """Open the trace of the hit under the cursor at its span, and search for the same text."""
         row = self.list.row
+        search = self._search
         trace = None if row is None else self._screen.mast.catalog.traces.get(row.trace_id)
-        if row is None or trace is None:
+        if row is None or trace is None or search is None:
             return
         location = TraceLocation(
-            row.trace_id, key=row.hit.key, position=row.hit.span, find=self.needle
+            row.trace_id, key=row.hit.key, position=row.hit.span, find=search.needle
         )
         self._screen.mast.go(ShowTrace(trace, location))
 
-    def title(self) -> tuple[str, ...]:
-        """Return the parts of the title: the hits, the text that is searched, and the progress."""
+    def title_parts(self) -> Iterator[str]:
+        """Yield the parts of the title: the hits, the text that is searched, and the progress."""
         search = self._search
+        if search is None:
+            return
         span_count = len(self.list.rows)
         trace_count = len({row.trace_id for row in self.list.rows})
-        count_text = f"{counted(span_count, 'span')} in {counted(trace_count, 'trace')}"
-        parts = [count_text, self.quoted_needle]
-        if search is not None and not self.done:
-            parts.append(f"{search.searched_count:,} of {search.total:,} files …")
+        yield f"{counted(span_count, 'span')} in {counted(trace_count, 'trace')}"
+        yield search.quoted_needle
+        if not search.done:
+            yield f"{search.files.searched_count:,} of {search.files.total:,} files …"
         elif span_count >= MOST_HITS:
-            parts.append("no more are listed")
-        if self._not_searched:
-            parts.append(f"{len(self._not_searched):,} not searched")
-        return tuple(parts)
-
-    @property
-    def quoted_needle(self) -> str:
-        """The text that is searched, quoted and cut."""
-        needle = one_line(self.needle, 40)
-        return f"“{needle}”" if self._is_plain_text else needle
+            yield "no more are listed"
+        if search.not_searched:
+            yield f"{len(search.not_searched):,} not searched"
 
     def empty_text(self) -> str:
-        """Return the text to show while there are no hits."""
-        if not self.done:
-            return f"Looking for {self.quoted_needle} …"
+        """Return the text to show while a search has no hits; empty without a search."""
+        search = self._search
+        if search is None:
+            return ""
+        if not search.done:
+            return f"Looking for {search.quoted_needle} …"
         key = self._screen.mast.key_of("everywhere.back")
-        return f"No span holds {self.quoted_needle}.\n\n{key} shows the traces."
+        return f"No span holds {search.quoted_needle}.\n\n{key} shows the traces."

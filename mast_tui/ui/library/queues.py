@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.study import random_sample
+from mast_tui.study import Study, random_sample
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.dialogs.dialog import AnswersDialog, NoteScreen
 
@@ -161,20 +161,22 @@ def read_queue(
         # Only a study has a seed of its own.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)
-    precision_text = ""
-    if request.name is QueueName.WORTH:
-        # This imports numpy, which would slow down the start of the library.
-        from mast_tui.ui.library.sample_width import sample_width_text
-
-        precision_text = sample_width_text(opened, study)
     return QueueTraces(
         request,
         tuple(item.trace_id for item in items),
         modes={item.trace_id: item.modes for item in items if item.modes},
         retests=frozenset(item.trace_id for item in items if item.retest),
-        precision_text=precision_text,
+        precision_text=_precision_text(opened, study) if request.name is QueueName.WORTH else "",
         is_outsider=is_outsider,
     )
+
+
+def _precision_text(opened: OpenWorkspace, study: Study | None) -> str:
+    """Return the text on the precision of the figures for which the traces were chosen."""
+    # This imports numpy, which would slow down the start of the library.
+    from mast_tui.ui.library.sample_width import sample_width_text
+
+    return sample_width_text(opened, study)
 
 
 def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[QueueName, int]:

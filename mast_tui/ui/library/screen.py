@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -293,40 +293,45 @@ class LibraryScreen(MainScreen):
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading, and problems."""
         if self.contents.is_listing:
-            self.title_bar.show(("Contents", *self.contents.title()), self.right_title_parts())
-            return
+            parts = ("Contents", *self.contents.title_parts())
+        else:
+            parts = ("Library", *self._list_title_parts())
+        self.title_bar.show(parts, self.right_title_parts())
+
+    def _list_title_parts(self) -> Iterator[str]:
+        """Yield the parts of the title of the list of traces."""
         catalog = self.mast.catalog
+        queue = self.queue.traces
+        shows_queue = queue.request.name is not QueueName.ALL
+        if not catalog.complete and not catalog.checking:
+            # On a narrow screen the progress is more useful than the number of listed traces.
+            yield reading_progress(catalog)
+        if shows_queue:
+            yield queue.request.title
+        yield self._count_text()
+        if catalog.unreadable:
+            yield f"{len(catalog.unreadable):,} not read"
+        if shows_queue and queue.precision_text:
+            yield queue.precision_text
+        missing_count = sum(trace_id not in catalog.traces for trace_id in queue.trace_ids or ())
+        if missing_count and catalog.complete:
+            yield f"{missing_count} not in these files"
+        if catalog.checking:
+            yield "checking …"
+        if self.sort is not Sort.QUEUE:
+            yield f"by {self.sort}"
+        problem_count = len(catalog.troubles) - len(catalog.unreadable)
+        if problem_count:
+            yield f"{counted(problem_count, 'problem')}, see mast-tui inspect"
+
+    def _count_text(self) -> str:
+        """Return the number of listed traces, and of all if these are more."""
         listed_count = len(self.table.rows)
         total = len(self._listing)
         count_text = f"{total} trace{'' if total == 1 else 's'}"
         if listed_count != total:
             count_text = f"{listed_count} of {count_text}"
-        if self._listing.similar_only:
-            count_text += ", none exact"
-        parts = ["Library", count_text]
-        if catalog.unreadable:
-            parts.append(f"{len(catalog.unreadable):,} not read")
-        queue = self.queue.traces
-        if queue.request.name is not QueueName.ALL:
-            parts.insert(1, queue.request.title)
-            if queue.precision_text:
-                parts.append(queue.precision_text)
-            missing_count = sum(
-                trace_id not in catalog.traces for trace_id in queue.trace_ids or ()
-            )
-            if missing_count and catalog.complete:
-                parts.append(f"{missing_count} not in these files")
-        if catalog.checking:
-            parts.append("checking …")
-        elif not catalog.complete:
-            # On a narrow screen the progress is more useful than the number of listed traces.
-            parts.insert(1, reading_progress(catalog))
-        if self.sort is not Sort.QUEUE:
-            parts.append(f"by {self.sort}")
-        problem_count = len(catalog.troubles) - len(catalog.unreadable)
-        if problem_count:
-            parts.append(f"{counted(problem_count, 'problem')}, see mast-tui inspect")
-        self.title_bar.show(tuple(parts), self.right_title_parts())
+        return f"{count_text}, none exact" if self._listing.similar_only else count_text
 
     def still_reading(self, _progress: str) -> None:
         """Show the progress of reading a big document."""
@@ -380,6 +385,11 @@ class LibraryScreen(MainScreen):
         catalog = self.mast.catalog
         if not catalog.complete:
             return f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
+        return self._no_traces_text()
+
+    def _no_traces_text(self) -> str:
+        """Return that there are no traces, with the first problems, and what can be read."""
+        catalog = self.mast.catalog
         paths = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
         first_problems = islice(chain(catalog.troubles, catalog.skipped), MOST_PROBLEMS)
         problem_lines = [one_line(problem.text) for problem in first_problems]
@@ -403,23 +413,29 @@ class LibraryScreen(MainScreen):
 
     def _show_about(self) -> None:
         """Show the facts of the trace, unreadable file or search hit under the cursor."""
-        pane = self._about_pane
-        if self.contents.is_listing:
-            self._show_hit()
-            return
-        row = self.table.row
-        trace = self.mast.catalog.traces.get(row.trace_id) if row else None
-        unreadable_file = self.table.trouble
-        if unreadable_file is not None:
-            pane.border_title = plain_title(unreadable_file.path)
-            pane.border_subtitle = "not read"
-            pane.show_text(unreadable_file.message)
-            return
-        if row is None or trace is None:
-            pane.show_text("")
-            return
-        pane.border_title = plain_title(f"{row.name} · {row.trace_id}")
-        pane.border_subtitle = plain_title(trace.identity.reader)
+        hit_row = self.contents.list.row if self.contents.is_listing else None
+        row = None if self.contents.is_listing else self.table.row
+        unreadable_file = None if self.contents.is_listing else self.table.trouble
+        trace = None if row is None else self.mast.catalog.traces.get(row.trace_id)
+        if hit_row is not None:
+            title = f"{hit_row.name} · #{hit_row.hit.span + 1}"
+            self._describe(title, hit_row.hit.place, hit_row.hit.preview)
+        elif unreadable_file is not None:
+            self._describe(unreadable_file.path, "not read", unreadable_file.message)
+        elif row is not None and trace is not None:
+            title = f"{row.name} · {row.trace_id}"
+            self._describe(title, trace.identity.reader, self._facts_text(row, trace))
+        else:
+            self._about_pane.show_text("")
+
+    def _describe(self, title: str, subtitle: str, text: str) -> None:
+        """Show a text about the row under the cursor, and the titles of its pane."""
+        self._about_pane.border_title = plain_title(title)
+        self._about_pane.border_subtitle = plain_title(subtitle)
+        self._about_pane.show_text(text)
+
+    def _facts_text(self, row: LibraryRow, trace: Trace) -> str:
+        """Return why a trace is in the queue, its equal runs, its problems and its task."""
         task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
         problems = trace.problems[:MOST_TRACE_PROBLEMS]
         lines = [f"{problem.place}: {problem.message}" for problem in problems]
@@ -429,18 +445,7 @@ class LibraryScreen(MainScreen):
             lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in queued_modes))
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
-        pane.show_text("\n".join([*lines, "", task] if lines else [task]))
-
-    def _show_hit(self) -> None:
-        """Show the text around the search hit under the cursor."""
-        pane = self._about_pane
-        row = self.contents.list.row
-        if row is None:
-            pane.show_text("")
-            return
-        pane.border_title = plain_title(f"{row.name} · #{row.hit.span + 1}")
-        pane.border_subtitle = plain_title(row.hit.place)
-        pane.show_text(row.hit.preview)
+        return "\n".join([*lines, "", task] if lines else [task])
 
     def contents_changed(self) -> None:
         """Show the new search hits; once the search has ended, show the traces again."""
@@ -619,10 +624,8 @@ class LibraryScreen(MainScreen):
             names = (_name_and_outcome(row), _name_and_outcome(candidates[trace_id]))
             self.mast.go(ShowSideBySide(traces[row.trace_id], traces[trace_id], names))
 
-        title = f"{row.name} beside …"
-        self.mast.ask(
-            FinderDialog(title, choices, placeholder="a name, an outcome, a task"), run_chosen
-        )
+        hint = "a name, an outcome, a task"
+        self.mast.ask(FinderDialog(f"{row.name} beside …", choices, placeholder=hint), run_chosen)
 
     def action_judge(self) -> None:
         """Run a judge on the listed traces; if one is at work, offer to cancel it."""

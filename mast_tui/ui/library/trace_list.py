@@ -436,34 +436,34 @@ class LibraryList(ColumnTable[LibraryRow]):
         top = round(self.scroll_y)
         is_cursor_on_screen = self.cursor in self.rows_on_screen()
         anchor = self.cursor if is_cursor_on_screen else top
-        previous_rows = self.rows
-        previous_cursor = self.cursor
+        new_anchor = self._position_among(rows, troubles, anchor) if anchor else None
+        new_cursor = self._position_among(rows, troubles, self.cursor) if self.cursor else 0
+        if new_cursor is None:
+            new_cursor = self.cursor if keeps_position else 0
         self.rows = rows
         self.troubles = tuple(troubles)
         # The last column is “finished by”. Whether it is empty is not visible in the measured rows,
         # as the finished traces are last in a queue.
         self.columns = COLUMNS if any(row.finished_by for row in rows) else COLUMNS[:-1]
-        position_by_id = {row.trace_id: position for position, row in enumerate(rows)}
-
-        def new_position(position: int) -> int | None:
-            # The files that could not be read are listed below the traces.
-            if position >= len(previous_rows):
-                return position - len(previous_rows) + len(rows) if self.troubles else None
-            return position_by_id.get(previous_rows[position].trace_id)
-
-        new_cursor = new_position(previous_cursor) if previous_cursor else 0
-        if new_cursor is None:
-            new_cursor = previous_cursor if keeps_position else 0
         self.cursor = new_cursor
         self.rows_changed()
         if not keeps_position:
             self.show_row(self.cursor)
             return
-        new_anchor = new_position(anchor) if anchor else None
         if new_anchor is not None and new_anchor != anchor:
             self.scroll_to(y=top + new_anchor - anchor, animate=False, force=True, immediate=True)
         if is_cursor_on_screen:
             self.show_row(self.cursor)
+
+    def _position_among(
+        self, rows: Sequence[LibraryRow], troubles: Sequence[FileProblem], position: int
+    ) -> int | None:
+        """Return the position among other rows of the row that has a position now; None if gone."""
+        # The files that could not be read are listed below the traces.
+        if position >= len(self.rows):
+            return position - len(self.rows) + len(rows) if troubles else None
+        trace_id = self.rows[position].trace_id
+        return next((index for index, row in enumerate(rows) if row.trace_id == trace_id), None)
 
     def lengths(self) -> Sequence[Sequence[int]]:
         """Return the widths of the texts of the first ``MEASURED_ROWS`` rows."""

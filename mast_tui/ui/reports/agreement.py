@@ -5,11 +5,12 @@ All figures are computed twice: first without intervals, then with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
-from mast_tui.adjudication import SpanOrders, read_work_by_trace
+from mast_tui.adjudication import OrderOf, SpanOrders, read_work_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import ROUNDS
@@ -20,7 +21,7 @@ from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
-from mast_tui.gold import Order, no_order
+from mast_tui.gold import GoldTrace, Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report, traces_compared
 from mast_tui.reports.judge import against_words, judge_section
@@ -95,6 +96,12 @@ class PeopleFigures:
     sections: Mapping[str, ReportSection] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
+    def source_traces(self, sources: Sources) -> ComparedTraces | None:
+        """Return the source traces of a figure, or None if nothing was computed."""
+        if self.study is None:
+            return None
+        return compare_people(self.study, sources.modes, sources.subject)
+
 
 @dataclass(frozen=True, slots=True)
 class SpanFigures:
@@ -105,6 +112,10 @@ class SpanFigures:
     section: ReportSection | None = None
     intervals_pending: bool = False
     problem: str | None = None
+
+    def source_traces(self, sources: Sources) -> ComparedTraces | None:
+        """Return the source traces of a figure, or None if nothing was computed."""
+        return None if self.span_input is None else compare_spans(self.span_input, sources.modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +144,12 @@ class JudgeFigures:
     hidden_count: int = 0
     intervals_pending: bool = False
     problem: str | None = None
+
+    def source_traces(self, sources: Sources) -> ComparedTraces | None:
+        """Return the source traces of a figure, or None if nothing was computed."""
+        if self.judge_input is None or self.confusion is None:
+            return None
+        return compare_judge(self.judge_input, self.confusion, sources.modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,25 +393,14 @@ class AgreementScreen(ReportScreen):
         The list has the answers of both sides on the figure's modes; traces on which they differ
         are first. The function returns None if the figure is being computed again.
         """
-        modes = sources.modes
-        people = self.people
-        spans = self.spans
-        judge = self.judge
-
-        def source_traces() -> ComparedTraces | None:
-            """Return the traces with the answers, or None while the figure is being computed."""
-            if sources.part == JUDGE:
-                if judge is None or judge.judge_input is None or judge.confusion is None:
-                    return None
-                return compare_judge(judge.judge_input, judge.confusion, modes)
-            if sources.part == SPANS:
-                span_input = None if spans is None else spans.span_input
-                return None if span_input is None else compare_spans(span_input, modes)
-            study = None if people is None else people.study
-            return None if study is None else compare_people(study, modes, sources.subject)
+        figures: PeopleFigures | SpanFigures | JudgeFigures | None = self.people
+        if sources.part == SPANS:
+            figures = self.spans
+        elif sources.part == JUDGE:
+            figures = self.judge
 
         def list_traces(opened: OpenWorkspace) -> Listing | None:
-            traces = source_traces()
+            traces = None if figures is None else figures.source_traces(sources)
             if traces is None:
                 return None
             return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
@@ -498,11 +504,8 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     taxonomy = opened.taxonomy
     visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     finished_by_name = study_from_workspace(workspace, taxonomy, which=passes).finished
-    names_by_trace: dict[str, set[str]] = {}
-    for name, traces in finished_by_name.items():
-        for trace in traces:
-            names_by_trace.setdefault(trace, set()).add(name)
-    shared_traces = {trace for trace, names in names_by_trace.items() if len(names) > 1}
+    finish_counts = Counter(trace for traces in finished_by_name.values() for trace in traces)
+    shared_traces = {trace for trace, count in finish_counts.items() if count > 1}
     compared_traces = shared_traces & visible_ids
     without_report = PeopleFigures(
         hidden_ids=tuple(sorted(shared_traces - visible_ids)),
@@ -512,7 +515,9 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     if not compared_traces:
         yield without_report
         return
-    names = sorted({name for trace in compared_traces for name in names_by_trace[trace]})
+    names = sorted(
+        name for name, traces in finished_by_name.items() if not compared_traces.isdisjoint(traces)
+    )
     study = study_from_workspace(
         workspace, taxonomy, annotators=names, which=passes, traces=visible_ids, with_agents=True
     )
@@ -600,53 +605,65 @@ def compute_judge(
     Raises:
         StoppedError: The figures are no longer needed.
     """
-    workspace = opened.workspace
-    taxonomy = opened.taxonomy
-    judges, references = _judges_and_references(opened)
-    if not judges:
-        yield JudgeFigures(references=references)
+    without_report = _judges_and_references(opened)
+    if not without_report.judges:
+        yield without_report
         return
-    judge = choice.judge if choice.judge in judges else judges[0]
-    against = choice.against if choice.against in references else GOLD
-    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
-    view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
-    ids_with_visible_suggestions = {
-        trace for trace, entry in view.items() if entry.suggestions_visible
-    }
-
-    order_of = stop_when(stopped, SpanOrders(workspace))
-    # Span orders are read from files, so only for the traces that the figures show.
-    gold = {
-        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
-        for trace_id, work in read_work_by_trace(workspace, taxonomy).items()
-    }
-    judge_input = judge_input_from_workspace(
-        workspace, taxonomy, judge, against,
-        gold=gold, order_of=order_of, which=passes, traces=visible_ids,
-    )  # fmt: skip
-    hidden_count = len(judge_input.unlabelled - ids_with_visible_suggestions)
-    judged_ids = {trace_id for trace_id, _ in judge_input.verdicts}
-    ids_with_work_of_others = _ids_with_work_of_others(opened)
-    revealed_ids = [
-        trace_id
-        for trace_id in sorted(visible_ids & judged_ids)
-        if trace_id in ids_with_work_of_others or trace_id not in ids_with_visible_suggestions
-    ]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, revealed_ids)
-    visible_unlabelled = judge_input.unlabelled & ids_with_visible_suggestions
-    judge_input = replace(judge_input, unlabelled=visible_unlabelled)
+    judge = choice.judge if choice.judge in without_report.judges else without_report.judges[0]
+    against = choice.against if choice.against in without_report.references else GOLD
+    ref = opened.taxonomy.ref
+    visible_ids = visible_traces_for_agreement(opened.workspace, opened.annotator, ref)
+    order_of = stop_when(stopped, SpanOrders(opened.workspace))
+    complete_input = judge_input_from_workspace(
+        opened.workspace,
+        opened.taxonomy,
+        judge,
+        against,
+        gold=_gold_of_visible(opened, visible_ids, order_of),
+        order_of=order_of,
+        which=passes,
+        traces=visible_ids,
+    )
+    ids_with_visible_suggestions = _ids_with_visible_suggestions(opened)
+    judged_ids = visible_ids & {trace_id for trace_id, _ in complete_input.verdicts}
+    hidden_ids = judged_ids - ids_with_visible_suggestions
+    revealed_ids = hidden_ids | (judged_ids & _ids_with_work_of_others(opened))
+    record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
+    # The corrected prevalence counts the judge's answers on these traces too.
+    visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
+    judge_input = replace(complete_input, unlabelled=visible_unlabelled)
     for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
         report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
-        yield JudgeFigures(
+        yield replace(
+            without_report,
             report=report,
             judge_input=judge_input,
             confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
-            judges=judges,
-            references=references,
-            hidden_count=hidden_count,
+            hidden_count=len(complete_input.unlabelled - visible_unlabelled),
             intervals_pending=not rounds,
         )
+
+
+def _gold_of_visible(
+    opened: OpenWorkspace, visible_ids: Collection[str], order_of: OrderOf
+) -> dict[str, GoldTrace]:
+    """Return the gold by trace id, with span ranges in order on the visible traces.
+
+    Orders of spans are read from files, so only for the traces that the figures show.
+    """
+    taxonomy = opened.taxonomy
+    return {
+        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
+        for trace_id, work in read_work_by_trace(opened.workspace, taxonomy).items()
+    }
+
+
+def _ids_with_visible_suggestions(opened: OpenWorkspace) -> set[str]:
+    """Return the ids of the traces on which the user may see the suggestions of judges."""
+    ref = opened.taxonomy.ref
+    view = library_view(opened.workspace, opened.annotator, ref, blind=opened.blind)
+    return {trace_id for trace_id, entry in view.items() if entry.suggestions_visible}
 
 
 def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
@@ -659,8 +676,8 @@ def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
     }
 
 
-def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the judges that have judged a trace, and the references for them.
+def _judges_and_references(opened: OpenWorkspace) -> JudgeFigures:
+    """Return figures that have only the judges that have judged a trace, and their references.
 
     The references are gold, and the people who have finished a trace.
     """
@@ -671,7 +688,7 @@ def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tupl
     names = [info.name for info in workspace.annotators()]
     judges = tuple(name for name in names if name in active_judges)
     people = tuple(name for name in names if name in finished_by and annotator_kind(name).is_person)
-    return judges, (GOLD, *people)
+    return JudgeFigures(judges=judges, references=(GOLD, *people))
 
 
 # Texts in place of figures
@@ -774,16 +791,14 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     if has_verdicts or has_passes:
         return ""
     reference = one_line(report.against)
-    has_seen = report.table("judge_left_out").count("judge_seen") > 0
-    lines = [
-        f"{one_line(report.judge)} cannot be compared with {reference} yet.",
-        "",
-        seen_text(report, key_of)
-        if has_seen and not report.judge_seen_counted
-        else "This needs a trace with verdicts of the judge and of "
-        f"{reference} that you have finished or adjudicated.",
-        "",
+    condition = (
+        f"This needs a trace with verdicts of the judge and of {reference} that you have finished "
+        "or adjudicated."
+    )
+    if report.table("judge_left_out").count("judge_seen") and not report.judge_seen_counted:
+        condition = seen_text(report, key_of)
+    return (
+        f"{one_line(report.judge)} cannot be compared with {reference} yet.\n\n{condition}\n\n"
         f"{key_of('agreement.against')} compares it with another reference · "
-        f"{key_of('agreement.next_judge')} chooses another judge",
-    ]
-    return "\n".join(lines)
+        f"{key_of('agreement.next_judge')} chooses another judge"
+    )

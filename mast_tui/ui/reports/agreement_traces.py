@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, starmap
 from typing import Final
 
 from mast_tui.figures.agreement.drill_down import (
@@ -125,23 +125,15 @@ def _compared_verdicts(
         traces: The source traces of each mode, by the slug of the mode.
         judge: The judge, if it is compared with its reference.
     """
-    reference = "" if judge is None else sides[-1]
+    reference = None if judge is None else sides[-1]
 
     def is_false_alarm(trace: SourceTrace) -> bool:
         """Return whether a disagreement about the trace is a false alarm, and not a miss."""
-        return judge is not None and trace.verdicts[reference] is not VerdictValue.PRESENT
+        return reference is not None and trace.verdicts[reference] is not VerdictValue.PRESENT
 
-    def remark(trace: SourceTrace) -> str:
-        if judge is None or not trace.disagreement:
-            return ""
-        return "false alarm" if is_false_alarm(trace) else "missed"
-
-    traces_with_modes = [
-        (mode, trace) for mode, mode_traces in traces.items() for trace in mode_traces
-    ]
-    traces_with_modes.sort(key=lambda pair: (-pair[1].disagreement, is_false_alarm(pair[1])))
-    rows = [
-        TraceAnswers(
+    def _answers_row(mode: str, trace: SourceTrace) -> TraceAnswers:
+        error = "false alarm" if is_false_alarm(trace) else "missed"
+        return TraceAnswers(
             trace.trace_id,
             mode,
             answers={
@@ -149,11 +141,14 @@ def _compared_verdicts(
             },
             sides_differ=trace.disagreement > 0,
             any_present=VerdictValue.PRESENT in trace.verdicts.values(),
-            note=remark(trace),
+            note=error if reference is not None and trace.disagreement else "",
         )
-        for mode, trace in traces_with_modes
+
+    traces_with_modes = [
+        (mode, trace) for mode, mode_traces in traces.items() for trace in mode_traces
     ]
-    return ComparedTraces(sides, rows, judge)
+    traces_with_modes.sort(key=lambda pair: (-pair[1].disagreement, is_false_alarm(pair[1])))
+    return ComparedTraces(sides, list(starmap(_answers_row, traces_with_modes)), judge)
 
 
 def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
@@ -231,27 +226,11 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     """
     modes = {mode.slug: mode for mode in taxonomy.modes}
     listed = compared.rows[:MOST_SOURCE_TRACES]
-    several_modes = len({row.mode for row in listed}) > 1
-    columns = (
-        Column("trace", "trace", Kind.TEXT, priority=100),
-        *((Column("code", "mode", Kind.TEXT, priority=95),) if several_modes else ()),
-        *(
-            Column(
-                f"side {number}", one_line(judge_name(name), 20), Kind.TEXT, priority=90 - number
-            )
-            for number, name in enumerate(compared.sides)
-        ),
-        Column("note", "", Kind.TEXT),
-    )
-    titles = {
-        row.id: f"{one_line(names.get(row.trace_id, row.trace_id))} · "
-        f"{modes[row.mode].code} {modes[row.mode].name}"
-        for row in listed
-    }
+    with_codes = len({row.mode for row in listed}) > 1
     rows = tuple(_table_row(row, compared.sides, modes[row.mode].code, names) for row in listed)
     answers_by_row_id = {row.id: row for row in listed}
     facts = [
-        counted(len(compared.rows), "trace × mode" if several_modes else "trace"),
+        counted(len(compared.rows), "trace × mode" if with_codes else "trace"),
         f"{sum(row.sides_differ for row in compared.rows):,} where the sides differ",
     ]
     if len(rows) < len(compared.rows):
@@ -264,11 +243,31 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         return _evidence_location(opened, row, compared.judge)
 
     return Listing(
-        Table("traces", "", columns, (rows,)),
-        titles,
-        tuple(facts),
-        _destination_of,
-        frozenset(row.id for row in listed if row.sides_differ),
+        Table("traces", "", _columns_of(compared.sides, with_codes=with_codes), (rows,)),
+        titles={
+            row.id: f"{one_line(names.get(row.trace_id, row.trace_id))} · "
+            f"{modes[row.mode].code} {modes[row.mode].name}"
+            for row in listed
+        },
+        facts=tuple(facts),
+        open=_destination_of,
+        differing_ids=frozenset(row.id for row in listed if row.sides_differ),
+    )
+
+
+def _columns_of(sides: Sequence[str], *, with_codes: bool) -> tuple[Column, ...]:
+    """Return the columns of a trace, the code of a mode, the answer of each side, and the note."""
+    code_column = Column("code", "mode", Kind.TEXT, priority=95)
+    return (
+        Column("trace", "trace", Kind.TEXT, priority=100),
+        *((code_column,) if with_codes else ()),
+        *(
+            Column(
+                f"side {number}", one_line(judge_name(name), 20), Kind.TEXT, priority=90 - number
+            )
+            for number, name in enumerate(sides)
+        ),
+        Column("note", "", Kind.TEXT),
     )
 
 

@@ -798,13 +798,8 @@ def fit_columns(
     columns = [_measured_column(table, column, intervals_pending) for column in visible_columns]
     ranks = _rank_by_column(table, columns, chosen_column)
     natural_widths = {column.key: column.value_cells for column in columns}
-    layout = LineLayout(_with_cut_texts(columns, max(LEAST_NAME_CELLS, width // 4)))
-    interval_keys = [column.key for column in columns if column.interval]
-    for key in sorted(interval_keys, key=lambda key: ranks[key]):
-        if layout.width <= width:
-            break
-        column = next(column for column in layout.columns if column.key == key)
-        layout = layout.replace_column(column, (replace(column, interval=0),))
+    cut_columns = _with_cut_texts(columns, max(LEAST_NAME_CELLS, width // 4))
+    layout = _without_intervals_to_width(LineLayout(cut_columns), width, ranks)
     if layout.width > width:
         layout = _dropped_to_width(
             LineLayout(_with_cut_texts(layout.columns, LEAST_NAME_CELLS), gap=1), width, ranks
@@ -820,6 +815,18 @@ def _with_cut_texts(columns: Iterable[FittedColumn], most_cells: int) -> tuple[F
         else column
         for column in columns
     )
+
+
+def _without_intervals_to_width(
+    layout: LineLayout, width: int, ranks: Mapping[str, float]
+) -> LineLayout:
+    """Return the layout without the intervals that do not fit; the lowest rank is dropped first."""
+    columns = [column for column in layout.columns if column.interval]
+    for column in sorted(columns, key=lambda column: ranks[column.key]):
+        if layout.width <= width:
+            break
+        layout = layout.replace_column(column, (replace(column, interval=0),))
+    return layout
 
 
 def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> LineLayout:

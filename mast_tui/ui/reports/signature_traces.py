@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import compress, groupby
 from typing import Final, NamedTuple
 
 from mast_tui.figures.record import PAIR, Sources
@@ -118,77 +119,83 @@ def failing_traces(inputs: SignatureInput, group: str, sources: Sources) -> Fail
         group: The name of the group, or ``OVERALL``.
         sources: The query for the traces of a figure.
     """
-    codes = [mode.code for mode in inputs.modes]
     columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in sources.modes]
+    sought_codes = {inputs.modes[column].code for column in columns}
     conditions = dict(sources.where)
     members = inputs.members()[group]
     # The conditions on onsets are checked later, only for these traces.
     chosen_flags = members & (inputs.verdicts[:, columns] == PRESENT).all(axis=1)
     if "outcome" in conditions:
         chosen_flags = chosen_flags & (inputs.outcome == _OUTCOMES[conditions["outcome"]])
-    sought_codes = {codes[column] for column in columns}
-    # A query on two successive modes names them only in its condition.
-    codes_to_open = sought_codes or set(conditions.get("step", "").split(PAIR)) - {""}
-    onsets_by_row = _onsets_by_row(inputs, codes, chosen_flags)
-    shape_by_row = _shape_by_row(inputs, members, members & (inputs.outcome == FAILED))
-
-    def failing_trace(row: int) -> FailingTrace:
-        """Return the trace of a row of the input, with its modes and onsets."""
-        trace_onsets = onsets_by_row.get(row, [])
-        return FailingTrace(
-            trace_id=inputs.traces[row],
-            outcome=OUTCOME_NAMES[int(inputs.outcome[row])],
-            shape=shape_by_row[row],
-            modes=tuple(
-                codes[mode] for mode in (inputs.verdicts[row] == PRESENT).nonzero()[0].tolist()
-            ),
-            chain=_chain_of_onsets(trace_onsets),
-            first=trace_onsets[0].span if trace_onsets else None,
-            opens_at=next(
-                (o.span for o in trace_onsets if not codes_to_open or o.code in codes_to_open),
-                None,
-            ),
-            spans=int(inputs.spans[row]),
-        )
-
+    onsets_by_row = _onsets_by_row(inputs, chosen_flags)
     counts = (inputs.verdicts == PRESENT).sum(axis=1).tolist()
     rows = [
         row
         for row in chosen_flags.nonzero()[0].tolist()
-        if _meets_conditions(
-            onsets_by_row.get(row, []), int(inputs.spans[row]), sought_codes, conditions
-        )
+        if _meets_conditions(onsets_by_row[row], int(inputs.spans[row]), sought_codes, conditions)
     ]
     rows.sort(key=lambda row: (-counts[row], inputs.traces[row]))
-    return FailingTraces(tuple(map(failing_trace, rows[:MOST_SOURCE_TRACES])), len(rows))
+    # A query on two successive modes names them only in its condition.
+    codes_to_open = sought_codes or set(conditions.get("step", "").split(PAIR)) - {""}
+    shape_by_row = _shape_by_row(inputs, members)
+    traces = tuple(
+        _failing_trace(inputs, row, shape_by_row[row], onsets_by_row[row], codes_to_open)
+        for row in rows[:MOST_SOURCE_TRACES]
+    )
+    return FailingTraces(traces, len(rows))
 
 
-def _onsets_by_row(
-    inputs: SignatureInput, codes: Sequence[str], included: Flags
-) -> dict[int, list[ModeOnset]]:
+def _failing_trace(
+    inputs: SignatureInput,
+    row: int,
+    shape: str,
+    trace_onsets: Sequence[ModeOnset],
+    codes_to_open: Collection[str],
+) -> FailingTrace:
+    """Return the trace of a row of the input, which opens at the first of some modes.
+
+    Without ``codes_to_open`` the trace opens at the first of its modes.
+    """
+    present_flags = (inputs.verdicts[row] == PRESENT).tolist()
+    opening_spans = [
+        onset.span for onset in trace_onsets if not codes_to_open or onset.code in codes_to_open
+    ]
+    return FailingTrace(
+        trace_id=inputs.traces[row],
+        outcome=OUTCOME_NAMES[int(inputs.outcome[row])],
+        shape=shape,
+        modes=tuple(mode.code for mode in compress(inputs.modes, present_flags)),
+        chain=_chain_of_onsets(trace_onsets),
+        first=trace_onsets[0].span if trace_onsets else None,
+        opens_at=opening_spans[0] if opening_spans else None,
+        spans=int(inputs.spans[row]),
+    )
+
+
+def _onsets_by_row(inputs: SignatureInput, included: Flags) -> defaultdict[int, list[ModeOnset]]:
     """Return the onsets (first spans) of modes on each included trace, by its row in ``inputs``.
 
-    The onsets of a trace are in order.
+    The onsets of a trace are in order. A trace without onsets has an empty list.
 
     Args:
         inputs: The traces and their labels.
-        codes: The codes of the modes.
         included: Whether each trace is included.
     """
     table = onsets(inputs).in_traces(included)
-    onsets_by_row: dict[int, list[ModeOnset]] = {}
+    onsets_by_row: defaultdict[int, list[ModeOnset]] = defaultdict(list)
     columns = (table.trace.tolist(), table.mode.tolist(), table.first.tolist(), table.step.tolist())
     for row, mode, span, step in zip(*columns, strict=True):
-        onsets_by_row.setdefault(row, []).append(ModeOnset(codes[mode], span, step))
+        onsets_by_row[row].append(ModeOnset(inputs.modes[mode].code, span, step))
     return onsets_by_row
 
 
-def _shape_by_row(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, str]:
+def _shape_by_row(inputs: SignatureInput, members: Flags) -> dict[int, str]:
     """Return the shape of each trace of a group, such as ``isolated``, by the row of the trace.
 
     The shape of a failed trace is determined among the failed traces. The shape of any other trace
     is determined among all traces of the group.
     """
+    failed = members & (inputs.outcome == FAILED)
     shape_by_row: dict[int, str] = {}
     for population in (members, failed):  # the second replaces shapes of failed traces
         numbers = trace_shapes(inputs.verdicts[population], Rules()).tolist()

@@ -293,14 +293,17 @@ class SignaturesScreen(ReportScreen):
             return Page()
         if signatures.report is None or self.group not in signatures.groups:
             return Page(text=no_signatures_text(signatures, self.mast.key_of))
-        page = self.page
-        if page == EXPERIMENT:
+        if self.page == EXPERIMENT:
             return self._experiment_page(signatures)
+        return self._group_page(signatures)
+
+    def _group_page(self, signatures: Signatures) -> Page:
+        """Return the page with the figures or the traces of the group on screen."""
         _, report, failing = self._report_on_group(signatures)
-        if page == TRACES:
+        if self.page == TRACES:
             section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
-            section = next(section for section in report.sections if section.id == page)
+            section = next(section for section in report.sections if section.id == self.page)
         if not any(table.rows for table in section.tables):
             return Page(text=self._empty_page_text(signatures, section))
         # If outcomes are hidden, the line over the tables says so in place of this note.
@@ -309,14 +312,12 @@ class SignaturesScreen(ReportScreen):
             for note in report.notes
             if not (signatures.hidden_outcomes and note.reason == "no_outcomes")
         ]
-        about = self._line_over_tables(signatures, report)
-        keys = () if page in ("modes", "helps") else ("a failed or all traces",)
         return Page(
             section,
             intervals_pending=signatures.intervals_pending,
             notes=notes,
-            about=about,
-            keys=keys,
+            about=self._line_over_tables(signatures, report),
+            keys=() if self.page in ("modes", "helps") else ("a failed or all traces",),
         )
 
     def _experiment_page(self, signatures: Signatures) -> Page:
@@ -614,32 +615,38 @@ def compute_signatures(
     Raises:
         StoppedError: The figures are no longer needed.
     """
+    first_figures = _first_signatures(opened, choice, stop_when(stopped, orders(opened.workspace)))
+    yield first_figures
+    if stopped():
+        raise StoppedError
+    inputs = first_figures.inputs
+    assert inputs is not None
+    corrected_figures = _corrected_figures(opened, inputs) if choice.of_judge else ()
+    yield replace(
+        first_figures,
+        report=signature_report(inputs, rounds=ROUNDS, corrected=corrected_figures),
+        intervals_pending=False,
+        experiment=_experiment_of_groups(inputs),
+    )
+
+
+def _first_signatures(
+    opened: OpenWorkspace, choice: SignatureChoice, order_of: OrderOf
+) -> Signatures:
+    """Compute the figures without resampling, and record on which traces they reveal answers."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    annotator = opened.annotator
     traces_by_source = labelled_traces(workspace, taxonomy.ref)
     visibility = visible_work(
         workspace,
-        annotator,
+        opened.annotator,
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
         traces_by_source=traces_by_source,
     )
-    record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.revealing))
-    visible_outcomes: set[str] | None = None
-    if opened.blind:
-        view = library_view(workspace, annotator, taxonomy.ref, blind=True)
-        visible_outcomes = {trace_id for trace_id, entry in view.items() if entry.outcome_visible}
-    without_report = Signatures(
-        choice,
-        intervals_pending=True,
-        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
-        hidden_ids=tuple(sorted(visibility.hidden)),
-        names=trace_names(workspace.traces()),
-    )
-    order_of = stop_when(stopped, orders(workspace))
-    inputs = input_from_workspace(
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(visibility.revealing))
+    inputs_with_outcomes = input_from_workspace(
         workspace,
         taxonomy,
         labels=choice.labels,
@@ -649,23 +656,33 @@ def compute_signatures(
         order_of=order_of,
         traces=frozenset(visibility.visible),
     )
-    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes)
-    for rounds in (0, ROUNDS):
-        corrected_figures: tuple[Figure, ...] = ()
-        if choice.of_judge and rounds:
-            visible_traces = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
-            corrected_figures = corrected_prevalence(workspace, taxonomy, inputs, visible_traces)
-        report = signature_report(inputs, rounds=rounds, corrected=corrected_figures)
-        yield replace(
-            without_report,
-            report=report,
-            inputs=inputs,
-            intervals_pending=not rounds,
-            hidden_outcomes=hidden_outcomes,
-            experiment=_experiment_of_groups(inputs) if rounds else None,
-        )
-        if stopped():
-            raise StoppedError
+    inputs, hidden_outcomes = without_outcomes(inputs_with_outcomes, _visible_outcomes(opened))
+    return Signatures(
+        choice,
+        signature_report(inputs, rounds=0),
+        inputs,
+        intervals_pending=True,
+        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
+        hidden_ids=tuple(sorted(visibility.hidden)),
+        hidden_outcomes=hidden_outcomes,
+        names=trace_names(workspace.traces()),
+    )
+
+
+def _visible_outcomes(opened: OpenWorkspace) -> set[str] | None:
+    """Return the ids of the traces whose outcome the annotator may see; None for all traces."""
+    if not opened.blind:
+        return None
+    view = library_view(opened.workspace, opened.annotator, opened.taxonomy.ref, blind=True)
+    return {trace_id for trace_id, entry in view.items() if entry.outcome_visible}
+
+
+def _corrected_figures(opened: OpenWorkspace, inputs: SignatureInput) -> tuple[Figure, ...]:
+    """Return the prevalences of a judge's modes, corrected by the visible work of people."""
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    return corrected_prevalence(workspace, taxonomy, inputs, visible_ids)
 
 
 def _planning_of(experiment: Experiment, stopped: Stopped) -> tuple[Figure, ...]:
@@ -741,30 +758,28 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
     """
     if signatures.problem is not None:
         return f"{one_line(signatures.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
-    label_source = signatures.choice.labels
-    lines = []
-    if signatures.hidden_ids and signatures.choice.of_judge:
-        hidden_count = counted(len(signatures.hidden_ids), "trace")
-        lines.append(
-            f"Labels of {one_line(label_source)} are hidden from you on "
-            f"{hidden_count} while you work blind or the study hides "
-            "them."
-        )
-    elif signatures.hidden_ids:
-        lines += [
-            "The labels of others on these traces are hidden from you.",
-            "",
-            f"{hidden_traces_text(len(signatures.hidden_ids), key_of('signatures.look'))}.",
-        ]
-    elif label_source == GOLD:
-        lines += [
-            "No one has finished a trace yet, so there is no gold.",
-            "",
-            f"{key_of('annotate.finish')} finishes an open trace; mast-tui import adds labels from "
-            "files.",
-        ]
-    else:
-        lines.append(f"{one_line(label_source)} has finished no trace under this taxonomy.")
+    reason = _no_labels_text(signatures, key_of)
     if len(signatures.sources) > 1:
-        lines += ["", f"{key_of('signatures.labels')} chooses whose labels are counted."]
-    return "\n".join(lines)
+        return f"{reason}\n\n{key_of('signatures.labels')} chooses whose labels are counted."
+    return reason
+
+
+def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
+    """Return why there are no labels to count: they are hidden, or there are none."""
+    name = one_line(signatures.choice.labels)
+    hidden_count = len(signatures.hidden_ids)
+    if hidden_count and signatures.choice.of_judge:
+        return (
+            f"Labels of {name} are hidden from you on {counted(hidden_count, 'trace')} while you "
+            "work blind or the study hides them."
+        )
+    if hidden_count:
+        hidden_text = hidden_traces_text(hidden_count, key_of("signatures.look"))
+        return f"The labels of others on these traces are hidden from you.\n\n{hidden_text}."
+    if signatures.choice.labels == GOLD:
+        return (
+            "No one has finished a trace yet, so there is no gold.\n\n"
+            f"{key_of('annotate.finish')} finishes an open trace; mast-tui import adds labels from "
+            "files."
+        )
+    return f"{name} has finished no trace under this taxonomy."
