@@ -26,6 +26,7 @@ from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import InForce, entries_in_force, read_state
 from mast_tui.workspace.events.model import Event, IdSource, now
+from mast_tui.workspace.events.state import rebuild
 from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.maintenance import (
     CheckResult,
@@ -696,7 +697,7 @@ class Workspace:
 
     events_on_traces = reading(queries.events_on_traces)
 
-    rebuild = writing(recording.rebuild)
+    rebuild = writing(rebuild)
 
     read_columns = reading(queries.read_columns)
     packed_verdicts = reading(queries.packed_verdicts)

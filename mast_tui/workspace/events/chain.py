@@ -28,7 +28,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, calls_stored_functions
 from mast_tui.workspace.events.codec import fact_to_values
-from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
+from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, payload_text
 from mast_tui.workspace.events.rows import event_to_row, readable_events
 from mast_tui.workspace.events.types import KIND_OF, GuidelineSet, StudySet
 
@@ -73,9 +73,6 @@ _REPLACE: Final = (
     .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
 )
 
-Placement = tuple[int, str, str, str | None, str | None]
-"""An event's sequence number, time and action, and the actions that it undoes and redoes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
@@ -109,37 +106,29 @@ def is_import(action: str) -> bool:
     return action.startswith(IMPORT_PREFIX)
 
 
-def digest(event: Event) -> bytes:
-    """Compute the hash of an event's content, which is the same in every workspace."""
-    placement: Placement | None = None
-    if is_linked(event):  # an imported event has another sequence number and time in each workspace
-        placement = (event.seq, event.at, event.action, event.undoes, event.redoes)
-    return digest_of(event, event.id, placement, payload_text(event.fact))
-
-
-def digest_of(
-    event: Event | NewEvent, event_id: str, placement: Placement | None, payload: str
-) -> bytes:
-    """Compute the hash of an event's content, also for an event that is not recorded yet.
+def digest(event: Event, payload: str | None = None) -> bytes:
+    """Compute the hash of an event's content, which is the same in every workspace.
 
     Args:
-        event: The event; its id and placement may still be missing.
-        event_id: The id of the event.
-        placement: The sequence number, time and actions of the event; None for an imported event.
-        payload: The ``payload_text`` of the event's fact.
+        event: The event.
+        payload: The ``payload_text`` of the event's fact, if it is known already.
     """
     fact = event.fact
     content_text = _context_json(
         event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy
     )
-    if placement is not None:
-        seq, time, action, undoes, redoes = placement
-        position = (seq, time, event.pass_number or None, action, undoes or None, redoes or None)
+    if is_linked(event):  # an imported event has another sequence number and time in each workspace
+        position = (
+            *(event.seq, event.at, event.pass_number or None),
+            *(event.action, event.undoes or None, event.redoes or None),
+        )
         position_json = _ENCODER.encode([*position, event.replaces])
         content_text += "," + position_json.removeprefix("[").removesuffix("]")
     if isinstance(fact, _FACTS_WITH_TRACES):
         payload = _shared_payload(fact)
-    hashed_text = f"[{encode_basestring_ascii(event_id)},{content_text}]{payload}"
+    elif payload is None:
+        payload = payload_text(fact)
+    hashed_text = f"[{encode_basestring_ascii(event.id)},{content_text}]{payload}"
     return hashlib.sha256(hashed_text.encode("ascii")).digest()
 
 
@@ -155,6 +144,18 @@ def link(previous: str, event_digest: bytes) -> str:
     """
     chained_bytes = previous.encode("utf-8", "replace") + event_digest
     return hashlib.sha256(chained_bytes).hexdigest()[:LENGTH]
+
+
+def with_chain(event: Event, previous: str, payload: str | None = None) -> Event:
+    """Return an event with its ``chain``.
+
+    Args:
+        event: The event.
+        previous: The chain of the event's predecessor, which an imported event does not continue.
+        payload: The ``payload_text`` of the event's fact, if it is known already.
+    """
+    predecessor = previous if is_linked(event) else START
+    return structs.replace(event, chain=link(predecessor, digest(event, payload)))
 
 
 def chain_after(event: Event, previous: str) -> str:
@@ -186,8 +187,7 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
             seq = event.seq
             previous = last_chain
         if event.chain is None:
-            chain_before = previous if is_linked(event) else START
-            event = structs.replace(event, chain=link(chain_before, digest(event)))
+            event = with_chain(event, previous)
         last_chain = chain_after(event, last_chain)
         yield event
 

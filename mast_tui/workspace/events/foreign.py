@@ -13,10 +13,11 @@ from mast_tui.errors import ChangedElsewhere, WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import chain, changes
-from mast_tui.workspace.events.append import insert, known_rows, rebuild, update_state
+from mast_tui.workspace.events.append import insert, known_rows
 from mast_tui.workspace.events.changes import InForce, entries_in_force
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, readable_events
+from mast_tui.workspace.events.state import rebuild, update_state
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.records import (
     EventConflict,
