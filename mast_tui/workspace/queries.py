@@ -33,7 +33,7 @@ from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import Label, Pass, PassKind, Review, SpanNote, Verdict, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import decision_from_values, read, study_from_values
+from mast_tui.workspace.events.codec import decision_from_json, read, study_from_json
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
@@ -363,7 +363,7 @@ def decisions(
     for trace, item, document in connection.execute(statement):
         by_item = by_trace[trace]
         by_item.pop(item, None)  # so that the newer decision is added at the end
-        by_item[item] = decision_from_values(json.loads(document))
+        by_item[item] = decision_from_json(document)
     return {trace: tuple(by_item.values()) for trace, by_item in by_trace.items()}
 
 
@@ -382,7 +382,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
         .limit(1)
     )
     document = connection.execute(statement).scalar()
-    return None if document is None else study_from_values(json.loads(document))
+    return None if document is None else study_from_json(document)
 
 
 def study_leads(connection: Connection) -> dict[str, str]:

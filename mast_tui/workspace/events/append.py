@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Outbox, WaitingChange
     from mast_tui.workspace.store import Workspace
 
-_ROWS_PER_QUERY: Final = 500
+_ROWS_PER_CALL: Final = 500
 _INSERT: Final = Insertion(
     schema.events, varying=("id", "seq", "kind", "trace_id", "payload", "chain")
 )
@@ -52,8 +52,9 @@ _LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
-_KNOWN_IDS: Final = Among(schema.events.c.id)
-"""The query for those of some ids that stored events have."""
+_KNOWN_IDS: Final = Among(select(schema.events.c.id), schema.events.c.id)
+_EVENTS_BY_ID: Final = Among(select(schema.events), schema.events.c.id)
+_DELETE_BY_ID: Final = Among(delete(schema.events), schema.events.c.id)
 _OF_WORK: Final = (
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
@@ -293,10 +294,10 @@ def _record_waiting_change(
 
 
 def _was_changed_elsewhere(connection: Connection, change: WaitingChange) -> bool:
-    """Return whether the last event of the work is another one than that before the change.
+    """Return whether the annotator has other events on the trace since the change was made.
 
-    A change follows an earlier change in the outbox, or else the event on the server that was the
-    last one when the change was made (``known_seq``).
+    The last event must be that of the earlier change in the outbox that this one follows, or else
+    the one with the number ``known_seq``.
     """
     if change.known_seq is None:
         return False
@@ -398,9 +399,11 @@ def _record_change(
 def _known_ids(connection: Connection, change: NewChange) -> Collection[str]:
     """Return the ids of those events of a change that are stored already."""
     ids = [event.id for event in change.events if event.id is not None]
+    if not ids:
+        return ()
     if sees_own_only(connection):  # the tables are views, so a function of the server is asked
         return known_rows(connection, ids)
-    return _KNOWN_IDS(connection, ids)
+    return set(_KNOWN_IDS.execute(connection, ids).scalars())
 
 
 def _history_end(
@@ -462,8 +465,8 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
         events: The events.
     """
     lock_annotators(connection, (event.annotator for event in events))
-    for start in range(0, len(events), _ROWS_PER_QUERY):
-        batch = events[start : start + _ROWS_PER_QUERY]
+    for start in range(0, len(events), _ROWS_PER_CALL):
+        batch = events[start : start + _ROWS_PER_CALL]
         rows = [tuple(event_to_row(event, payload_text(event.fact)).values()) for event in batch]
         if calls_stored_functions(connection):
             call_function(connection, "insert_event", schema.events, rows)
@@ -482,9 +485,7 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
     """
     event_ids = list(ids)
     annotators = {row["annotator"] for row in known_rows(connection, event_ids).values()}
-    for start in range(0, len(event_ids), _ROWS_PER_QUERY):
-        batch = event_ids[start : start + _ROWS_PER_QUERY]
-        connection.execute(delete(schema.events).where(schema.events.c.id.in_(batch)))
+    _DELETE_BY_ID.execute(connection, event_ids)
     rebuild(connection, annotators)
 
 
@@ -538,14 +539,11 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         connection: An open connection.
         ids: The ids of the events; those that are not stored are left out.
     """
-    if ids and sees_own_only(connection):
-        # This function of the server reads the annotator's own events, in one query.
-        rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
-        return {row["id"]: row for row in rows}
-    rows_by_id: dict[str, Any] = {}
-    for start in range(0, len(ids), _ROWS_PER_QUERY):
-        statement = select(schema.events).where(
-            schema.events.c.id.in_(ids[start : start + _ROWS_PER_QUERY])
-        )
-        rows_by_id.update((row["id"], row) for row in connection.execute(statement).mappings())
-    return rows_by_id
+    if not ids:
+        return {}
+    if sees_own_only(connection):
+        # This function of the server reads the annotator's own events.
+        result = connection.execute(_OWN_BY_ID, {"ids": list(ids)})
+    else:
+        result = _EVENTS_BY_ID.execute(connection, ids)
+    return {row["id"]: row for row in result.mappings()}

@@ -18,7 +18,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from json.encoder import encode_basestring_ascii
+from operator import attrgetter
 from typing import Final
 
 from msgspec import structs
@@ -171,17 +173,16 @@ def chain_after(event: Event, previous: str) -> str:
     return event.chain if event.chain is not None and is_linked(event) else previous
 
 
-def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
+def chained(events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events of one person, each with its ``chain``; compute it if it is missing.
 
-    Args:
-        events: The person's events, sorted by sequence number and id.
-        previous: The chain before the first of them.
+    The events are all those of the person, sorted by sequence number and id.
     """
     # Merged branches may have events with the same sequence number. All of these continue the chain
     # of the last event with a lower sequence number.
     seq = 0
-    last_chain = previous
+    previous = START
+    last_chain = START
     for event in events:
         if event.seq != seq:
             seq = event.seq
@@ -217,20 +218,17 @@ def first_break(events: Iterable[Event]) -> Event | None:
             earlier_chains += chains_of_seq
             chains_of_seq = []
         event_digest = digest(event)
-        if not is_linked(event):
-            if link(START, event_digest) != event.chain:
-                return event
-            continue
-        for previous in reversed(earlier_chains):
-            if previous is not earlier_chains[-1]:
-                remaining_tries -= 1
+        predecessors = reversed(earlier_chains) if is_linked(event) else (START,)
+        for number, previous in enumerate(predecessors):
+            remaining_tries -= number > 0
             if remaining_tries < 0:
                 return event
             if link(previous, event_digest) == event.chain:
                 break
         else:
             return event
-        chains_of_seq.append(event.chain)
+        if is_linked(event):
+            chains_of_seq.append(event.chain)
     return None
 
 
@@ -249,17 +247,12 @@ def examined(events: Iterable[Event]) -> Foreign:
             # Different contents under one id show that a copy was edited.
             if structs.replace(first_copy, chain=None) != structs.replace(event, chain=None):
                 broken.setdefault(event.annotator, event)
-    events_by_annotator: dict[str, list[Event]] = {}
-    for event in unique.values():
-        events_by_annotator.setdefault(event.annotator, []).append(event)
+    ordered = sorted(unique.values(), key=lambda event: (event.annotator, event.seq, event.id))
     examined_events = list[Event]()
-    for name, annotator_events in sorted(events_by_annotator.items()):
-        annotator_events.sort(key=lambda event: (event.seq, event.id))
+    for name, events_by_name in groupby(ordered, key=attrgetter("annotator")):
+        annotator_events = list(events_by_name)
         if not has_chain(name):
-            examined_events += [
-                event if event.chain is None else structs.replace(event, chain=None)
-                for event in annotator_events
-            ]
+            examined_events += (structs.replace(event, chain=None) for event in annotator_events)
             continue
         broken_event = first_break(annotator_events)
         if broken_event is not None:

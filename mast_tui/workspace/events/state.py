@@ -176,29 +176,16 @@ class _StateChanges:
 
     def add(self, event: Event) -> None:
         """Collect the changes that the next event makes to the rows of the state tables."""
-        fact = event.fact
-        annotator = event.annotator
-        work = (annotator, event.trace_id, event.taxonomy)
+        work = (event.annotator, event.trace_id, event.taxonomy)
         pass_key = (*work, event.pass_number)
-        for part, name, value in changes_in_pass(fact, event.at):  # the value is None if removed
-            match part:
-                case "verdicts":
-                    self._verdicts[pass_key][name] = value
-                case "labels":
-                    self._rows[schema.labels][annotator, name] = value and label_values(value)
-                case "reviews":
-                    review_row = value and (value.answer.value, value.label, value.reason)
-                    self._rows[schema.reviews][*pass_key, name] = review_row
-                case "notes":
-                    self._rows[schema.span_notes][*pass_key, name] = value and (value,)
-                case "pass":
-                    self._changed_passes[pass_key][name] = value
+        self._add_changes_in_pass(event, pass_key)
+        fact = event.fact
         match fact:
             case PassStarted(kind, _, withheld):
                 self._begin_pass(pass_key, kind, event.at, withheld=withheld)
             case Judged():
                 self._add_judgement(event, fact, pass_key)
-            case PassWithdrawn() if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+            case PassWithdrawn() if annotator_kind(event.annotator) is AnnotatorKind.JUDGE:
                 # Once its pass is withdrawn, the judge counts as not having looked at the trace.
                 self._clear_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None
@@ -209,17 +196,36 @@ class _StateChanges:
                     else (decision.decided_at, json.dumps(to_values(decision)))
                 )
             case SightSet(_, blind):
-                self._rows[schema.sights][annotator,] = (blind,)
+                self._rows[schema.sights][event.annotator,] = (blind,)
             case StudySet(_, study):
-                self._rows[schema.studies][annotator, event.taxonomy] = (
+                self._rows[schema.studies][event.annotator, event.taxonomy] = (
                     None if study is None else (event.at, json.dumps(study_to_values(study)))
                 )
             case GuidelineSet(name, _, guideline):
-                self._rows[schema.guidelines][annotator, name] = (
+                self._rows[schema.guidelines][event.annotator, name] = (
                     None
                     if guideline is None
                     else (event.taxonomy, guideline.written_at, json.dumps(to_values(guideline)))
                 )
+
+    def _add_changes_in_pass(self, event: Event, key: Values) -> None:
+        """Collect the changes of labels, verdicts and so on in the pass of an event.
+
+        ``key`` is the key of the pass.
+        """
+        for part, name, value in changes_in_pass(event.fact, event.at):
+            match part:  # the value is None if it is removed
+                case "verdicts":
+                    self._verdicts[key][name] = value
+                case "labels":
+                    self._rows[schema.labels][event.annotator, name] = value and label_values(value)
+                case "reviews":
+                    review_row = value and (value.answer.value, value.label, value.reason)
+                    self._rows[schema.reviews][*key, name] = review_row
+                case "notes":
+                    self._rows[schema.span_notes][*key, name] = value and (value,)
+                case "pass":
+                    self._changed_passes[key][name] = value
 
     def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
         """Add a pass that begins; a pass that has begun already keeps its values."""
@@ -231,13 +237,16 @@ class _StateChanges:
         )
         if has_earlier_changes:
             self.write()
-        values = {
-            "kind": kind.value,
-            "started_at": started_at,
-            "judge_seen": False,
-            "withdrawn": False,
-        }
-        self._new_passes.setdefault(key, values | {"withheld": withheld})
+        self._new_passes.setdefault(
+            key,
+            {
+                "kind": kind.value,
+                "started_at": started_at,
+                "judge_seen": False,
+                "withdrawn": False,
+                "withheld": withheld,
+            },
+        )
 
     def _add_judgement(self, event: Event, fact: Judged, key: Values) -> None:
         """Finish the judge's pass on a trace and replace all its verdicts.
