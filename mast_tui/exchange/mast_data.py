@@ -116,13 +116,11 @@ def _binding_text(
 def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
     """Return the mode with this name or alias, without regard to case; None if there is none."""
     folded = " ".join(name.split()).casefold()
-    for mode in mast.modes:
-        if mode.name.casefold() == folded:
-            return mode
-    for mode in mast.modes:
-        if any(alias.name.casefold() == folded for alias in mode.aliases):
-            return mode
-    return None
+    modes_by_name = {mode.name.casefold(): mode for mode in reversed(mast.modes)}
+    modes_by_alias = {
+        alias.name.casefold(): mode for mode in reversed(mast.modes) for alias in mode.aliases
+    }
+    return modes_by_name.get(folded) or modes_by_alias.get(folded)
 
 
 ANNOTATOR: Final = "mast-data"

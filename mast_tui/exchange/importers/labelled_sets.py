@@ -251,11 +251,11 @@ def _evidence_target(trace: Trace, source_key: str, evidence: str | None) -> Tar
     Raises:
         ValueError: The trace has no such span.
     """
-    indices = []
-    for index in range(len(trace)):
-        key = trace.span(index).key
-        if key == source_key or key.startswith(f"{source_key}/"):
-            indices.append(index)
+    indices = [
+        index
+        for index in range(len(trace))
+        if f"{trace.span(index).key}/".startswith(f"{source_key}/")
+    ]
     if not indices:
         raise ValueError(f"location is {source_key!r}, but the trace has no such span")
     if evidence is not None:
