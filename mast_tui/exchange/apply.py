@@ -119,7 +119,7 @@ def apply_incoming(
     checked = applier.check()
     problems = (*incoming.problems, *checked.problems.values())
     if problems and not skip_errors:
-        return Applied(False, 0, checked.known, checked.differing, problems)
+        return Applied(False, 0, checked.known_events, checked.differing_labels, problems)
     record = applier.register(
         source, files, source if request_key is None else request_key, imported_by
     )
@@ -131,8 +131,8 @@ def apply_incoming(
     return Applied(
         written=True,
         new=sum(changes.events for changes in applier.people.values()),
-        known=written.known,
-        differing=written.differing,
+        known=written.known_events,
+        differing=written.differing_labels,
         problems=(*problems, *written.problems.values()),
         people=tuple(changes for _, changes in sorted(applier.people.items())),
         finished=not written.problems,
@@ -182,14 +182,14 @@ class _Plan:
 
     Attributes:
         events: The events that the workspace lacks.
-        known: The number of the other events of the work.
-        differing: The number of known labels that have other details in the file.
+        known_events: The number of the other events of the work.
+        differing_labels: The number of known labels that have other details in the file.
         problem: The reason why the work is refused; None if it is accepted.
     """
 
     events: Sequence[NewEvent]
-    known: int
-    differing: int
+    known_events: int
+    differing_labels: int
     problem: RowProblem | None = None
 
 
@@ -197,8 +197,8 @@ class _Plan:
 class _PlanCounts:
     """The counts of plans, and their problems by the key of the imported work."""
 
-    known: int = 0
-    differing: int = 0
+    known_events: int = 0
+    differing_labels: int = 0
     problems: dict[WorkKey, RowProblem] = field(default_factory=dict)
 
     def add(self, works: Sequence[_LocalWork], plans: Sequence[_Plan]) -> None:
@@ -209,8 +209,8 @@ class _PlanCounts:
             plans: The plan of each work.
         """
         for local_work, plan in zip(works, plans, strict=True):
-            self.known += plan.known
-            self.differing += plan.differing
+            self.known_events += plan.known_events
+            self.differing_labels += plan.differing_labels
             if plan.problem is not None:
                 self.problems[local_work.work.key] = plan.problem
 
@@ -412,31 +412,31 @@ class _Applier:
         missing = {
             event_id: fact for event_id, fact in facts.items() if event_id not in known_facts
         }
-        differing = sum(
+        differing_count = sum(
             _is_differing_label(facts[event_id], known_facts[event_id])
             for event_id in facts.keys() - missing.keys()
         )
         last_pass = self._earlier.passes.get(local_work.key)
         if last_pass is None or not missing:
             return _Plan(
-                self._new_events(local_work, missing), len(facts) - len(missing), differing
+                self._new_events(local_work, missing), len(facts) - len(missing), differing_count
             )
         current_pass = _CurrentPass.of(self._workspace, local_work.key, last_pass)
-        differing += sum(map(current_pass.has_other_details, missing.values()))
+        differing_count += sum(map(current_pass.has_other_details, missing.values()))
         missing = current_pass.missing_facts(missing)
-        known = len(facts) - len(missing)
+        known_count = len(facts) - len(missing)
         reason = current_pass.contradiction(missing.values()) if missing else None
         if reason is not None:
             work = local_work.work
             location = f"{work.annotator} on {work.trace_id}"
-            return _Plan((), known, differing, RowProblem(work.file, location, reason))
+            return _Plan((), known_count, differing_count, RowProblem(work.file, location, reason))
         # The facts are added to the pass that this workspace has.
         added = {
             event_id: fact
             for event_id, fact in missing.items()
             if not isinstance(fact, PassStarted)
         }
-        return _Plan(self._new_events(local_work, added), known, differing)
+        return _Plan(self._new_events(local_work, added), known_count, differing_count)
 
     def _new_events(self, local_work: _LocalWork, facts: Mapping[str, Fact]) -> list[NewEvent]:
         number = self._earlier.pass_number(local_work.key)

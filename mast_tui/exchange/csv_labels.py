@@ -233,6 +233,13 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
     if verdict is not VerdictValue.PRESENT:
         _check_has_no_target(cells, value)
         return lambda draft, _location: draft.add_verdict(mode, verdict)
+    return _label_adder(cells, mode, time)
+
+
+def _label_adder(
+    cells: Mapping[str, str], mode: str, time: str
+) -> Callable[[ImportedWork, str], None]:
+    """Return a function as ``_row_adder`` does, for a row with a label of a mode."""
     target = _target_in(cells)
     note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))

@@ -156,13 +156,15 @@ def read_mast_data(
                 record_taxonomy = _record_taxonomy(record, taxonomy, find_taxonomy)
                 trace = _record_trace(record, traces_by_index.get(index))
                 draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
-                name, trace_id, _ = draft.key
                 if draft.key in builder.drafts:
-                    raise ValueError(f"{name} on trace {trace_id!r} appears twice; keep one record")
-                earlier = builder.traces.get(trace_id)
-                if earlier is not None:
-                    trace = merged_facts(earlier, trace)
-                builder.traces[trace_id] = trace
+                    raise ValueError(
+                        f"{draft.annotator} on trace {draft.trace_id!r} appears twice; keep one "
+                        "record"
+                    )
+                earlier = builder.traces.get(draft.trace_id)
+                builder.traces[draft.trace_id] = (
+                    trace if earlier is None else merged_facts(earlier, trace)
+                )
                 builder.add_work(draft)
                 builder.taxonomies[record_taxonomy.ref] = record_taxonomy
                 # Only records of the published dataset have no annotator.

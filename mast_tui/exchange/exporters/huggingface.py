@@ -133,14 +133,14 @@ class _Table:
             columns: The columns.
             rows: The values of each row by column; values without a column are left out.
         """
-        kept_rows = [
+        column_values = [
             {
                 column: _utc_time(row.get(column)) if kind == _TIME else row.get(column)
                 for column, kind in columns
             }
             for row in rows
         ]
-        return cls(name, holds, columns, kept_rows)
+        return cls(name, holds, columns, column_values)
 
     @property
     def file(self) -> str:
