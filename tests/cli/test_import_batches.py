@@ -42,7 +42,7 @@ DATABASE = Path(".mast-tui/workspace.db")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (apply, merge_files):
+    for module in (apply, merge_files, undo_import):
         monkeypatch.setattr(module, "EVENTS_AT_ONCE", AT_ONCE)
 
 
@@ -54,7 +54,7 @@ def many(folder: Path) -> Path:
 def between(monkeypatch: pytest.MonkeyPatch, do: Callable[[int], object]) -> None:
     """Call a function with the number of its call wherever others may write."""
     numbers = count(1)
-    for module in (apply, merge_files):
+    for module in (apply, merge_files, undo_import):
         monkeypatch.setattr(module, "let_others_write", lambda *_: do(next(numbers)))
 
 
@@ -307,14 +307,9 @@ def test_an_import_with_a_change_that_was_undone_can_be_undone(cli: Cli, tmp_pat
 def test_a_broken_undo_continues(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = many(tmp_path)
     cli.ok("import", file, "--format", "csv-wide")
-    monkeypatch.setattr(undo_import, "EVENTS_AT_ONCE", AT_ONCE)
-
-    def stop() -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as broken:
-        broken.setattr(undo_import, "let_others_write", stop)
-        assert cli("import", "--undo").code != 0
+    break_off(monkeypatch, at=1)
+    assert cli("import", "--undo").code != 0
+    between(monkeypatch, lambda _: None)
     (half,) = listed(cli)
     assert half["state"] == "being taken back"
     undo = ("import", "--undo", half["id"])
