@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -116,26 +116,26 @@ def apply_incoming(
     """
     _check_texts(incoming)
     applier = _Applier(incoming, workspace)
-    problems = (*incoming.problems, *applier.problems())
+    checked = applier.check()
+    problems = (*incoming.problems, *checked.problems.values())
     if problems and not skip_errors:
-        return Applied(False, 0, applier.known_event_count, applier.differing_label_count, problems)
-    # The search for problems has counted events, so the writing begins with new counts.
-    applier = _Applier(incoming, workspace, left_out=applier.left_out)
-    record = applier.write(
+        return Applied(False, 0, checked.known_events, checked.differing_labels, problems)
+    record = applier.register(
         source, files, source if request_key is None else request_key, imported_by
     )
+    written = applier.write(record, left_out=checked.problems)
     # A problem that appeared during the writing leaves the import unfinished, so that the same
     # import continues when it is repeated.
-    if not applier.late_problems:
+    if not written.problems:
         workspace.finish_import(record)
     return Applied(
         written=True,
-        new=applier.new_event_count,
-        known=applier.known_event_count,
-        differing=applier.differing_label_count,
-        problems=(*problems, *applier.late_problems),
-        people=tuple(change for _, change in sorted(applier.people.items())),
-        finished=not applier.late_problems,
+        new=sum(changes.events for changes in applier.people.values()),
+        known=written.known_events,
+        differing=written.differing_labels,
+        problems=(*problems, *written.problems.values()),
+        people=tuple(changes for _, changes in sorted(applier.people.items())),
+        finished=not written.problems,
     )
 
 
@@ -164,79 +164,150 @@ def _check_characters(origin: str, trace_id: str, *texts: str | None) -> None:
         ) from None
 
 
-_PlannedWork = list[NewEvent] | RowProblem
-"""The events of one annotator's work on one trace, or the reason why it is refused."""
+class _LocalWork(NamedTuple):
+    """An imported work, with the id of its trace in this workspace."""
+
+    work: ImportedWork
+    trace_id: str
+
+    @property
+    def key(self) -> WorkKey:
+        """The annotator, the trace in this workspace, and the taxonomy."""
+        return self.work.annotator, self.trace_id, self.work.taxonomy
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The events to write for one work.
+
+    Attributes:
+        events: The events that the workspace lacks.
+        known_events: The number of the other events of the work.
+        differing_labels: The number of known labels that have other details in the file.
+        problem: The reason why the work is refused; None if it is accepted.
+    """
+
+    events: Sequence[NewEvent]
+    known_events: int
+    differing_labels: int
+    problem: RowProblem | None = None
+
+
+@dataclass(slots=True)
+class _PlanCounts:
+    """The counts of plans, and their problems by the key of the imported work."""
+
+    known_events: int = 0
+    differing_labels: int = 0
+    problems: dict[WorkKey, RowProblem] = field(default_factory=dict)
+
+    def add(self, works: Sequence[_LocalWork], plans: Sequence[_Plan]) -> None:
+        """Count the plans of these works.
+
+        Args:
+            works: The works.
+            plans: The plan of each work.
+        """
+        for local_work, plan in zip(works, plans, strict=True):
+            self.known_events += plan.known_events
+            self.differing_labels += plan.differing_labels
+            if plan.problem is not None:
+                self.problems[local_work.work.key] = plan.problem
+
+
+@dataclass(slots=True)
+class _EarlierWork:
+    """The work that the annotators of an import have in the workspace.
+
+    Attributes:
+        last_seqs: The sequence number of each annotator's last event, 0 for none. It is kept up to
+            date while the import adds events.
+        authors: The annotators who had events when this was read.
+        passes: The last reading of each annotator on each trace under each taxonomy.
+        next_numbers: The number of the next pass, for the same keys, also if all passes are
+            adjudications and retests, which are no readings.
+    """
+
+    last_seqs: dict[str, int]
+    authors: Collection[str]
+    passes: Mapping[WorkKey, Pass]
+    next_numbers: Mapping[WorkKey, int]
+
+    @classmethod
+    def read(cls, workspace: Workspace, names: Collection[str]) -> _EarlierWork:
+        """Read the earlier work of annotators.
+
+        Args:
+            workspace: The workspace.
+            names: The names of the annotators.
+        """
+        last_seqs = dict(workspace.last_seqs(names))
+        authors = {name for name, seq in last_seqs.items() if seq}
+        passes = [
+            trace_pass
+            for trace_pass in (workspace.passes() if authors else ())
+            if trace_pass.annotator in names
+        ]
+        # Passes are sorted by number, so the mappings keep the last one of each key.
+        return cls(
+            last_seqs,
+            authors,
+            {
+                _work_key_of(trace_pass): trace_pass
+                for trace_pass in passes
+                if trace_pass.kind.is_reading
+            },
+            {_work_key_of(trace_pass): trace_pass.number + 1 for trace_pass in passes},
+        )
+
+    def pass_number(self, work_key: WorkKey) -> int:
+        """Return the number of the last reading, or of the first one if there is none."""
+        last_pass = self.passes.get(work_key)
+        return self.next_numbers.get(work_key, 1) if last_pass is None else last_pass.number
 
 
 class _Applier:
-    """One import into one workspace; the public attributes are its counts so far."""
+    """One import into one workspace; ``people`` are the changes to each annotator's work so far."""
 
-    def __init__(
-        self, incoming: Incoming, workspace: Workspace, *, left_out: Iterable[int] = ()
-    ) -> None:
+    def __init__(self, incoming: Incoming, workspace: Workspace) -> None:
         self._incoming = incoming
         self._workspace = workspace
-        self._last_seqs: dict[str, int] = {}
-        """The sequence number of each annotator's last event in the workspace, 0 for none."""
-        self._passes: Mapping[WorkKey, Pass] = {}
-        """The last pass in the workspace for each annotator, trace and taxonomy."""
-        self._free_numbers: Mapping[WorkKey, int] = {}
-        """The number of the next pass for each annotator, trace and taxonomy with passes."""
-        self.left_out = set(left_out)
-        """The indices of works that have a problem."""
-        self.new_event_count = self.known_event_count = self.differing_label_count = 0
+        self._names = {work.annotator for work in incoming.work}
+        self._earlier = _EarlierWork.read(workspace, self._names)
         self.people = dict[str, PersonChanges]()
-        self.late_problems = list[RowProblem]()
-        """The problems that appeared after writing began."""
-        self._read_passes()
-        self._annotators_with_history = {name for name, seq in self._last_seqs.items() if seq}
 
-    def problems(self) -> Iterator[RowProblem]:
-        """Yield a problem for each work that contradicts its annotator's pass in the workspace.
-
-        The index of each such work is added to ``left_out``.
-        """
-        if not self._passes:
-            return
+    def check(self) -> _PlanCounts:
+        """Return the problems of works that contradict their annotator's pass in the workspace."""
+        counts = _PlanCounts()
+        if not self._earlier.passes:
+            return counts
         known_traces = {
             record.trace_id: self._workspace.find_trace(record) for record in self._incoming.traces
         }
+        known_works = [
+            _LocalWork(work, known_trace.trace_id)
+            for work in self._incoming.work
+            if (known_trace := known_traces[work.trace_id]) is not None
+        ]
         # Only work on a trace on which the annotator has a pass can contradict the workspace.
-        works_with_pass = []
-        for index, work in enumerate(self._incoming.work):
-            known_trace = known_traces[work.trace_id]
-            if known_trace is None:
-                continue
-            if (work.annotator, known_trace.trace_id, work.taxonomy) in self._passes:
-                works_with_pass.append((index, work, known_trace.trace_id))
-        for batch in batched(
-            works_with_pass, lambda entry: _event_estimate(entry[1]), EVENTS_AT_ONCE
-        ):
-            planned_works = self._plan_works([(work, trace_id) for _, work, trace_id in batch])
-            for (index, _, _), planned_work in zip(batch, planned_works, strict=True):
-                if isinstance(planned_work, RowProblem):
-                    self.left_out.add(index)
-                    yield planned_work
+        works_with_pass = [work for work in known_works if work.key in self._earlier.passes]
+        for batch in batched(works_with_pass, _event_estimate, EVENTS_AT_ONCE):
+            counts.add(batch, self._plan_works(batch))
+        return counts
 
-    def write(
+    def register(
         self, source: str, files: Sequence[str], request_key: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register taxonomies, annotators and traces, then append the events of the work.
-
-        Each transaction appends all events of several works. Works in ``left_out`` are not written.
+        """Register the import with its taxonomies and annotators, which may still be refused.
 
         Args:
             source: The format.
-            files: The names of the imported files.
+            files: The names of the files.
             request_key: The text by which a repeated import continues this one.
             imported_by: The name of the user, None if it is not known.
         """
-        works = [
-            work for index, work in enumerate(self._incoming.work) if index not in self.left_out
-        ]
         needed_taxonomies = {work.taxonomy for work in self._incoming.work}
         authors = {(work.annotator, work.author_kind) for work in self._incoming.work}
-        # These steps may still be refused, so they come first, in one transaction.
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
                 if taxonomy.ref in needed_taxonomies:
@@ -244,103 +315,71 @@ class _Applier:
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted(authors):
                 self._workspace.add_annotator(name, kind)
-            record = self._workspace.begin_import(
+            return self._workspace.begin_import(
                 source, files, request_key=request_key, annotator=imported_by
             )
+
+    def write(self, record: ImportRecord, *, left_out: Collection[WorkKey]) -> _PlanCounts:
+        """Register the traces, then append the events of the works, those of several at a time.
+
+        Args:
+            record: The registered import.
+            left_out: The keys of the works that are not written.
+
+        Returns:
+            The counts, with the problems that appeared after the check.
+        """
         local_ids = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
         )
+        works = [
+            _LocalWork(work, local_ids[work.trace_id])
+            for work in self._incoming.work
+            if work.key not in left_out
+        ]
+        counts = _PlanCounts()
         for batch in batched(works, _event_estimate, EVENTS_AT_ONCE):
             started_at = monotonic()
-            earlier_counts = (self.known_event_count, self.differing_label_count)
-            batch_works = [(work, local_ids[work.trace_id]) for work in batch]
-            planned_works = self._plan_works(batch_works)
+            plans = self._plan_works(batch)
             let_others_write(started_at)
             # An error ends the import, so no part of the transaction needs a savepoint.
             with self._workspace.transaction(without_savepoints=True):
-                if self._workspace.last_seqs(self._last_seqs) != self._last_seqs:
-                    # One of these annotators has worked in the workspace since the plan was made,
-                    # so it is made again, and replaces the counts of the first plan.
-                    self.known_event_count, self.differing_label_count = earlier_counts
-                    self._read_passes()
-                    planned_works = self._plan_works(batch_works)
-                events: list[NewEvent] = []
-                for planned_work in planned_works:
-                    if isinstance(planned_work, RowProblem):
-                        self.late_problems.append(planned_work)
-                    else:
-                        events += planned_work
-                self._record_changes(self._workspace.append(events, action=record.action))
-        return record
+                if self._workspace.last_seqs(self._names) != self._earlier.last_seqs:
+                    # One of the annotators has worked in the workspace since the plan was made.
+                    self._earlier = _EarlierWork.read(self._workspace, self._names)
+                    plans = self._plan_works(batch)
+                events = [event for plan in plans for event in plan.events]
+                self._note_recorded(self._workspace.append(events, action=record.action))
+            counts.add(batch, plans)
+        return counts
 
-    def _read_passes(self) -> None:
-        """Read the last event's number and the last passes of each annotator of this import."""
-        names = {work.annotator for work in self._incoming.work}
-        self._last_seqs = dict(self._workspace.last_seqs(names))
-        self._passes = {}
-        self._free_numbers = {}
-        if any(self._last_seqs.values()):
-            # Passes are sorted by number, so the mappings keep the last one of each key.
-            own_passes = [
-                own_pass for own_pass in self._workspace.passes() if own_pass.annotator in names
-            ]
-            self._passes = {
-                _work_key_of(own_pass): own_pass
-                for own_pass in own_passes
-                if own_pass.kind.is_reading
-            }
-            # Adjudications and retests, which are no readings, have numbers too.
-            self._free_numbers = {
-                _work_key_of(own_pass): own_pass.number + 1 for own_pass in own_passes
-            }
-
-    def _record_changes(self, recorded: Sequence[Event]) -> None:
-        """Count the recorded events, in all and by annotator.
-
-        Also keep the number of each annotator's last event, with which the next batch is checked.
-        """
-        self.new_event_count += len(recorded)
+    def _note_recorded(self, recorded: Sequence[Event]) -> None:
+        """Count the recorded events by annotator, and keep the number of each one's last event."""
         for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
             events = list(events_by_name)
-            self._last_seqs[name] = events[-1].seq
-            changes = self.people.get(name)
-            if changes is None:
-                had_events = name in self._annotators_with_history
-                history = HistoryRelation.LONGER if had_events else HistoryRelation.NEW
-                changes = PersonChanges(name, history)
+            self._earlier.last_seqs[name] = events[-1].seq
+            had_events = name in self._earlier.authors
+            history = HistoryRelation.LONGER if had_events else HistoryRelation.NEW
+            changes = self.people.get(name) or PersonChanges(name, history)
             self.people[name] = _with_events(changes, events)
 
-    def _plan_works(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_PlannedWork]:
-        """Return the events to write for each work, or its problem, and count the known events.
-
-        ``works`` has pairs of a work and the id of its trace in this workspace.
-        """
-        drafts = []
-        for work, trace_id in works:
-            work_key = (work.annotator, trace_id, work.taxonomy)
-            last_pass = self._passes.get(work_key)
-            number = self._pass_number(work_key)
-            labels = [
-                _label_in_workspace(label, work_key, number, work.author_kind)
-                for label in work.labels.values()
-            ]
-            drafts.append(
-                (work, work_key, last_pass, dict(_facts_to_record(work, work_key, labels)))
+    def _plan_works(self, works: Sequence[_LocalWork]) -> list[_Plan]:
+        """Return the plan of each work."""
+        facts_by_work = [
+            dict(_facts_to_record(local_work, self._earlier.pass_number(local_work.key)))
+            for local_work in works
+        ]
+        new_ids, known_facts = self._ids_and_known_facts(
+            [event_id for facts in facts_by_work for event_id in facts]
+        )
+        return [
+            self._plan_work(
+                local_work,
+                {new_ids[event_id]: fact for event_id, fact in facts.items()},
+                known_facts,
             )
-        event_ids = [event_id for _, _, _, facts in drafts for event_id in facts]
-        new_ids, known_facts = self._ids_and_known_facts(event_ids)
-        planned_works = []
-        for work, work_key, last_pass, facts in drafts:
-            # If no annotator of the import has events here, ``new_ids`` is empty and all ids stay.
-            if new_ids:
-                facts = {new_ids[event_id]: fact for event_id, fact in facts.items()}
-            planned_works.append(self._plan_work(work, work_key, last_pass, facts, known_facts))
-        return planned_works
-
-    def _pass_number(self, work_key: WorkKey) -> int:
-        """Return the number of the last reading, or of the first one if there is none."""
-        last_pass = self._passes.get(work_key)
-        return self._free_numbers.get(work_key, 1) if last_pass is None else last_pass.number
+            for local_work, facts in zip(works, facts_by_work, strict=True)
+        ]
 
     def _ids_and_known_facts(
         self, ids: Sequence[str]
@@ -348,70 +387,61 @@ class _Applier:
         """Return the id to write for each event id, and the facts of known events by their ids.
 
         An event whose import was undone gets a new id, any other event keeps its id. An import is
-        undone by events whose ids follow from those of its own events (``undone_id``). Both
-        mappings are empty if no annotator of the import has events in the workspace.
+        undone by events whose ids follow from those of its own events (``undone_id``).
         """
-        if not self._annotators_with_history:
-            return {}, {}
         new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
-        ids_to_check = list(ids)
+        # If no annotator of the import had events, none of its events can be known.
+        ids_to_check = list(ids) if self._earlier.authors else []
         # An event may have been imported and undone several times, so each new id is checked too.
         while ids_to_check:
             recorded = self._workspace.known_facts([new_ids[event_id] for event_id in ids_to_check])
             undoing = self._workspace.known_facts([undone_id(event_id) for event_id in recorded])
             known_facts |= recorded
-            undone_ids = [
+            ids_to_check = [
                 event_id for event_id in ids_to_check if undone_id(new_ids[event_id]) in undoing
             ]
-            for event_id in undone_ids:
+            for event_id in ids_to_check:
                 new_ids[event_id] = again_id(new_ids[event_id])
-            ids_to_check = undone_ids
         return new_ids, known_facts
 
     def _plan_work(
-        self,
-        work: ImportedWork,
-        work_key: WorkKey,
-        last_pass: Pass | None,
-        facts: Mapping[str, Fact],
-        known_facts: Mapping[str, Fact],
-    ) -> _PlannedWork:
-        """Return the events of a work that the workspace lacks.
-
-        Return a problem instead if these events contradict the current pass of the workspace. Add
-        the other events to the count of known ones, and labels with other details to the count of
-        differing ones. ``facts`` holds the work's facts by event id, ``known_facts`` those in the
-        workspace.
-        """
-        new_facts = dict(facts)
-        for event_id in facts.keys() & known_facts.keys():
-            fact = new_facts.pop(event_id)
-            self.differing_label_count += _is_differing_label(fact, known_facts[event_id])
-        current_pass = None
-        if last_pass is not None and new_facts:
-            current_pass = _CurrentPass.of(self._workspace, work_key, last_pass)
-            self.differing_label_count += sum(
-                map(current_pass.has_other_details, new_facts.values())
+        self, local_work: _LocalWork, facts: Mapping[str, Fact], known_facts: Mapping[str, Fact]
+    ) -> _Plan:
+        """Return the plan of a work from its facts by event id, and those in the workspace."""
+        missing = {
+            event_id: fact for event_id, fact in facts.items() if event_id not in known_facts
+        }
+        differing_count = sum(
+            _is_differing_label(facts[event_id], known_facts[event_id])
+            for event_id in facts.keys() - missing.keys()
+        )
+        last_pass = self._earlier.passes.get(local_work.key)
+        if last_pass is None or not missing:
+            return _Plan(
+                self._new_events(local_work, missing), len(facts) - len(missing), differing_count
             )
-            new_facts = current_pass.missing_facts(new_facts)
-        self.known_event_count += len(facts) - len(new_facts)
-        if current_pass is not None and new_facts:
-            problem = current_pass.contradiction(new_facts.values())
-            if problem:
-                location = f"{work.annotator} on {work.trace_id}"
-                return RowProblem(work.file, location, problem)
-            # The facts are added to the pass that this workspace has.
-            new_facts = {
-                event_id: fact
-                for event_id, fact in new_facts.items()
-                if not isinstance(fact, PassStarted)
-            }
-        annotator, trace_id, taxonomy = work_key
-        number = self._pass_number(work_key)
+        current_pass = _CurrentPass.of(self._workspace, local_work.key, last_pass)
+        differing_count += sum(map(current_pass.has_other_details, missing.values()))
+        missing = current_pass.missing_facts(missing)
+        known_count = len(facts) - len(missing)
+        reason = current_pass.contradiction(missing.values()) if missing else None
+        if reason is not None:
+            work = local_work.work
+            location = f"{work.annotator} on {work.trace_id}"
+            return _Plan((), known_count, differing_count, RowProblem(work.file, location, reason))
+        # The facts are added to the pass that this workspace has.
+        added = {
+            event_id: fact
+            for event_id, fact in missing.items()
+            if not isinstance(fact, PassStarted)
+        }
+        return _Plan(self._new_events(local_work, added), known_count, differing_count)
+
+    def _new_events(self, local_work: _LocalWork, facts: Mapping[str, Fact]) -> list[NewEvent]:
+        number = self._earlier.pass_number(local_work.key)
         return [
-            NewEvent(annotator, trace_id, taxonomy, number, fact, id=event_id)
-            for event_id, fact in new_facts.items()
+            NewEvent(*local_work.key, number, fact, id=event_id) for event_id, fact in facts.items()
         ]
 
 
@@ -518,34 +548,33 @@ class _CurrentPass:
         return None
 
 
-def _event_estimate(work: ImportedWork) -> int:
+def _event_estimate(local_work: _LocalWork) -> int:
     """Return about how many events one annotator's work on one trace becomes."""
+    work = local_work.work
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
 
 def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
     """Return an annotator's changes, increased by the counts of newly added events."""
     counts_by_type = Counter(type(event.fact) for event in events)
-    started_passes = set[object]()
-    passes_with_additions = set[object]()
-    absent_count = 0
-    for event in events:
-        fact = event.fact
-        if isinstance(fact, PassStarted):
-            started_passes.add((event.trace_id, event.taxonomy))
-        elif isinstance(fact, _LABEL_OR_VERDICT):
-            passes_with_additions.add((event.trace_id, event.taxonomy))
-        elif isinstance(fact, Judged) and fact.absent:
-            # A judge's absent verdicts are a part of this fact, not facts of their own.
-            passes_with_additions.add((event.trace_id, event.taxonomy))
-            absent_count += len(fact.absent)
+    started_passes = {
+        (event.trace_id, event.taxonomy) for event in events if isinstance(event.fact, PassStarted)
+    }
+    # A judge's absent verdicts are a part of this fact, not facts of their own.
+    absent_counts = [len(event.fact.absent) for event in events if isinstance(event.fact, Judged)]
+    passes_with_additions = {
+        (event.trace_id, event.taxonomy)
+        for event in events
+        if isinstance(event.fact, _LABEL_OR_VERDICT)
+        or (isinstance(event.fact, Judged) and event.fact.absent)
+    }
     # Passes that started before these events.
     joined_passes = passes_with_additions - started_passes
     return replace(
         changes,
         events=changes.events + len(events),
         labels_added=changes.labels_added + counts_by_type[LabelAdded],
-        verdicts_added=changes.verdicts_added + counts_by_type[VerdictSet] + absent_count,
+        verdicts_added=changes.verdicts_added + counts_by_type[VerdictSet] + sum(absent_counts),
         passes_added=changes.passes_added + len(started_passes),
         passes_joined=changes.passes_joined + len(joined_passes),
         passes_finished=changes.passes_finished
@@ -584,18 +613,18 @@ def _label_in_workspace(label: Label, work_key: WorkKey, number: int, kind: Anno
     return structs.replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
-def _facts_to_record(
-    work: ImportedWork, work_key: WorkKey, labels: list[Label]
-) -> Iterator[tuple[str, Fact]]:
-    """Yield the facts of a work to record, each with its lasting id."""
-    id_for = lasting_ids(*work_key)
+def _facts_to_record(local_work: _LocalWork, pass_number: int) -> Iterator[tuple[str, Fact]]:
+    """Yield the facts of a work to record in a pass, each with its lasting id."""
+    work = local_work.work
+    id_for = lasting_ids(*local_work.key)
     yield (
         id_for("pass started"),
         PassStarted(PassKind.ASSISTED if work.judge_seen else PassKind.BLIND),
     )
     if work.judge_seen:
         yield id_for("suggestions seen"), SuggestionsSeen()
-    for label in labels:
+    for file_label in work.labels.values():
+        label = _label_in_workspace(file_label, local_work.key, pass_number, work.author_kind)
         yield lasting_id("label added", label.id), LabelAdded(label)
     # ``Judged`` holds the absent verdicts, and makes the verdicts count. It needs a finished trace.
     has_judged = work.author_kind is AnnotatorKind.JUDGE and work.finished_at is not None

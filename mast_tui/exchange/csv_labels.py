@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from mast_tui.exchange.csv_files import share_in, stream_rows, trial_in
+from mast_tui.exchange.csv_files import CsvRow, share_in, stream_rows, trial_in
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
     ImportedWork,
@@ -109,44 +109,62 @@ def read_csv_long(
     names = set[str]()
 
     @lru_cache(maxsize=_REMEMBERED_ROWS)
-    def parse_row(columns: tuple[str, ...], texts: tuple[str, ...]) -> _RowContent:
+    def content_of(columns: tuple[str, ...], texts: tuple[str, ...]) -> _RowContent:
         cells = dict(zip(columns, texts, strict=True))
         name = annotator_of(cells.get("annotator", ""), annotator)
         ref = cells.get("taxonomy", "").strip() or None
         row_taxonomy = taxonomy_named(ref, taxonomy, find_taxonomy)
-        add = _row_adder(cells, row_taxonomy)
-        return _RowContent(name, annotator_kind(name), row_taxonomy, row_taxonomy.ref, add)
+        return _RowContent(
+            name,
+            annotator_kind(name),
+            row_taxonomy,
+            row_taxonomy.ref,
+            _row_adder(cells, row_taxonomy),
+        )
 
     for row in stream_rows(files, builder.problems, allowed=(*COLUMNS, *_FACTS), needed=needed):
-        texts = row.texts
-        trace_column = row.columns.index("trace_id")
-        names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
-        trace_id = texts[trace_column].strip()
-        # With the cells of the trace emptied, rows that differ only in them share one cached result
-        # of ``parse_row``.
-        texts[trace_column] = ""
-        facts = _take_facts(row.columns, texts)
+        names.add(row.texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
         try:
-            if not trace_id:
-                raise ValueError("'trace_id' is empty")
-            trace = _with_facts(builder.traces.get(trace_id), trace_id, facts)
-            name, kind, row_taxonomy, ref, add = parse_row(row.columns, tuple(texts))
-            key = (name, trace_id, ref)
-            draft = builder.drafts.get(key) or ImportedWork(
-                name, trace_id, ref, kind, file=row.file
-            )
-            add(draft, row.place)
+            _add_long_row(builder, row, content_of)
         except ValueError as error:
             builder.problems.append(row.problem(error))
-            continue
-        # Only a valid row leaves something behind: its facts, and work that is new.
-        if trace is not None:
-            builder.traces[trace_id] = trace
-        if key not in builder.drafts:
-            builder.add_work(draft)
-            builder.taxonomies[ref] = row_taxonomy
     check_one_name(annotator, names)
     return builder.to_incoming()
+
+
+def _add_long_row(
+    builder: IncomingBuilder,
+    row: CsvRow,
+    content_of: Callable[[tuple[str, ...], tuple[str, ...]], _RowContent],
+) -> None:
+    """Add the label, verdict or note of a row, and its facts about the trace, to the builder.
+
+    ``content_of`` returns the content of a row by its columns and texts.
+
+    Raises:
+        ValueError: The row is not valid; nothing was added.
+    """
+    texts = row.texts
+    trace_column = row.columns.index("trace_id")
+    trace_id = texts[trace_column].strip()
+    if not trace_id:
+        raise ValueError("'trace_id' is empty")
+    # With the cells of the trace emptied, rows that differ only in them share one cached result of
+    # ``content_of``.
+    texts[trace_column] = ""
+    facts = _take_facts(row.columns, texts)
+    trace = _with_facts(builder.traces.get(trace_id), trace_id, facts)
+    content = content_of(row.columns, tuple(texts))
+    key = (content.annotator, trace_id, content.ref)
+    draft = builder.drafts.get(key) or ImportedWork(
+        content.annotator, trace_id, content.ref, content.kind, file=row.file
+    )
+    content.add(draft, row.place)
+    if trace is not None:
+        builder.traces[trace_id] = trace
+    if key not in builder.drafts:
+        builder.add_work(draft)
+        builder.taxonomies[content.ref] = content.taxonomy
 
 
 def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
@@ -215,6 +233,13 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
     if verdict is not VerdictValue.PRESENT:
         _check_has_no_target(cells, value)
         return lambda draft, _location: draft.add_verdict(mode, verdict)
+    return _label_adder(cells, mode, time)
+
+
+def _label_adder(
+    cells: Mapping[str, str], mode: str, time: str
+) -> Callable[[ImportedWork, str], None]:
+    """Return a function as ``_row_adder`` does, for a row with a label of a mode."""
     target = _target_in(cells)
     note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))
@@ -490,20 +515,9 @@ def read_csv_wide(
         cells = row.cells
         names.add(cells.get("annotator", ""))
         with builder.errors_as_problem(row.file, row.place):
-            trace = _trace_in(cells)
-            earlier_trace = builder.traces.get(trace.trace_id)
-            if earlier_trace is not None:
-                trace = merged_facts(earlier_trace, trace)
+            trace = _trace_in(cells, builder.traces)
             name = annotator_of(cells.get("annotator", ""), annotator)
-            draft = ImportedWork(
-                name,
-                trace.trace_id,
-                taxonomy.ref,
-                annotator_kind(name),
-                finished_at=UNKNOWN_TIME,
-                file=row.file,
-            )
-            _add_verdicts(draft, cells, taxonomy)
+            draft = _wide_work(name, trace.trace_id, row, taxonomy)
             earlier_draft = builder.drafts.get(draft.key)
             # The same row may be in two files.
             if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
@@ -514,12 +528,21 @@ def read_csv_wide(
     return builder.to_incoming()
 
 
-def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
-    """Add the verdicts in a row's cells to a draft; present becomes a label on the whole trace.
+def _wide_work(name: str, trace_id: str, row: CsvRow, taxonomy: Taxonomy) -> ImportedWork:
+    """Return the verdicts in a row's cells; present becomes a label on the whole trace.
 
     Raises:
         ValueError: A cell has another text than ``1``, ``0``, ``?`` or nothing.
     """
+    draft = ImportedWork(
+        name,
+        trace_id,
+        taxonomy.ref,
+        annotator_kind(name),
+        finished_at=UNKNOWN_TIME,
+        file=row.file,
+    )
+    cells = row.cells
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
         if cell not in VERDICT_BY_CELL:
@@ -529,13 +552,14 @@ def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxon
             draft.add_label(draft.label(mode.slug))
         elif value is not None:
             draft.add_verdict(mode.slug, value)
+    return draft
 
 
-def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
-    """Return the record of the trace that a row is about.
+def _trace_in(cells: Mapping[str, str], earlier: Mapping[str, TraceRecord]) -> TraceRecord:
+    """Return the record of the trace that a row is about, with the facts of earlier rows.
 
     Raises:
-        ValueError: A cell is not valid.
+        ValueError: A cell is not valid, or contradicts an earlier row.
     """
     trace_id = cells["trace_id"].strip()
     if not trace_id:
@@ -543,7 +567,7 @@ def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
     outcome = cells.get("outcome", "").strip().lower()
     if outcome not in _OUTCOMES:
         raise ValueError(f"outcome is {outcome!r}; expected failed, succeeded or empty")
-    return TraceRecord(
+    trace = TraceRecord(
         trace_id=trace_id,
         system=cells.get("system", "").strip() or None,
         model=cells.get("model", "").strip() or None,
@@ -555,6 +579,7 @@ def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
         task_id=cells.get(TASK_ID, "").strip() or None,
         trial=trial_in(cells.get(TRIAL, "")),
     )
+    return merged_facts(earlier[trace_id], trace) if trace_id in earlier else trace
 
 
 def _start_time_in(text: str) -> float | None:

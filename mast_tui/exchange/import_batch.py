@@ -441,14 +441,16 @@ def complete_judge_tables(incoming: Incoming, *, declared_finished: bool) -> Inc
         )
         for (name, ref), works in tables.items()
     }
-    completed_work = []
-    for work in incoming.work:
-        completion = completions.get((work.annotator, work.taxonomy), _UNCHANGED)
-        if completion.problem is not None:
-            continue
-        if completion.modes is not None:
-            work = _finished_by_judge(work, completion.modes, declared_finished=declared_finished)
-        completed_work.append(work)
+    refused = {key for key, completion in completions.items() if completion.problem is not None}
+    completed_work = [
+        _finished_by_judge(
+            work,
+            completions.get((work.annotator, work.taxonomy), _UNCHANGED).modes,
+            declared_finished=declared_finished,
+        )
+        for work in incoming.work
+        if (work.annotator, work.taxonomy) not in refused
+    ]
     problems = [
         completion.problem for completion in completions.values() if completion.problem is not None
     ]
@@ -520,14 +522,16 @@ def _table_completion(
 
 
 def _finished_by_judge(
-    work: ImportedWork, modes: Sequence[str], *, declared_finished: bool
+    work: ImportedWork, modes: Sequence[str] | None, *, declared_finished: bool
 ) -> ImportedWork:
     """Return a judge's work on a trace as finished, and absent on ``modes`` without a verdict.
 
     The judge has finished a trace if a row or the user says so. ``modes`` is empty for a table
     without ``finished`` rows: then an absent or unsure row shows it. Work on any other trace stays
-    unchanged.
+    unchanged, and all work if ``modes`` is None.
     """
+    if modes is None:
+        return work
     finished_by_rows = bool(work.verdicts) and not modes
     if work.finished_at is None and not declared_finished and not finished_by_rows:
         return work

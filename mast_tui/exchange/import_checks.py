@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -48,30 +48,26 @@ def without_unknown(
         The remaining contents, with a problem for each unknown name.
     """
     known_traces = [record.trace_id for record in workspace.traces()]
-    unknown_traces = set[str]()
-    if known_traces:
-        unknown_traces = {
-            record.trace_id for record in incoming.traces if workspace.find_trace(record) is None
-        }
+    unknown_traces = {
+        record.trace_id
+        for record in (incoming.traces if known_traces else ())
+        if workspace.find_trace(record) is None
+    }
     known_people = _known_people(workspace)
-    unknown_names = set[str]()
-    if known_people:
-        names = {work.annotator for work in incoming.work}
-        unknown_names = {
-            name
-            for name in names - {accepted_name}
-            # Work that was changed in Label Studio has its annotator's name with a suffix.
-            if name.removesuffix(CHANGED_THERE) not in known_people
-        }
+    unknown_names = {
+        work.annotator
+        for work in (incoming.work if known_people else ())
+        # Work that was changed in Label Studio has its annotator's name with a suffix.
+        if work.annotator.removesuffix(CHANGED_THERE) not in known_people
+    } - {accepted_name}
     if not unknown_traces and not unknown_names:
         return incoming
-    files: dict[tuple[str, str], Path] = {}
-    for work in incoming.work:
-        files.setdefault(("trace", work.trace_id), work.file)
-        files.setdefault(("person", work.annotator), work.file)
+    # The first file that names a trace or a person.
+    file_by_trace = {work.trace_id: work.file for work in reversed(incoming.work)}
+    file_by_person = {work.annotator: work.file for work in reversed(incoming.work)}
     problems = [
-        *_problems_of_names(files, "trace", unknown_traces, known_traces, _UNKNOWN_TRACE),
-        *_problems_of_names(files, "person", unknown_names, known_people, _UNKNOWN_PERSON),
+        *_problems_of_names(file_by_trace, unknown_traces, known_traces, _UNKNOWN_TRACE),
+        *_problems_of_names(file_by_person, unknown_names, known_people, _UNKNOWN_PERSON),
     ]
     return replace(
         incoming,
@@ -102,8 +98,8 @@ def unknown_people(file: Path, content: JsonlContent, workspace: Workspace) -> l
     unknown_names = (
         {event.annotator for event in content.foreign.events} - registered - set(known_names)
     )
-    files = {("person", name): file for name in unknown_names}
-    return list(_problems_of_names(files, "person", unknown_names, known_names, _UNKNOWN_PERSON))
+    files = dict.fromkeys(unknown_names, file)
+    return list(_problems_of_names(files, unknown_names, known_names, _UNKNOWN_PERSON))
 
 
 def _known_people(workspace: Workspace) -> list[str]:
@@ -114,21 +110,19 @@ def _known_people(workspace: Workspace) -> list[str]:
 
 
 def _problems_of_names(
-    files: dict[tuple[str, str], Path],
-    kind: str,
+    files: Mapping[str, Path],
     unknown_names: Iterable[str],
     known_names: Collection[str],
     message: str,
 ) -> Iterator[RowProblem]:
     """Yield a problem for each unknown name, with a similar known name if there is one.
 
-    ``files`` holds the file of each name, by pairs of ``kind`` and name.
+    ``files`` holds the file of each name.
     """
     for number, name in enumerate(sorted(unknown_names)):
         similar = _most_similar_name(name, known_names) if number < _NAMES_COMPARED else None
         reason = message if similar is None else f"did you mean {similar}? {message}"
-        file = files.get((kind, name), Path("-"))
-        yield RowProblem(file, name, reason, Remedy.ALLOW_NEW)
+        yield RowProblem(files.get(name, Path("-")), name, reason, Remedy.ALLOW_NEW)
 
 
 def _most_similar_name(name: str, known_names: Collection[str]) -> str | None:
@@ -157,36 +151,16 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     Returns:
         The import with keys in place of numbers, and a problem for each label or note left out.
     """
-    indices = [index for index, work in enumerate(incoming.work) if _names_spans(work)]
-    if not indices:
-        return incoming
-
-    # All traces of one file are checked together, so that each file is read only once.
-    paths = {record.trace_id: record.path for record in workspace.traces()}
-    indices_by_path: dict[Path | None, dict[str, list[int]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for index in indices:
-        trace_id = incoming.work[index].trace_id
-        indices_by_path[paths.get(trace_id)][trace_id].append(index)
-    trace_of = traces_from_files(workspace)
-    checked: dict[int, tuple[ImportedWork, list[RowProblem]]] = {}
-    for path, indices_by_trace in indices_by_path.items():
-        for trace_id, work_indices in indices_by_trace.items():
-            trace = None if path is None else trace_of(trace_id)
-            for index in work_indices:
-                work = incoming.work[index]
-                if trace is not None or _names_numbers(work):
-                    checked[index] = _checked_work(work, trace)
-
-    problems = [problem for index in sorted(checked) for problem in checked[index][1]]
+    checked = dict(_checked_works(incoming, workspace))
     works = [
-        checked[index][0] if index in checked else work for index, work in enumerate(incoming.work)
+        checked[index].work if index in checked else work
+        for index, work in enumerate(incoming.work)
     ]
     remaining = tuple(
         work for index, work in enumerate(works) if index not in checked or _has_content(work)
     )
     traces_without_work = {work.trace_id for work in works} - {work.trace_id for work in remaining}
+    problems = [problem for index in sorted(checked) for problem in checked[index].problems]
     return replace(
         incoming,
         work=remaining,
@@ -195,6 +169,34 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
         ),
         problems=(*incoming.problems, *problems),
     )
+
+
+class _CheckedWork(NamedTuple):
+    """A work without the labels and notes on unknown spans, and a problem for each of them."""
+
+    work: ImportedWork
+    problems: list[RowProblem]
+
+
+def _checked_works(incoming: Incoming, workspace: Workspace) -> Iterator[tuple[int, _CheckedWork]]:
+    """Yield each work that names spans, by its index, if its spans can be checked."""
+    indices = [index for index, work in enumerate(incoming.work) if _names_spans(work)]
+    if not indices:
+        return
+    # All traces of one file are checked together, so that each file is read only once.
+    paths = {record.trace_id: record.path for record in workspace.traces()}
+    works_by_path: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index in indices:
+        trace_id = incoming.work[index].trace_id
+        works_by_path[paths.get(trace_id)][trace_id].append(index)
+    trace_of = traces_from_files(workspace)
+    for path, indices_by_trace in works_by_path.items():
+        for trace_id, work_indices in indices_by_trace.items():
+            trace = None if path is None else trace_of(trace_id)
+            for index in work_indices:
+                work = incoming.work[index]
+                if trace is not None or _names_numbers(work):
+                    yield index, _checked_work(work, trace)
 
 
 def _has_content(work: ImportedWork) -> bool:
@@ -212,7 +214,7 @@ def _names_numbers(work: ImportedWork) -> bool:
     return any(end is not None and _NUMBER.match(end) for end in (*ends, *work.notes))
 
 
-def _checked_work(work: ImportedWork, trace: Trace | None) -> tuple[ImportedWork, list[RowProblem]]:
+def _checked_work(work: ImportedWork, trace: Trace | None) -> _CheckedWork:
     """Return work with the labels and notes that can be imported, and problems with the others.
 
     A label or note on a missing span is a problem, and so is a second version of one. ``trace`` is
@@ -234,7 +236,7 @@ def _checked_work(work: ImportedWork, trace: Trace | None) -> tuple[ImportedWork
             span = _checked_key(key, trace)
             if notes.setdefault(span, text) != text:
                 raise ValueError(f"span {span!r} has two notes by one annotator")
-    return replace(work, labels=labels, notes=notes), builder.problems
+    return _CheckedWork(replace(work, labels=labels, notes=notes), builder.problems)
 
 
 def _with_target(label: Label, target: Target) -> Label:

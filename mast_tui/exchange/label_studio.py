@@ -160,19 +160,7 @@ def _task_values(
         kind = kinds.get(work.annotator, AnnotatorKind.IMPORTED)
         number = _work_number(work)
         results, details = _results_and_details(work, taxonomy, spans, number)
-        # These values are for our own import, which finds them by the number in the results.
-        values_by_number[number] = {
-            "annotator": work.annotator,
-            "kind": kind.value,
-            "labels": details,
-            "verdicts": {
-                mode: value.value for mode, value in work.verdicts_without_label(taxonomy).items()
-            },
-        }
-        if work.notes:
-            values_by_number[number]["span_notes"] = dict(sorted(work.notes.items()))
-        if work.finished_at is not None:
-            values_by_number[number]["finished_at"] = work.finished_at
+        values_by_number[number] = _import_values(work, kind, details, taxonomy)
         if not kind.is_person:
             predictions.append(_prediction_values(work, results))
         else:
@@ -199,6 +187,24 @@ def _task_values(
         "annotations": annotations,
         "predictions": predictions,
     }
+
+
+def _import_values(
+    work: TraceWork, kind: AnnotatorKind, details: Sequence[Values], taxonomy: Taxonomy
+) -> Values:
+    """Return the values of a work that only our own import reads; see ``_WorkDocument``."""
+    verdicts = work.verdicts_without_label(taxonomy)
+    values: Values = {
+        "annotator": work.annotator,
+        "kind": kind.value,
+        "labels": details,
+        "verdicts": {mode: value.value for mode, value in verdicts.items()},
+    }
+    if work.notes:
+        values["span_notes"] = dict(sorted(work.notes.items()))
+    if work.finished_at is not None:
+        values["finished_at"] = work.finished_at
+    return values
 
 
 def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
@@ -247,15 +253,13 @@ def _results_and_details(
         detail: Values = {"label": label_to_values(label)}
         if label.id in work.merged:
             detail["merged"] = True
-        if region_value is None:
-            if name not in mode_names_by_choice[WHOLE]:
-                mode_names_by_choice[WHOLE].append(name)
-            details.append(detail)
-            continue
-        region = _region_result(label, region_value, name, number)
-        detail |= {"region": region["id"], "value": region_value | {"name": name}}
-        results.append(region)
         details.append(detail)
+        if region_value is not None:
+            region = _region_result(label, region_value, name, number)
+            detail |= {"region": region["id"], "value": region_value | {"name": name}}
+            results.append(region)
+        elif name not in mode_names_by_choice[WHOLE]:
+            mode_names_by_choice[WHOLE].append(name)
     for slug, value in work.verdicts_without_label(taxonomy).items():
         choice = ABSENT if value is VerdictValue.ABSENT else UNSURE
         mode_names_by_choice[choice].append(label_name(modes[slug]))
@@ -616,14 +620,71 @@ class _LabelStudioBuilder(IncomingBuilder):
     """The tasks that were read so far.
 
     Attributes:
+        has_work: Returns True if an annotator has worked on a trace under a taxonomy.
+        author: The author of all annotations, None if each annotation names its author.
         here_already: The number of unchanged annotations whose work is in this workspace.
         changed: The annotators of changed annotations.
         skipped: The number of annotations that were skipped in Label Studio.
     """
 
+    has_work: HasWork = field(kw_only=True)
+    author: str | None = field(kw_only=True)
     here_already: int = 0
     changed: list[str] = field(default_factory=list)
     skipped: int = 0
+
+    def add_annotation(self, task: Task, location: str, annotation: Document) -> None:
+        """Add the work of an annotation, or only count it.
+
+        It is only counted if it was skipped in Label Studio, or is unchanged and already here.
+
+        Args:
+            task: The task.
+            location: The location of the annotation in the file.
+            annotation: The annotation or prediction.
+
+        Raises:
+            ValueError: The annotation is not valid, or the trace has other work of its annotator.
+        """
+        if annotation.get("was_cancelled") is True:
+            self.skipped += 1
+            return
+        exported_work = _exported_work_of(task, annotation)
+        draft = self._draft_of(task, location, annotation, exported_work)
+        if exported_work is None:
+            draft.finished_at = _labelled_at(annotation)
+        elif draft.labels == exported_work.labels and draft.verdicts == exported_work.verdicts:
+            draft.finished_at = exported_work.finished_at
+            draft.notes = dict(exported_work.notes)
+            if self.has_work(*draft.key):
+                self.here_already += 1
+                return
+        else:
+            draft = _changed_work(draft, exported_work, annotation)
+            self.changed.append(draft.annotator)
+        if draft.key in self.drafts:
+            raise ValueError(f"{draft.annotator} has labelled this trace twice in Label Studio")
+        self.add_work(draft)
+
+    def _draft_of(
+        self, task: Task, location: str, annotation: Document, exported_work: ExportedWork | None
+    ) -> ImportedWork:
+        """Return the labels and verdicts of an annotation; an invalid one becomes a problem."""
+        if exported_work is None:
+            name = _author_name(annotation, self.author)
+            kind = AnnotatorKind.IMPORTED
+        else:
+            name = exported_work.annotator
+            kind = exported_work.author_kind
+        draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
+        results = annotation.get("result")
+        if not isinstance(results, list):
+            raise ValueError("'result' is not a list")
+        for number, result in enumerate(results, start=1):
+            result_location = f"{location}, result {number}"
+            with self.errors_as_problem(task.file, result_location):
+                _add_result(draft, task, exported_work, result, result_location)
+        return draft
 
 
 def read_label_studio(
@@ -650,7 +711,7 @@ def read_label_studio(
         has_work: Returns True if an annotator has worked on a trace under a taxonomy.
         annotator: The author of all annotations, None if each annotation names its author.
     """
-    builder = _LabelStudioBuilder()
+    builder = _LabelStudioBuilder(has_work=has_work, author=annotator)
     for file, tasks in read_records(files, builder.problems):
         for number, value in enumerate(tasks, start=1):
             location = f"task {number}"
@@ -660,16 +721,14 @@ def read_label_studio(
                 builder.taxonomies[task.taxonomy.ref] = task.taxonomy
                 for annotation_location, annotation in _task_annotations(value, location):
                     with builder.errors_as_problem(file, annotation_location):
-                        _read_annotation(
-                            task, annotation_location, annotation, has_work, annotator, builder
-                        )
+                        builder.add_annotation(task, annotation_location, annotation)
     if annotator is not None:
         check_one_name(annotator, (name for name, _, _ in builder.drafts))
-    return _finished_import(builder, annotator)
+    return _finished_import(builder)
 
 
-def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Incoming:
-    """Return the import with notes on its annotations, under the name ``annotator`` if not None."""
+def _finished_import(builder: _LabelStudioBuilder) -> Incoming:
+    """Return the import with notes on its annotations, under the given author's name if any."""
     notes = builder.notes
     if builder.here_already:
         notes.append(
@@ -683,10 +742,10 @@ def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Inc
             f"{counted(builder.skipped, 'annotation')} left out, as skipped in Label Studio"
         )
     incoming = builder.to_incoming()
-    if annotator is None:
+    if builder.author is None:
         return incoming
     return replace(
-        incoming, work=tuple(_work_under_name(work_item, annotator) for work_item in incoming.work)
+        incoming, work=tuple(_work_under_name(work, builder.author) for work in incoming.work)
     )
 
 
@@ -714,55 +773,6 @@ def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Docume
             for number, value in enumerate(values, start=1):
                 if isinstance(value, Mapping):
                     yield f"{location}, {singular} {number}", value
-
-
-def _read_annotation(
-    task: Task,
-    location: str,
-    annotation: Document,
-    has_work: HasWork,
-    author: str | None,
-    builder: _LabelStudioBuilder,
-) -> None:
-    """Add the work of an annotation to the builder, or only count it.
-
-    It is only counted if it was skipped in Label Studio, or is unchanged and already here.
-
-    Raises:
-        ValueError: The annotation is not valid, or the trace has other work of its annotator.
-    """
-    if annotation.get("was_cancelled") is True:
-        builder.skipped += 1
-        return
-    exported_work = _exported_work_of(task, annotation)
-    if exported_work is None:
-        name = _author_name(annotation, author)
-        kind = AnnotatorKind.IMPORTED
-    else:
-        name = exported_work.annotator
-        kind = exported_work.author_kind
-    draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
-    results = annotation.get("result")
-    if not isinstance(results, list):
-        raise ValueError("'result' is not a list")
-    for number, result in enumerate(results, start=1):
-        result_location = f"{location}, result {number}"
-        with builder.errors_as_problem(task.file, result_location):
-            _add_result(draft, task, exported_work, result, result_location)
-    if exported_work is None:
-        draft.finished_at = _labelled_at(annotation)
-    elif draft.labels == exported_work.labels and draft.verdicts == exported_work.verdicts:
-        draft.finished_at = exported_work.finished_at
-        draft.notes = dict(exported_work.notes)
-        if has_work(name, task.trace_id, task.taxonomy.ref):
-            builder.here_already += 1
-            return
-    else:
-        draft = _changed_work(draft, exported_work, annotation)
-        builder.changed.append(draft.annotator)
-    if draft.key in builder.drafts:
-        raise ValueError(f"{draft.annotator} has labelled this trace twice in Label Studio")
-    builder.add_work(draft)
 
 
 def _changed_work(

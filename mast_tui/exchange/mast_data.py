@@ -116,13 +116,11 @@ def _binding_text(
 def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
     """Return the mode with this name or alias, without regard to case; None if there is none."""
     folded = " ".join(name.split()).casefold()
-    for mode in mast.modes:
-        if mode.name.casefold() == folded:
-            return mode
-    for mode in mast.modes:
-        if any(alias.name.casefold() == folded for alias in mode.aliases):
-            return mode
-    return None
+    modes_by_name = {mode.name.casefold(): mode for mode in reversed(mast.modes)}
+    modes_by_alias = {
+        alias.name.casefold(): mode for mode in reversed(mast.modes) for alias in mode.aliases
+    }
+    return modes_by_name.get(folded) or modes_by_alias.get(folded)
 
 
 ANNOTATOR: Final = "mast-data"
@@ -158,13 +156,15 @@ def read_mast_data(
                 record_taxonomy = _record_taxonomy(record, taxonomy, find_taxonomy)
                 trace = _record_trace(record, traces_by_index.get(index))
                 draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
-                name, trace_id, _ = draft.key
                 if draft.key in builder.drafts:
-                    raise ValueError(f"{name} on trace {trace_id!r} appears twice; keep one record")
-                earlier = builder.traces.get(trace_id)
-                if earlier is not None:
-                    trace = merged_facts(earlier, trace)
-                builder.traces[trace_id] = trace
+                    raise ValueError(
+                        f"{draft.annotator} on trace {draft.trace_id!r} appears twice; keep one "
+                        "record"
+                    )
+                earlier = builder.traces.get(draft.trace_id)
+                builder.traces[draft.trace_id] = (
+                    trace if earlier is None else merged_facts(earlier, trace)
+                )
                 builder.add_work(draft)
                 builder.taxonomies[record_taxonomy.ref] = record_taxonomy
                 # Only records of the published dataset have no annotator.

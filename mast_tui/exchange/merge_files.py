@@ -98,28 +98,7 @@ def merge_files(
         WorkspaceError: A file cannot be merged, or another process has changed the workspace since
             the trial. The message names the file.
     """
-    unfinished_by_request = {  # ``asked`` is the request key
-        earlier_import.asked: earlier_import
-        for earlier_import in workspace.imports()
-        if earlier_import.state is ImportState.UNFINISHED
-    }
-    interrupted_import = unfinished_by_request.get(request_key)
-    earlier_ids = (
-        frozenset[str]()
-        if interrupted_import is None
-        else workspace.imported_event_ids(interrupted_import)
-    )
-    # The trial lacks the events that the interrupted import has written, and counts them as new.
-    # In the result they count as known.
-    merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
-    with workspace.trial(without=earlier_ids) as trial:
-        for file, content in contents.items():
-            try:
-                _merge_into_trial(file, content, trial, merged, replacing)
-            except MergeRefused as error:
-                merged.refused[file] = error.people
-            except WorkspaceError as error:
-                raise WorkspaceError(f"{file}: {error}") from error
+    merged = _try_merge(contents, workspace, request_key, replacing)
     if merged.refused:
         refused_changes = [changes for people in merged.refused.values() for changes in people]
         return MergeResult(people=refused_changes, refused=merged.refused)
@@ -136,21 +115,52 @@ def merge_files(
                 "to finish"
             ) from error
     workspace.finish_import(record)
-    # Events of a workspace file keep their ids, so those that were undone here stay undone.
+    merged.notes += _undone_in_words(contents, workspace)
+    return merged
+
+
+def _try_merge(
+    contents: Mapping[Path, JsonlContent],
+    workspace: Workspace,
+    request_key: str,
+    replacing: Collection[str],
+) -> MergeResult:
+    """Merge files into a copy of the workspace, and return the result that the import will have."""
+    earlier_ids = frozenset[str]()
+    for earlier_import in workspace.imports():
+        is_unfinished = earlier_import.state is ImportState.UNFINISHED
+        if is_unfinished and earlier_import.asked == request_key:
+            earlier_ids = workspace.imported_event_ids(earlier_import)
+    # The trial lacks the events that the interrupted import has written, and counts them as new.
+    # In the result they count as known.
+    merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
+    with workspace.trial(without=earlier_ids) as trial:
+        for file, content in contents.items():
+            try:
+                _merge_into_trial(file, content, trial, merged, replacing)
+            except MergeRefused as error:
+                merged.refused[file] = error.people
+            except WorkspaceError as error:
+                raise WorkspaceError(f"{file}: {error}") from error
+    return merged
+
+
+def _undone_in_words(contents: Mapping[Path, JsonlContent], workspace: Workspace) -> Iterator[str]:
+    """Yield a sentence if events of the files stay undone, since they keep their ids."""
     has_undone_files = any(
         earlier_import.undo_begun_at and earlier_import.keeps_actions
         for earlier_import in workspace.imports()
     )
-    if has_undone_files:
-        ids = {event.id for content in contents.values() for event in content.foreign.events}
-        undone_count = len(workspace.known_facts([undone_id(event_id) for event_id in ids]))
-        if undone_count:
-            merged.notes.append(
-                f"{counted(undone_count, 'event')} of these files "
-                f"{'was' if undone_count == 1 else 'were'} undone here with 'mast-tui import "
-                "--undo' and stay undone"
-            )
-    return merged
+    if not has_undone_files:
+        return
+    ids = {event.id for content in contents.values() for event in content.foreign.events}
+    undone_count = len(workspace.known_facts([undone_id(event_id) for event_id in ids]))
+    if undone_count:
+        yield (
+            f"{counted(undone_count, 'event')} of these files "
+            f"{'was' if undone_count == 1 else 'were'} undone here with 'mast-tui import "
+            "--undo' and stay undone"
+        )
 
 
 class _FileWriter:

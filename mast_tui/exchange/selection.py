@@ -345,19 +345,19 @@ def gold_entries(
     records = {record.trace_id: record for record in workspace.traces()}
     minutes = minutes_worked(workspace, taxonomy)
     entries = []
-    for trace_id, trace_sides in read_work_by_trace(
-        workspace, taxonomy, annotators=annotators
-    ).items():
+    works = read_work_by_trace(workspace, taxonomy, annotators=annotators)
+    for trace_id, trace_sides in works.items():
+        order = orders(trace_id)
         keys = {name: (name, trace_id, side.number) for name, side in trace_sides.passes.items()}
         entries.append(
             GoldWithSides(
                 trace=records.get(trace_id, TraceRecord(trace_id)),
-                gold=trace_sides.gold(taxonomy, orders(trace_id), majority=majority),
+                gold=trace_sides.gold(taxonomy, order, majority=majority),
                 sides=trace_sides.sides,
                 passes=trace_sides.passes,
-                order=orders(trace_id),
+                order=order,
                 minutes={name: minutes[key] for name, key in keys.items() if key in minutes},
-                unordered=len(trace_sides.labels_of_unknown_order(taxonomy, orders(trace_id))),
+                unordered=len(trace_sides.labels_of_unknown_order(taxonomy, order)),
             )
         )
     if not settled_only:

@@ -40,6 +40,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
     inverse,
+    swapped,
 )
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
@@ -148,10 +149,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
         for batch in batched(works, lambda work_with_size: work_with_size[1], EVENTS_AT_ONCE)
     ]
     undoing = _ImportUndo(workspace, record)
-    later_work: list[str] = []
-    for batch in batches:
-        undoing.read(batch)
-        later_work += [text for work in batch for text in undoing.later_work_on(work)]
+    later_work = [sentence for batch in batches for sentence in undoing.later_work_on(batch)]
     if later_work:
         return Undone(record, 0, tuple(later_work))
     workspace.begin_undo(record)
@@ -159,14 +157,12 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
     for batch in batches:
         with workspace.transaction():
             # Others may have written since the check.
-            undoing.read(batch)
-            for work in batch:
-                later_change = next(undoing.later_work_on(work), None)
-                if later_change is not None:
-                    raise ExchangeError(
-                        f"{later_change}; the rest of the import stays. Undo that "
-                        "change, then run the command again"
-                    )
+            later_change = next(undoing.later_work_on(batch), None)
+            if later_change is not None:
+                raise ExchangeError(
+                    f"{later_change}; the rest of the import stays. Undo that change, then run the "
+                    "command again"
+                )
             event_count += undoing.append_inverses(batch)
         let_others_write()
     workspace.finish_undo(record, undone_by)
@@ -186,7 +182,7 @@ class _ImportUndo:
         self._read_event_count = -1
         """The number of events in the workspace at the last reading, -1 before the first."""
 
-    def read(self, works: Sequence[_Work]) -> None:
+    def _read(self, works: Sequence[_Work]) -> None:
         """Read the events of the works, and all reviews and decisions of the workspace.
 
         Do nothing if the last call read the same works and the workspace has no new events.
@@ -226,33 +222,35 @@ class _ImportUndo:
                     for decision in decisions
                 ]
 
-    def later_work_on(self, work: _Work) -> Iterator[str]:
+    def later_work_on(self, works: Sequence[_Work]) -> Iterator[str]:
         """Yield descriptions of later work that builds on imported events and so prevents the undo.
 
-        Args:
-            work: The annotator, trace id and taxonomy of the imported events.
+        The works are read first, as they are now.
         """
+        self._read(works)
+        for work in works:
+            yield from self._later_work_on(work)
+
+    def _later_work_on(self, work: _Work) -> Iterator[str]:
         annotator, trace_id, taxonomy = work
+        subject = annotator if trace_id is None else f"{annotator} on {trace_id}"
         events = self._events_of(work)
         imported = [event for event in events if self._is_imported(event)]
-        first_imported = imported[0]
-        subject = annotator if trace_id is None else f"{annotator} on {trace_id}"
         later = [
             event
             for event in _effective_events(events)
-            if event.seq >= first_imported.seq and not self._is_imported(event)
+            if event.seq >= imported[0].seq and not self._is_imported(event)
         ]
-        import_actions = {event.action for event in later if event.action.startswith(IMPORT_PREFIX)}
-        for action in sorted(import_actions):
-            import_id = action.rsplit(":", 1)[-1]
-            yield f"{subject}: import {import_id} has added to it"
-        descriptions = dict.fromkeys(
-            _IN_WORDS.get(type(event.fact), "changed")
-            for event in later
-            if event.action not in import_actions
-        )
-        if descriptions:
-            yield f"{subject}: {', '.join(descriptions)} since"
+        for sentence in _changes_in_words(later):
+            yield f"{subject}: {sentence}"
+        for name, count in self._later_reviews(work, imported):
+            yield f"{subject}: {name} has reviewed suggestions of it ({count})"
+        if trace_id is not None and taxonomy is not None:
+            for name in self._later_deciders(annotator, trace_id, taxonomy):
+                yield f"{subject}: {name} has decided conflicts about it"
+
+    def _later_reviews(self, work: _Work, imported: Sequence[Event]) -> Iterator[tuple[str, int]]:
+        """Yield each person who has reviewed suggestions of the import, with their number."""
         # A review names the suggestion by the id of the judge's label.
         label_ids = {
             event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)
@@ -262,20 +260,24 @@ class _ImportUndo:
         )
         for name, count in sorted(review_counts.items()):
             if not self._came_with_import(name, work, ReviewSet):
-                yield f"{subject}: {name} has reviewed suggestions of it ({count})"
-        if trace_id is None or taxonomy is None:
-            return
+                yield name, count
+
+    def _later_deciders(self, annotator: str, trace_id: str, taxonomy: str) -> Iterator[str]:
+        """Yield the adjudicators who have decided about an annotator's work on a trace."""
         deciders = {
             adjudicator
             for adjudicator, annotators in self._deciders[trace_id, taxonomy]
             if annotator in annotators
         }
         for name in sorted(deciders):
-            if not self._came_with_import(name, work, Decided):
-                yield f"{subject}: {name} has decided conflicts about it"
+            if not self._came_with_import(name, (annotator, trace_id, taxonomy), Decided):
+                yield name
 
     def append_inverses(self, works: Sequence[_Work]) -> int:
-        """Append events that undo the imported events of these works, and return their number."""
+        """Append events that undo the imported events of these works, and return their number.
+
+        The works are those that ``later_work_on`` has read.
+        """
         count = 0
         inverses = (inverse for work in works for inverse in self._inverse_events(work))
         # ``append`` records the one action that its events undo, so each run of events with the
@@ -355,6 +357,20 @@ def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
             yield event
 
 
+def _changes_in_words(events: Sequence[Event]) -> Iterator[str]:
+    """Yield which later imports have made these events, and which changes were made by hand."""
+    import_actions = {event.action for event in events if event.action.startswith(IMPORT_PREFIX)}
+    for action in sorted(import_actions):
+        yield f"import {action.rsplit(':', 1)[-1]} has added to it"
+    descriptions = dict.fromkeys(
+        _IN_WORDS.get(type(event.fact), "changed")
+        for event in events
+        if event.action not in import_actions
+    )
+    if descriptions:
+        yield f"{', '.join(descriptions)} since"
+
+
 def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
     """Return the fact that undoes an event of an import; None if there is nothing to undo.
 
@@ -379,11 +395,9 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
                 if isinstance(earlier_event.fact, Judged)
             ]
             return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
-        case PassKindSet(before=old_kind, after=new_kind):
-            return PassKindSet(new_kind, old_kind)
+        case PassKindSet() | StudySet():
+            return swapped(event.fact)
         case SightSet(old_blind, new_blind):
             return SightSet(new_blind, bool(old_blind))
-        case StudySet(old, new):
-            return StudySet(new, old)
         case fact:
             return inverse(fact)

@@ -24,8 +24,11 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    CursorResult,
+    Delete,
     Float,
     Integer,
+    Select,
     Table,
     Text,
     any_,
@@ -513,30 +516,35 @@ def lock_annotators(connection: Connection, annotators: Iterable[str]) -> None:
 
 
 class Among:
-    """A query for the values of a long list that are in a column.
+    """A statement on the rows of which a column has one of the values in a long list.
 
-    The list is one parameter, since SQLAlchemy needs longer for thousands of parameters than the
-    database needs for the query.
+    The list is one parameter, since SQLite limits the number of parameters, and SQLAlchemy needs
+    longer for thousands of them than the database needs for the query.
     """
 
-    def __init__(self, column: ColumnElement[str]) -> None:
-        """Prepare the query, which finds those of many values that are in a column."""
-        # One parameter for all values, as SQLite limits the number of parameters.
+    def __init__(self, statement: Select[Any] | Delete, column: ColumnElement[str]) -> None:
+        """Prepare the statement, which is restricted by the values of a column.
+
+        Args:
+            statement: The statement without this condition.
+            column: The column.
+        """
         value_rows = func.json_each(bindparam("values")).table_valued("value")
-        self._file_query = select(column).where(column.in_(select(value_rows.c.value)))
-        self._server_query = select(column).where(
+        self._file_statement = statement.where(column.in_(select(value_rows.c.value)))
+        self._server_statement = statement.where(
             column == any_(bindparam("values", type_=ARRAY(Text)))
         )
 
-    def __call__(self, connection: Connection, values: Sequence[str]) -> Collection[str]:
-        """Return those of the values that are in the column."""
-        if not values:
-            return ()
+    def execute(self, connection: Connection, values: Iterable[str]) -> CursorResult[Any]:
+        """Execute the statement for the rows with one of these values.
+
+        Args:
+            connection: An open connection.
+            values: The values.
+        """
         if is_on_server(connection):
-            rows = connection.execute(self._server_query, {"values": list(values)})
-        else:
-            rows = connection.execute(self._file_query, {"values": json.dumps(values)})
-        return set(rows.scalars())
+            return connection.execute(self._server_statement, {"values": list(values)})
+        return connection.execute(self._file_statement, {"values": json.dumps(list(values))})
 
 
 class Insertion:

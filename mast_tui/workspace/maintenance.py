@@ -14,9 +14,9 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.labels import kind_fits_name
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Database, Insertion, Values, is_on_server, traces_folder_of
-from mast_tui.workspace.events.append import update_state
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.events.state import update_state
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.registers import taxonomies, traces
 from mast_tui.workspace.sqlite_file import SqliteFile

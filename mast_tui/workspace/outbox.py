@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from os import close, fdopen
 from pathlib import Path
@@ -27,15 +27,17 @@ from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Insertion
-from mast_tui.workspace.events.append import insert, known_rows, update_state
+from mast_tui.workspace.events.append import insert, known_rows
 from mast_tui.workspace.events.model import (
     Event,
+    NewChange,
     NewEvent,
     event_from_dict,
     event_on_trace,
     event_to_dict,
     now,
 )
+from mast_tui.workspace.events.state import update_state
 from mast_tui.workspace.events.types import PassStarted, SpansRead, SuggestionsSeen
 from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.registers import traces as trace_register
@@ -141,6 +143,8 @@ _ADD: Final = "INSERT INTO changes (known_seq, follows, events) VALUES (?, ?, ?)
 _CHANGE: Final = "UPDATE changes SET events = ? WHERE number = ?"
 _READ_TRACES: Final = "SELECT id, record FROM traces ORDER BY rowid"
 _ADD_TRACE: Final = "INSERT OR REPLACE INTO traces VALUES (?, ?)"
+_UNCHECKED: Final = -1
+"""The stored number in place of ``known_seq`` None."""
 _AUTOMATIC_FACTS: Final = (PassStarted, SpansRead, SuggestionsSeen)
 """The facts that the app records by itself, not for a key."""
 
@@ -148,14 +152,18 @@ _AUTOMATIC_FACTS: Final = (PassStarted, SpansRead, SuggestionsSeen)
 class WaitingChange(NamedTuple):
     """The events of one action on one trace that wait for the server.
 
-    ``number`` is its position in the outbox. ``follows`` is the id of the last event of the
-    previous waiting change on the same trace; None without one, and then ``known_seq`` is the
-    sequence number of the last known event on the server, or ``append.UNCHECKED``. The sequence
-    numbers of the events are provisional, since the server assigns them.
+    The sequence numbers of the events are provisional, since the server assigns them.
+
+    Attributes:
+        number: The position in the outbox.
+        known_seq: The sequence number of the last event on the trace that was known when the
+            change was made; None if the change is valid after any event.
+        follows: The id of the last event of the previous waiting change on the same trace, which
+            then counts instead of ``known_seq``; None without one.
     """
 
     number: int
-    known_seq: int
+    known_seq: int | None
     follows: str | None
     events: tuple[Event, ...]
 
@@ -163,6 +171,24 @@ class WaitingChange(NamedTuple):
     def is_note(self) -> bool:
         """True if the app has recorded it by itself, not for a key."""
         return all(isinstance(event.fact, _AUTOMATIC_FACTS) for event in self.events)
+
+    def to_send(self) -> NewChange:
+        """Return the change as it is sent to the server."""
+        events = [
+            NewEvent(
+                event.annotator,
+                event.trace_id,
+                event.taxonomy,
+                event.pass_number,
+                event.fact,
+                event.replaces,
+                event.id,
+                event.at,
+            )
+            for event in self.events
+        ]
+        first = self.events[0]
+        return NewChange(events, first.action, first.undoes, first.redoes)
 
 
 class Outbox:
@@ -192,8 +218,9 @@ class Outbox:
         """The copy of the tables on which the annotator works while the server is away."""
         if self._path.exists():
             with self._open_file() as file:
-                for number, known_seq, follows, text in file.execute(_READ):
+                for number, stored_seq, follows, text in file.execute(_READ):
                     events = tuple(map(event_from_dict, json.loads(text)))
+                    known_seq = None if stored_seq == _UNCHECKED else stored_seq
                     self._waiting.append(WaitingChange(number, known_seq, follows, events))
                     self.note_seen(events)
                 for trace_id, row in file.execute(_READ_TRACES):
@@ -269,25 +296,12 @@ class Outbox:
             file.commit()
             del self._traces[provisional_id]
 
-    def put(
-        self,
-        events: Sequence[NewEvent],
-        new_id: Callable[[], str],
-        action: str,
-        undoes: str | None,
-        redoes: str | None,
-        known_seq: int,
-    ) -> tuple[Event, ...]:
-        """Store the events of a change until they are sent to the server.
+    def put(self, change: NewChange, new_id: Callable[[], str]) -> tuple[Event, ...]:
+        """Store a change until it is sent to the server.
 
         Args:
-            events: The events, all of one annotator on one trace.
+            change: The change; all its events are of one annotator on one trace.
             new_id: Returns a new id for events without one.
-            action: The action that groups the events.
-            undoes: The action that they undo.
-            redoes: The action that they redo.
-            known_seq: The sequence number of the annotator's last known event on the trace, or
-                ``append.UNCHECKED``.
 
         Returns:
             The events, with provisional sequence numbers that follow the last known one.
@@ -296,40 +310,29 @@ class Outbox:
             WorkspaceError: The change cannot be written.
         """
         time = now()
+        next_seq = max(self.last_seq, change.known_seq or 0) + 1
         waiting = tuple(
-            Event(
-                id=event.id or new_id(),
-                annotator=event.annotator,
-                seq=number,
-                at=event.at or time,
-                trace_id=event.trace_id,
-                taxonomy=event.taxonomy,
-                pass_number=event.pass_number,
-                fact=event.fact,
-                action=action,
-                undoes=undoes,
-                redoes=redoes,
-                replaces=event.replaces,
-            )
-            for number, event in enumerate(events, max(self.last_seq, known_seq) + 1)
+            change.recorded(event, seq, new_id, time)
+            for seq, event in enumerate(change.events, next_seq)
         )
-        self.keep(waiting, known_seq)
+        self.keep(waiting, change.known_seq)
         return waiting
 
-    def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
+    def keep(self, events: tuple[Event, ...], known_seq: int | None) -> None:
         """Store a change whose events have their ids and sequence numbers already; see ``put``.
 
         Args:
             events: The events of the change.
-            known_seq: The sequence number of the annotator's last known event on the trace, or
-                ``append.UNCHECKED``.
+            known_seq: The sequence number of the annotator's last known event on the trace; None
+                if the change is valid after any event.
         """
+        stored_seq = _UNCHECKED if known_seq is None else known_seq
         text = _events_as_json(events)
         with self._lock, self._open_file() as file:
             # The last waiting event of the same work, after which this change was made.
             earlier_events = self.events(events[0].trace_id, events[0].taxonomy)
             follows = earlier_events[-1].id if earlier_events else None
-            number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
+            number = file.execute(_ADD, (stored_seq, follows, text)).lastrowid
             file.commit()
             assert number is not None
             self._waiting.append(WaitingChange(number, known_seq, follows, events))

@@ -208,17 +208,7 @@ def is_workspace(path: Path) -> bool:
         WorkspaceError: There is a folder, a pipe, another kind of file, or a workspace with a newer
             schema; or the user may not read and write it.
     """
-    try:
-        if path.is_dir():
-            raise WorkspaceError(f"{path}: is a folder; give a file in it")
-        if not path.exists():
-            return False
-        if not path.is_file():  # opening a pipe would block
-            raise WorkspaceError(f"{path}: is not a regular file; give another one")
-        with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
-    except OSError as error:
-        raise WorkspaceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    header = _read_header(path)
     if not header:
         return False
     journal = path.with_name(path.name + "-journal")
@@ -239,6 +229,25 @@ def is_workspace(path: Path) -> bool:
             "the file and its folder, or work on a copy"
         )
     return True
+
+
+def _read_header(path: Path) -> bytes:
+    """Return the first bytes of a file, empty if there is no file.
+
+    Raises:
+        WorkspaceError: There is a folder or a pipe, or the file cannot be read.
+    """
+    try:
+        if path.is_dir():
+            raise WorkspaceError(f"{path}: is a folder; give a file in it")
+        if not path.exists():
+            return b""
+        if not path.is_file():  # opening a pipe would block
+            raise WorkspaceError(f"{path}: is not a regular file; give another one")
+        with path.open("rb") as file:
+            return file.read(_HEADER_BYTES)
+    except OSError as error:
+        raise WorkspaceError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def check_version(path: Path | str, *, application_id: int, version: int) -> None:

@@ -33,7 +33,7 @@ from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import Label, Pass, PassKind, Review, SpanNote, Verdict, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import decision_from_values, read, study_from_values
+from mast_tui.workspace.events.codec import decision_from_json, read, study_from_json
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
@@ -363,7 +363,7 @@ def decisions(
     for trace, item, document in connection.execute(statement):
         by_item = by_trace[trace]
         by_item.pop(item, None)  # so that the newer decision is added at the end
-        by_item[item] = decision_from_values(json.loads(document))
+        by_item[item] = decision_from_json(document)
     return {trace: tuple(by_item.values()) for trace, by_item in by_trace.items()}
 
 
@@ -382,7 +382,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
         .limit(1)
     )
     document = connection.execute(statement).scalar()
-    return None if document is None else study_from_values(json.loads(document))
+    return None if document is None else study_from_json(document)
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
@@ -649,52 +649,42 @@ def packed_verdicts(
         present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NO_BITS)))
         verdict_code = case(code_by_value, value=verdicts.c.value, else_=OPEN)
         verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NO_BITS) * verdict_code)
-        filters = taxonomy, annotator
         # Each table is read in the order of one of its indexes, so that SQLite need not sort.
-        label_rows = _sums_by_pass(
-            connection,
+        label_sums = _sums_by_pass(
             labels,
-            filters,
+            taxonomy,
+            annotator,
             order="trace_id taxonomy annotator",
-            bits=present_bits,
-            whole_trace_label_count=whole_trace_label_count,
+            sums=(present_bits, whole_trace_label_count),
         )
-        verdict_rows = _sums_by_pass(
-            connection,
+        verdict_sums = _sums_by_pass(
             verdicts,
-            filters,
+            taxonomy,
+            annotator,
             order="annotator trace_id taxonomy",
-            bits=verdict_bits,
-            whole_trace_label_count=literal(0),
+            sums=(verdict_bits, literal(0)),
         )
-        rows = (*label_rows, *verdict_rows)
+        rows = (*rows_of(connection, label_sums), *rows_of(connection, verdict_sums))
         packed.append(PackedVerdicts(start, rows))
     return tuple(packed)
 
 
 def _sums_by_pass(
-    connection: Connection,
     table: Table,
-    filters: tuple[str, str | None],
+    taxonomy: str,
+    annotator: str | None,
     *,
     order: str,
-    bits: ColumnElement[int],
-    whole_trace_label_count: ColumnElement[int],
-) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield the ``PackedVerdicts.rows`` of a table: annotator, trace id, pass number, both sums.
+    sums: tuple[ColumnElement[int], ColumnElement[int]],
+) -> Select[Any]:
+    """Return the query for the ``PackedVerdicts.rows`` of a table, with the sums at their end.
 
-    The sums are ``bits`` and ``whole_trace_label_count``. ``filters`` are the taxonomy and the
-    annotator, None for all. ``order`` names the columns of an index of the table.
+    ``order`` names the columns of an index of the table. The annotator is None for all.
     """
     columns = table.c
-    statement = select(
-        columns.annotator, columns.trace_id, columns.pass_number, bits, whole_trace_label_count
-    )
+    statement = select(columns.annotator, columns.trace_id, columns.pass_number, *sums)
     # With an equality instead of this range, SQLite would not use the index, and would sort.
-    for column, value in zip((columns.taxonomy, columns.annotator), filters, strict=True):
+    for column, value in ((columns.taxonomy, taxonomy), (columns.annotator, annotator)):
         if value is not None:
             statement = statement.where(column >= value, column <= value)
-    return rows_of(
-        connection,
-        statement.group_by(*(columns[name] for name in order.split()), columns.pass_number),
-    )
+    return statement.group_by(*(columns[name] for name in order.split()), columns.pass_number)

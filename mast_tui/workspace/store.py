@@ -23,9 +23,11 @@ from mast_tui.workspace import queries
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import foreign as merging
+from mast_tui.workspace.events import state
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
 from mast_tui.workspace.events.changes import InForce, entries_in_force, read_state
 from mast_tui.workspace.events.model import Event, IdSource, now
+from mast_tui.workspace.events.state import rebuild
 from mast_tui.workspace.events.types import Decided
 from mast_tui.workspace.maintenance import (
     CheckResult,
@@ -434,14 +436,14 @@ class Workspace:
 
     # The indices of spans that events refer to
 
-    span_indices = reading(recording.span_indices)
-    referred_spans = reading(recording.referred_spans)
+    span_indices = reading(state.span_indices)
+    referred_spans = reading(state.referred_spans)
 
     def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
         """Store the indices of spans, by trace and key, and replace those stored before."""
         if any(indices.values()):
             with self._database.writing() as connection:
-                recording.keep_span_indices(connection, indices)
+                state.keep_span_indices(connection, indices)
 
     def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
         """Store the current indices of the spans that the events on a trace refer to.
@@ -696,7 +698,7 @@ class Workspace:
 
     events_on_traces = reading(queries.events_on_traces)
 
-    rebuild = writing(recording.rebuild)
+    rebuild = writing(rebuild)
 
     read_columns = reading(queries.read_columns)
     packed_verdicts = reading(queries.packed_verdicts)

@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from mast_tui.exchange import apply, merge_files, undo_import
+from mast_tui.exchange.import_batch import lasting_ids, undone_id
 from mast_tui.labels import PassKind, ReviewAnswer, VerdictValue
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import (
@@ -24,6 +25,7 @@ from mast_tui.workspace.events.types import (
     PassFinished,
     PassStarted,
     PassUnfinished,
+    PassWithdrawn,
     ReviewGiven,
     ReviewSet,
     VerdictSet,
@@ -40,7 +42,7 @@ DATABASE = Path(".mast-tui/workspace.db")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (apply, merge_files):
+    for module in (apply, merge_files, undo_import):
         monkeypatch.setattr(module, "EVENTS_AT_ONCE", AT_ONCE)
 
 
@@ -52,7 +54,7 @@ def many(folder: Path) -> Path:
 def between(monkeypatch: pytest.MonkeyPatch, do: Callable[[int], object]) -> None:
     """Call a function with the number of its call wherever others may write."""
     numbers = count(1)
-    for module in (apply, merge_files):
+    for module in (apply, merge_files, undo_import):
         monkeypatch.setattr(module, "let_others_write", lambda *_: do(next(numbers)))
 
 
@@ -188,10 +190,19 @@ def test_work_done_during_an_import_is_kept(
 ) -> None:
     trace = f"t{TRACES - 1}"
     absent = VerdictSet(SLUGS[0], None, VerdictValue.ABSENT)
+    # The same work on another trace is imported and undone meanwhile, so it counts as new.
+    undone_work = ("alice", f"t{TRACES - 2}", MAST.ref)
+    start = lasting_ids(*undone_work)("pass started")
+    facts: dict[str, Fact] = {
+        start: PassStarted(PassKind.BLIND),
+        undone_id(start): PassWithdrawn(PassKind.BLIND),
+    }
 
     def work(call: int) -> None:
         if call == 2:
             append("alice", trace, PassStarted(PassKind.BLIND), absent, PassFinished())
+            with opened() as workspace:
+                workspace.append([NewEvent(*undone_work, 1, facts[id], id=id) for id in facts])
 
     between(monkeypatch, work)
     arguments = ("import", many(tmp_path), "--format", "csv-wide", "--json")
@@ -296,19 +307,14 @@ def test_an_import_with_a_change_that_was_undone_can_be_undone(cli: Cli, tmp_pat
 def test_a_broken_undo_continues(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = many(tmp_path)
     cli.ok("import", file, "--format", "csv-wide")
-    monkeypatch.setattr(undo_import, "EVENTS_AT_ONCE", AT_ONCE)
-
-    def stop() -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as broken:
-        broken.setattr(undo_import, "let_others_write", stop)
-        assert cli("import", "--undo").code != 0
+    break_off(monkeypatch, at=1)
+    assert cli("import", "--undo").code != 0
+    between(monkeypatch, lambda _: None)
     (half,) = listed(cli)
     assert half["state"] == "being taken back"
-    says = f"mast-tui import --undo {half['id']}"
-    cli.refused("import", file, "--format", "csv-wide", says=says)
-    cli.ok("import", "--undo", half["id"])
+    undo = ("import", "--undo", half["id"])
+    cli.refused("import", file, "--format", "csv-wide", says=f"mast-tui {' '.join(undo)}")
+    cli.ok(*undo)
     assert verdicts(cli) == []
 
 

@@ -35,7 +35,7 @@ from mast_tui.workspace import (
     schema,
     store_judgement,
 )
-from mast_tui.workspace.events.model import IdSource
+from mast_tui.workspace.events.model import IdSource, NewChange
 from mast_tui.workspace.events.types import (
     LabelAdded,
     PassFinished,
@@ -500,7 +500,7 @@ def test_members_use_the_app_and_commands_within_their_rights(
             assert known.execute(select(func.count()).select_from(passes)).scalar()
         facts = (PassStarted(PassKind.BLIND), LabelAdded(of_second(place, "mira")))
         new = [NewEvent("mira", "run-2", MAST.ref, 1, fact) for fact in facts]
-        place.outbox.put(new, place.new_id, place.new_id(), None, None, 0)
+        place.outbox.put(NewChange(new, place.new_id(), known_seq=0), place.new_id)
         assert place.send_waiting() == ()
         assert [one.trace_id for one in place.labels()] == [TRACE, "run-2"]
         # The owner of the password works, whoever is named.

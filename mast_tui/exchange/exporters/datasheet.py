@@ -315,22 +315,6 @@ def _verdict_lines(document: Values) -> list[str]:
         verdicts = [verdict for verdict in verdicts if verdict["source"] != "single"]
     deciders = _count_list(verdict["decided_by"] for verdict in verdicts if verdict["decided_by"])
     sources = _number_list(document["gold"]["sources"])
-    rows = []
-    for mode in document["taxonomy"]["modes"]:
-        mode_verdicts = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
-        values = Counter(
-            _verdict_value(verdict) for verdict in mode_verdicts if verdict is not None
-        )
-        shares = document["set"]["modes"][mode["code"]]
-        rows.append(
-            [
-                plain(mode["code"]),
-                plain(mode["name"]),
-                *(str(values[name]) for name in _VALUES),
-                _percent(shares["adjudicated"]),
-                _percent(shares["unresolved"]),
-            ]
-        )
     heads = ("mode", "name", *_VALUES, "% adjudicated", "% unresolved")
     judge_seen_count = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
     labels = [label for trace in document["traces"] for label in trace["labels"]]
@@ -351,7 +335,21 @@ def _verdict_lines(document: Values) -> list[str]:
         f"- Verdicts for which an annotator or the adjudicator saw a judge: {judge_seen_count} "
         f"of {len(verdicts)}; leave these out (`judge_seen`) to measure a judge",
         "",
-        *table(heads, rows),
+        *table(heads, [_mode_row(mode, document) for mode in document["taxonomy"]["modes"]]),
+    ]
+
+
+def _mode_row(mode: Values, document: Values) -> list[str]:
+    """Return the row of a mode in the table of verdicts."""
+    verdicts = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
+    values = Counter(_verdict_value(verdict) for verdict in verdicts if verdict is not None)
+    shares = document["set"]["modes"][mode["code"]]
+    return [
+        plain(mode["code"]),
+        plain(mode["name"]),
+        *(str(values[name]) for name in _VALUES),
+        _percent(shares["adjudicated"]),
+        _percent(shares["unresolved"]),
     ]
 
 

@@ -375,15 +375,7 @@ def _add_gold_document(
         raise MastError(_no_gold_text(request, len(trace_ids)))
     sight = visibility_json(viewer, trace_ids - visible)
     viewer.reveal(visible, judges=True)
-    may_see_outcome = viewer.may_see_outcomes()
-    visible_entries = [
-        replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
-        for entry in entries
-        if entry.trace.trace_id in visible
-    ]
-    if request.masks is not None:
-        work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
-        visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
+    visible_entries = _visible_entries(request, entries, visible)
     request.stage("Counting agreement")
     agreement = _agreement_of_sides(request)
     request.stage("Comparing judges with the gold")
@@ -400,15 +392,41 @@ def _add_gold_document(
     )
     document |= sight
     if request.pseudonyms is not None:
-        document = request.pseudonyms.in_document(document)
         letters = request.pseudonyms.letters
         in_document = request.pseudonyms.in_document
+        document = in_document(document)
         agreement = agreement.renamed(letters, in_document)
         judges = {name: report.renamed(letters, in_document) for name, report in judges.items()}
     if request.masks is not None:
         document = masked_document(document, request.masks)
     events = events_hash(request.workspace, request.taxonomy.ref)
     document = with_set_facts(document, _datasheet_values(request), events)
+    return {
+        "taxonomy": request.taxonomy.ref,
+        **_gold_counts(document),
+        "beside": add_files(document, datasheet(document, agreement, judges)),
+        **sight,
+    }
+
+
+def _visible_entries(
+    request: ExportRequest, entries: Iterable[GoldWithSides], visible: Collection[str]
+) -> list[GoldWithSides]:
+    """Return the gold of the visible traces, without hidden outcomes and with requested masks."""
+    may_see_outcome = request.viewer.may_see_outcomes()
+    visible_entries = [
+        replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
+        for entry in entries
+        if entry.trace.trace_id in visible
+    ]
+    if request.masks is None:
+        return visible_entries
+    work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
+    return [work_masks.gold_entry(entry) for entry in visible_entries]
+
+
+def _gold_counts(document: Mapping[str, Any]) -> Counts:
+    """Count the traces, labels and conflicts of a gold document."""
     traces = document["traces"]
     # Several entries may belong to one conflict: a mode of a trace has at most one of each kind.
     conflicts = {
@@ -417,12 +435,9 @@ def _add_gold_document(
         for conflict in trace["unresolved"]
     }
     return {
-        "taxonomy": request.taxonomy.ref,
         "traces": len(traces),
         "labels": sum(len(trace["labels"]) for trace in traces),
         "unresolved": len(conflicts),
-        "beside": add_files(document, datasheet(document, agreement, judges)),
-        **sight,
     }
 
 
@@ -659,26 +674,9 @@ def labels_writer(
 def _add_labels(
     text_of: Callable[[LabelsToWrite], LabelText], request: ExportRequest, outputs: Outputs
 ) -> Counts:
-    """Add the file whose text ``text_of`` makes from labels or verdicts, and return the counts.
-
-    If the request selects no labels, the file holds the gold.
-    """
-    labels = request.labels or GOLD
+    """Add the file whose text ``text_of`` makes from labels or verdicts, and return the counts."""
     request.stage("Reading the labels")
-    if labels == GOLD:
-        entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
-        # Verdicts need no order, since they are not on spans.
-        if request.format.content is not FormatContent.VERDICTS:
-            _check_ordered(request, entries)
-        all_work = gold_work(entries, request.taxonomy)
-    else:
-        all_work = selected_work(
-            request.workspace,
-            request.taxonomy,
-            labels,
-            which=request.counted_pass,
-            finished_only=request.format.first_passes,
-        )
+    all_work = _requested_work(request)
     exported_work = reveal_work(request.viewer, all_work)
     trace_ids = {work.trace_id for work in exported_work}
     hidden = {work.trace_id for work in all_work} - trace_ids
@@ -708,6 +706,24 @@ def _add_labels(
     text, format_counts = text_of(to_write)
     outputs.add(request.output, text)
     return counts | format_counts
+
+
+def _requested_work(request: ExportRequest) -> Sequence[TraceWork]:
+    """Return the work whose labels the request selects; the gold if it selects none."""
+    labels = request.labels or GOLD
+    if labels != GOLD:
+        return selected_work(
+            request.workspace,
+            request.taxonomy,
+            labels,
+            which=request.counted_pass,
+            finished_only=request.format.first_passes,
+        )
+    entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
+    # Verdicts need no order, since they are not on spans.
+    if request.format.content is not FormatContent.VERDICTS:
+        _check_ordered(request, entries)
+    return gold_work(entries, request.taxonomy)
 
 
 def csv_long_text(labels: LabelsToWrite) -> LabelText:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -104,26 +104,7 @@ def gold_document(
         for trace_pass in workspace.passes(taxonomy=ref)
         if traces is None or trace_pass.trace_id in traces
     ]
-    # In these, (annotator, trace id). Adjudications and retests are no readings.
-    started_works = {
-        (trace_pass.annotator, trace_pass.trace_id)
-        for trace_pass in passes
-        if trace_pass.kind.is_reading
-    }
-    finished_works = {
-        (trace_pass.annotator, trace_pass.trace_id)
-        for trace_pass in passes
-        if trace_pass.kind.is_reading and trace_pass.finished
-    }
-    judges_with_labels = {name for name, _ in started_works if name.startswith(JUDGE_PREFIX)}
-    names_of_unfinished = (
-        name for name, _ in started_works - finished_works if annotator_kind(name).is_person
-    )
-    names_of_retests = (
-        trace_pass.annotator
-        for trace_pass in passes
-        if trace_pass.kind is PassKind.RETEST and trace_pass.finished
-    )
+    finished_works = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
     outsiders = workspace.outside_study(ref) - gold_annotators
     study = workspace.study(ref)
     return {
@@ -153,12 +134,40 @@ def gold_document(
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
         "protocol": None if study is None else study_to_values(replace(study, redact_key="")),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
-        "left_out": {
-            "unfinished": _counts_by_name(names_of_unfinished),
-            "retests": _counts_by_name(names_of_retests),
-            "judges": sorted(judges_with_labels - gold_annotators),
-        },
+        "left_out": _left_out_values(passes, gold_annotators),
         "unordered": sum(entry.unordered for entry in entries),
+    }
+
+
+_Work = tuple[str, str]
+"""Annotator and trace id."""
+
+
+def _readings(passes: Iterable[Pass]) -> set[_Work]:
+    """Return the annotators and traces of passes, except adjudications and retests."""
+    return {
+        (trace_pass.annotator, trace_pass.trace_id)
+        for trace_pass in passes
+        if trace_pass.kind.is_reading
+    }
+
+
+def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) -> Values:
+    """Return the work that is not in the gold: unfinished traces, retests, and other judges."""
+    started = _readings(passes)
+    finished = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
+    retests = (
+        trace_pass.annotator
+        for trace_pass in passes
+        if trace_pass.kind is PassKind.RETEST and trace_pass.finished
+    )
+    judges = {name for name, _ in started if name.startswith(JUDGE_PREFIX)}
+    return {
+        "unfinished": _counts_by_name(
+            name for name, _ in started - finished if annotator_kind(name).is_person
+        ),
+        "retests": _counts_by_name(retests),
+        "judges": sorted(name for name in judges if name not in gold_annotators),
     }
 
 
@@ -204,28 +213,30 @@ def with_set_facts(
         datasheet_values: The contents of ``datasheet.toml``; None without one.
         events_hash: The hash of the event log.
     """
-    answered_verdicts: dict[str, list[Values]] = {}
-    decision_times = []
-    decisions_by_annotators = 0
-    for trace in document["traces"]:
-        annotators = {side["name"] for side in trace["annotators"]}
-        for code, verdict in trace["verdicts"].items():
-            is_answered = any(verdict["sides"].values())
-            if is_answered:
-                answered_verdicts.setdefault(code, []).append(verdict)
-            if verdict["decided_by"] is not None:
-                decision_times.append(verdict["decided_at"])
-                if verdict["decided_by"] in annotators:
-                    decisions_by_annotators += 1
+    verdicts = [
+        (trace, code, verdict)
+        for trace in document["traces"]
+        for code, verdict in trace["verdicts"].items()
+    ]
+    decided = [
+        (trace, verdict) for trace, _, verdict in verdicts if verdict["decided_by"] is not None
+    ]
+    answered_by_code = defaultdict[str, list[Values]](list)
+    for _, code, verdict in verdicts:
+        if any(verdict["sides"].values()):
+            answered_by_code[code].append(verdict)
     facts = {
         "version": (datasheet_values or {}).get("version"),
         "content_hash": content_hash(document),
         "events_hash": events_hash,
-        "last_decision_at": max(decision_times, default=None),
-        "decisions": len(decision_times),
-        "decisions_by_annotators": decisions_by_annotators,
+        "last_decision_at": max((verdict["decided_at"] for _, verdict in decided), default=None),
+        "decisions": len(decided),
+        "decisions_by_annotators": sum(
+            any(side["name"] == verdict["decided_by"] for side in trace["annotators"])
+            for trace, verdict in decided
+        ),
         "modes": {
-            mode["code"]: _resolution_shares(answered_verdicts.get(mode["code"], ()))
+            mode["code"]: _resolution_shares(answered_by_code[mode["code"]])
             for mode in document["taxonomy"]["modes"]
         },
     }

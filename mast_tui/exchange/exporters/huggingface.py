@@ -123,6 +123,25 @@ class _Table:
     columns: Columns
     rows: list[dict[str, Any]]
 
+    @classmethod
+    def of(cls, name: str, holds: str, columns: Columns, rows: Iterable[Values]) -> _Table:
+        """Return a table with a value for each column of each row, None where a row lacks it.
+
+        Args:
+            name: The name of the table.
+            holds: The description of its contents.
+            columns: The columns.
+            rows: The values of each row by column; values without a column are left out.
+        """
+        column_values = [
+            {
+                column: _utc_time(row.get(column)) if kind == _TIME else row.get(column)
+                for column, kind in columns
+            }
+            for row in rows
+        ]
+        return cls(name, holds, columns, column_values)
+
     @property
     def file(self) -> str:
         return f"data/{self.name}.jsonl"
@@ -159,123 +178,78 @@ def _json_line(row: Mapping[str, Any]) -> str:
 
 def _tables_of_document(document: Values) -> Iterator[_Table]:
     """Yield the tables of a gold document, some of which may have no rows."""
-    ref = document["taxonomy"]["ref"]
+    ref = {"taxonomy": document["taxonomy"]["ref"]}
     traces = document["traces"]
-    slugs = {mode["code"]: mode["slug"] for mode in document["taxonomy"]["modes"]}
-    yield _Table(
+    sides = [
+        ref | side | {"trace_id": trace["trace_id"], "annotator": side["name"]}
+        for trace in traces
+        for side in trace["annotators"]
+    ]
+    yield _Table.of(
         "gold",
         "the verdict on each mode in each trace, its source, and each annotator's verdict",
         _GOLD,
-        [
-            _table_row(
-                _GOLD,
-                trace,
-                verdict,
-                taxonomy=ref,
-                mode=code,
-                sides=[
-                    {"annotator": name, "value": value} for name, value in verdict["sides"].items()
-                ],
-            )
+        (
+            trace | verdict | ref | {"mode": code, "sides": _side_verdicts(verdict)}
             for trace in traces
             for code, verdict in trace["verdicts"].items()
-        ],
+        ),
     )
-    yield _Table(
+    yield _Table.of(
         "gold_labels",
         "the resolved places of the modes",
         _GOLD_LABELS,
-        [
-            _table_row(
-                _GOLD_LABELS, label, label["target"], trace_id=trace["trace_id"], taxonomy=ref
-            )
+        (
+            label | label["target"] | ref | {"trace_id": trace["trace_id"]}
             for trace in traces
             for label in trace["labels"]
-        ],
+        ),
     )
-    yield _Table(
+    yield _Table.of(
         "labels",
         "every annotator's own labels",
         _LABELS,
-        [
-            _table_row(_LABELS, side, label, label["target"], **_side_columns(trace, side, ref))
-            for trace, side in _traces_with_sides(traces)
-            for label in side["labels"]
-        ],
+        (side | label | label["target"] for side in sides for label in side["labels"]),
     )
-    names = sorted({side["name"] for _, side in _traces_with_sides(traces)})
+    slugs = {mode["code"]: mode["slug"] for mode in document["taxonomy"]["modes"]}
+    names = sorted({side["name"] for side in sides})
     for name, table in zip(names, _table_names(names), strict=True):
-        yield _Table(
+        yield _Table.of(
             table,
             f"{name}'s verdicts; an open mode has no row",
             _VERDICTS,
-            [
-                _table_row(
-                    _VERDICTS,
-                    side,
-                    **_side_columns(trace, side, ref),
-                    mode=code,
-                    slug=slugs[code],
-                    value=value,
-                )
-                for trace, side in _traces_with_sides(traces)
+            (
+                side | {"mode": code, "slug": slugs[code], "value": value}
+                for side in sides
                 if side["name"] == name
                 for code, value in side["verdicts"].items()
                 if value is not None
-            ],
+            ),
         )
-    yield _Table(
+    yield _Table.of(
         "modes",
         "the definitions of the modes that the annotators used",
         _MODES,
-        [
-            _table_row(_MODES, mode, taxonomy=ref, mode=mode["code"])
+        (
+            mode | ref | {"mode": mode["code"]}
             for mode in document["taxonomy"]["modes"]
             if traces  # otherwise this would be the first table, whose rows count as the gold
-        ],
+        ),
     )
-    yield _Table(
+    yield _Table.of(
         "guidelines",
         "the annotators' guidelines on the modes",
         _GUIDELINES,
-        [
-            _table_row(
-                _GUIDELINES,
-                guideline,
-                taxonomy=ref,
-                mode=code,
-                slug=page["mode"],
-                name=page["name"],
-            )
+        (
+            guideline | ref | {"mode": code, "slug": page["mode"], "name": page["name"]}
             for code, page in document["guidelines"].items()
             for guideline in page["guidelines"]
-        ],
+        ),
     )
 
 
-def _traces_with_sides(traces: Iterable[Values]) -> Iterator[tuple[Values, Values]]:
-    for trace in traces:
-        for side in trace["annotators"]:
-            yield trace, side
-
-
-def _side_columns(trace: Values, side: Values, ref: str) -> dict[str, Any]:
-    return {"trace_id": trace["trace_id"], "annotator": side["name"], "taxonomy": ref}
-
-
-def _table_row(columns: Columns, *sources: Values, **values: Any) -> dict[str, Any]:
-    """Return a row with a value for each column, None where neither a source nor ``values`` has it.
-
-    Later sources have precedence over earlier ones, and ``values`` over all of them.
-    """
-    merged_values: dict[str, Any] = {}
-    for source in (*sources, values):
-        merged_values.update(source)
-    row = {}
-    for name, kind in columns:
-        value = merged_values.get(name)
-        row[name] = _utc_time(value) if kind == _TIME else value
-    return row
+def _side_verdicts(verdict: Values) -> list[dict[str, str]]:
+    return [{"annotator": name, "value": value} for name, value in verdict["sides"].items()]
 
 
 def _utc_time(text: object) -> str | None:

@@ -251,11 +251,11 @@ def _evidence_target(trace: Trace, source_key: str, evidence: str | None) -> Tar
     Raises:
         ValueError: The trace has no such span.
     """
-    indices = []
-    for index in range(len(trace)):
-        key = trace.span(index).key
-        if key == source_key or key.startswith(f"{source_key}/"):
-            indices.append(index)
+    indices = [
+        index
+        for index in range(len(trace))
+        if f"{trace.span(index).key}/".startswith(f"{source_key}/")
+    ]
     if not indices:
         raise ValueError(f"location is {source_key!r}, but the trace has no such span")
     if evidence is not None:
@@ -622,18 +622,8 @@ class _AgentRxReader(LabelledRuns):
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is not an object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
-        step = failure.get("step_number")
-        if not isinstance(step, int) or isinstance(step, bool) or step < 1:
-            raise ValueError(f"step_number is {step!r}, not a number from 1")
-        # Without the trajectory, the span has the key that its message would have.
-        spans: tuple[str, str] | None = (f"/{step - 1}", f"/{step - 1}")
-        if trace is not None:
-            spans = message_spans(trace, step - 1)
-        if spans is None:
-            raise ValueError(
-                f"step_number is {step}, but the run has no step {step} (counted from 1)"
-            )
-        self._note_mismatch(draft.trace_id, trace, spans[0], step, failure)
+        spans = _spans_of_step(trace, failure.get("step_number"))
+        self._note_mismatch(draft.trace_id, trace, spans[0], failure)
         # The set writes the same id as a number in one place and as a text in the other.
         is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
             failure.get("failure_id")
@@ -651,7 +641,6 @@ class _AgentRxReader(LabelledRuns):
         trace_id: str,
         trace: Trace | None,
         key: str,
-        step: int,
         failure: Mapping[str, object],
     ) -> None:
         """Record a sentence if the agent that a label names is not the agent of its span."""
@@ -664,6 +653,7 @@ class _AgentRxReader(LabelledRuns):
         if label_agent and (
             _without_case_and_blanks(span_agent) != _without_case_and_blanks(label_name)
         ):
+            step = failure["step_number"]
             sentence = f"step {step} is by {span_agent!r}, but the label names {label_agent!r}"
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
@@ -675,6 +665,24 @@ class _AgentRxReader(LabelledRuns):
         return super().to_incoming()
 
 
+def _spans_of_step(trace: Trace | None, step: object) -> tuple[str, str]:
+    """Return the first and last key of the spans of a step, which is counted from 1.
+
+    Without the trajectory, the span has the key that its message would have.
+
+    Raises:
+        ValueError: The number is not valid, or the run has no such step.
+    """
+    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+        raise ValueError(f"step_number is {step!r}, not a number from 1")
+    if trace is None:
+        return f"/{step - 1}", f"/{step - 1}"
+    spans = message_spans(trace, step - 1)
+    if spans is None:
+        raise ValueError(f"step_number is {step}, but the run has no step {step} (counted from 1)")
+    return spans
+
+
 def _without_case_and_blanks(name: str) -> str:
     """Return a name without case, blanks and signs: spellings of categories vary."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
@@ -682,11 +690,7 @@ def _without_case_and_blanks(name: str) -> str:
 
 def _agentrx_reason_texts(failure: Mapping[str, object], root: object) -> Iterator[str]:
     """Yield the different reasons of a failure, then the reason of the root cause ``root``."""
-    seen: set[str] = set()
-    for value in (failure.get("step_reason"), failure.get("category_reason")):
-        text = str(value or "").strip()
-        if text and text not in seen:
-            seen.add(text)
-            yield text
+    reasons = (failure.get("step_reason"), failure.get("category_reason"))
+    yield from filter(None, dict.fromkeys(str(reason or "").strip() for reason in reasons))
     if isinstance(root, Mapping) and root.get("reason_for_root_cause"):
         yield f"Root cause: {root['reason_for_root_cause']}"

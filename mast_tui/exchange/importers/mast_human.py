@@ -153,6 +153,21 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     return reader.to_incoming()
 
 
+def _check_same_run(label_record: _Record, trace_record: _Record, native_id: str) -> None:
+    """Raise ``ValueError`` if a label record and a trace record are about different runs."""
+    for label_field, trace_field in (("iaa_round", "round"), ("mas_name", "mas_name")):
+        value = label_record.fields.get(label_field)
+        trace_value = trace_record.fields.get(trace_field)
+        if value != trace_value:
+            raise ValueError(
+                f"{native_id}: {label_field} is {value!r}, but the trace of this number has "
+                f"{trace_value!r}"
+            )
+    instance = label_record.text("instance_id")
+    if instance and instance not in str(trace_record.fields["trace_text"]):
+        raise ValueError(f"{native_id}: instance {instance!r} is not in the trace's text")
+
+
 def _is_label(record: _Record) -> bool:
     return "hf_annotations" in record.fields
 
@@ -272,20 +287,9 @@ class _Reader(IncomingBuilder):
             return None
         for trace_record in self._trace_records:
             number = trace_record.fields.get("index", trace_record.number)
-            if str(number) != native_id.removeprefix("hf_"):
-                continue
-            for label_field, trace_field in (("iaa_round", "round"), ("mas_name", "mas_name")):
-                value = record.fields.get(label_field)
-                trace_value = trace_record.fields.get(trace_field)
-                if value != trace_value:
-                    raise ValueError(
-                        f"{native_id}: {label_field} is {value!r}, but the trace of this "
-                        f"number has {trace_value!r}"
-                    )
-            instance = record.text("instance_id")
-            if instance and instance not in str(trace_record.fields["trace_text"]):
-                raise ValueError(f"{native_id}: instance {instance!r} is not in the trace's text")
-            return trace_record.file, trace_record.number
+            if str(number) == native_id.removeprefix("hf_"):
+                _check_same_run(record, trace_record, native_id)
+                return trace_record.file, trace_record.number
         raise ValueError(f"{native_id}: no trace record has this number")
 
     def _add_answers(

@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
@@ -186,23 +187,31 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
             _add_adamast_document(file, document, builder)
     for file, diagnoses in builder.diagnoses.items():
         with builder.errors_as_problem(file, "codes"):
-            taxonomy, is_complete, explanation = _adamast_taxonomy_of_file(file, builder)
-            builder.taxonomies[taxonomy.ref] = taxonomy
-            builder.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
-            for location, record in diagnoses:
-                with builder.errors_as_problem(file, location):
-                    name = annotator or _adamast_judge_name(builder.headers[file], record)
-                    draft = _diagnosis_work(name, file, record, taxonomy, is_complete)
-                    if draft.key in builder.drafts:
-                        raise ValueError(
-                            f"trace {draft.trace_id!r} appears twice; keep one diagnosis"
-                        )
-                    builder.add_work(draft)
+            _add_diagnoses(file, diagnoses, builder, annotator)
     without_code = sum(not (draft.labels or draft.verdicts) for draft in builder.drafts.values())
     if without_code:
         subject = counted(without_code, "diagnosis names", "diagnoses name")
         builder.notes.append(f"{subject} no code, and 'none_apply' is not set")
     return builder.to_incoming()
+
+
+def _add_diagnoses(
+    file: Path,
+    diagnoses: Sequence[tuple[str, Record]],
+    builder: _AdamastBuilder,
+    annotator: str | None,
+) -> None:
+    """Add the work in the diagnoses of a file, given with their locations, to the builder."""
+    codes = _adamast_taxonomy_of_file(file, builder)
+    builder.taxonomies[codes.taxonomy.ref] = codes.taxonomy
+    builder.notes.append(f"{file.name}: codes from {codes.taxonomy.ref} ({codes.explanation})")
+    for location, record in diagnoses:
+        with builder.errors_as_problem(file, location):
+            name = annotator or _adamast_judge_name(builder.headers[file], record)
+            draft = _diagnosis_work(name, file, record, codes)
+            if draft.key in builder.drafts:
+                raise ValueError(f"trace {draft.trace_id!r} appears twice; keep one diagnosis")
+            builder.add_work(draft)
 
 
 def _add_adamast_document(file: Path, document: object, builder: _AdamastBuilder) -> None:
@@ -223,8 +232,21 @@ def _add_adamast_document(file: Path, document: object, builder: _AdamastBuilder
             builder.add_problem(file, location, reason)
 
 
-def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> tuple[Taxonomy, bool, str]:
-    """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
+class _FileTaxonomy(NamedTuple):
+    """The taxonomy of the diagnoses in a file.
+
+    Attributes:
+        is_complete: True if it has all codes that the judge knew.
+        explanation: The source of the taxonomy, in words.
+    """
+
+    taxonomy: Taxonomy
+    is_complete: bool
+    explanation: str
+
+
+def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> _FileTaxonomy:
+    """Return the taxonomy of a file's diagnoses.
 
     It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
     are MAST's, or else a taxonomy of the used codes, which may lack codes that the judge knew.
@@ -234,31 +256,30 @@ def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> tuple[Tax
         file_name = Path(taxonomy_path.replace("\\", "/")).name
         for path in (Path(taxonomy_path), file.parent / file_name):
             if path.resolve() in builder.taxonomies_by_path:
-                return (
-                    builder.taxonomies_by_path[path.resolve()],
-                    True,
-                    f"the taxonomy in {path.name}",
-                )
+                taxonomy = builder.taxonomies_by_path[path.resolve()]
+                return _FileTaxonomy(taxonomy, True, f"the taxonomy in {path.name}")
             try:
-                return _adamast_taxonomy(read_json(path), str(path)), True, f"from {path.name}"
+                taxonomy = _adamast_taxonomy(read_json(path), str(path))
+                return _FileTaxonomy(taxonomy, True, f"from {path.name}")
             except (ValueError, OSError):
                 continue
     elif len(builder.taxonomies_by_path) == 1:
         path, taxonomy = next(iter(builder.taxonomies_by_path.items()))
-        return taxonomy, True, f"the taxonomy in {path.name}"
+        return _FileTaxonomy(taxonomy, True, f"the taxonomy in {path.name}")
     used_codes = [
         pair for _, record in builder.diagnoses[file] for pair in _codes_with_names(record)
     ]
     mast = shipped_taxonomy("adamast_mast")
     if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
-        return mast, True, "AdaMAST's list of MAST's modes"
+        return _FileTaxonomy(mast, True, "AdaMAST's list of MAST's modes")
     codes: list[Record] = [
         {"id": code, "name": name} for code, name in sorted(dict(used_codes).items())
     ]
     taxonomy = _adamast_taxonomy_of_codes(
         codes or [{"id": "none"}], "AdaMAST, codes in use", _ADAMAST_ID
     )
-    return taxonomy, False, "only the codes in use, as their taxonomy file was not found"
+    explanation = "only the codes in use, as their taxonomy file was not found"
+    return _FileTaxonomy(taxonomy, False, explanation)
 
 
 def _codes_with_names(record: Record) -> list[tuple[str, str]]:
@@ -285,9 +306,7 @@ def _adamast_judge_name(header: Record, record: Record) -> str:
     return f"{JUDGE_PREFIX}{plain[:100]}@adamast" if plain else ADAMAST_JUDGE
 
 
-def _diagnosis_work(
-    name: str, file: Path, record: Record, taxonomy: Taxonomy, taxonomy_is_complete: bool
-) -> ImportedWork:
+def _diagnosis_work(name: str, file: Path, record: Record, codes: _FileTaxonomy) -> ImportedWork:
     """Return the labels and verdicts of a judge in a diagnosis, AdaMAST's record on one trace.
 
     Modes that the diagnosis does not name become absent only if the taxonomy is complete and the
@@ -299,6 +318,7 @@ def _diagnosis_work(
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")
+    taxonomy = codes.taxonomy
     draft = ImportedWork(
         name,
         str(trace_id),
@@ -318,7 +338,7 @@ def _diagnosis_work(
         if mode is None:
             raise ValueError(f"code {value['code']!r} is not in {taxonomy.ref}")
         draft.add_label(_adamast_label_of_mode(draft, mode.slug, value))
-    if taxonomy_is_complete and lists_all and (modes or record.get("none_apply") is True):
+    if codes.is_complete and lists_all and (modes or record.get("none_apply") is True):
         labelled_modes = {label.mode for label in draft.labels.values()}
         for mode in taxonomy.modes:
             if mode.slug not in labelled_modes:
@@ -540,21 +560,26 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
                 "the analyzed file is not named; give the one that 'mast-tui convert --to "
                 "atif' wrote",
             )
-            continue
-        draft = builder.finished_work(file, trajectory.trace_id)
-        for number, issue in enumerate(record["issues"]):
-            try:
-                for target in _targets_of_issue(issue, trajectory):
-                    builder.add_finding(
-                        draft,
-                        str(issue["type"]),
-                        target,
-                        [issue.get("summary"), f"Severity {issue.get('severity')} of 100"],
-                        issue.get("confidence"),
-                    )
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                builder.add_problem(file, f"issue {number}", f"not a Pisama issue: {error}")
+        else:
+            _add_pisama_answer(builder, file, record["issues"], trajectory)
     return builder.to_incoming()
+
+
+def _add_pisama_answer(
+    builder: _ToolBuilder, file: Path, issues: Sequence[Any], trajectory: _Trajectory
+) -> None:
+    """Add the issues that Pisama has found in a trajectory; an invalid issue becomes a problem."""
+    draft = builder.finished_work(file, trajectory.trace_id)
+    for number, issue in enumerate(issues):
+        with builder.wrong_finding_as_problem(file, f"issue {number}", "a Pisama issue"):
+            for target in _targets_of_issue(issue, trajectory):
+                builder.add_finding(
+                    draft,
+                    str(issue["type"]),
+                    target,
+                    [issue.get("summary"), f"Severity {issue.get('severity')} of 100"],
+                    issue.get("confidence"),
+                )
 
 
 def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
@@ -581,34 +606,34 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
             f"{files[0]}: no AgentDebugX report; expected 'findings' and 'trace_id'"
         )
     for file, report in reports:
-        draft = builder.finished_work(file, str(report["trace_id"]))
-        decisive_event = _decisive_event(report)
-        has_decisive_finding = False
-        for number, finding in enumerate(report["findings"]):
-            try:
-                mode = finding["failure_mode"]
-                event = finding.get("event_id")
-                is_decisive = event is not None and event == decisive_event
-                has_decisive_finding = has_decisive_finding or is_decisive
-                builder.add_finding(
-                    draft,
-                    str(mode["mode_id"]),
-                    _target_of_event(event),
-                    [mode.get("name"), *finding.get("evidence", ()), finding.get("suggestion")],
-                    finding.get("confidence"),
-                    fatal=is_decisive,
-                )
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                builder.add_problem(
-                    file, f"finding {number}", f"not an AgentDebugX finding: {error}"
-                )
-        if decisive_event is not None and not has_decisive_finding:
-            with builder.errors_as_problem(file, "root cause"):
-                target = _target_of_event(decisive_event)
-                builder.add_finding(
-                    draft, _OTHER, target, [report.get("summary")], None, fatal=True
-                )
+        _add_agentdebugx_report(builder, file, report)
     return builder.to_incoming()
+
+
+def _add_agentdebugx_report(builder: _ToolBuilder, file: Path, report: Record) -> None:
+    """Add the findings of a report; an invalid finding becomes a problem."""
+    draft = builder.finished_work(file, str(report["trace_id"]))
+    decisive_event = _decisive_event(report)
+    has_decisive_finding = False
+    for number, finding in enumerate(report["findings"]):
+        location = f"finding {number}"
+        with builder.wrong_finding_as_problem(file, location, "an AgentDebugX finding"):
+            mode = finding["failure_mode"]
+            event = finding.get("event_id")
+            is_decisive = event is not None and event == decisive_event
+            has_decisive_finding = has_decisive_finding or is_decisive
+            builder.add_finding(
+                draft,
+                str(mode["mode_id"]),
+                _target_of_event(event),
+                [mode.get("name"), *finding.get("evidence", ()), finding.get("suggestion")],
+                finding.get("confidence"),
+                fatal=is_decisive,
+            )
+    if decisive_event is not None and not has_decisive_finding:
+        with builder.errors_as_problem(file, "root cause"):
+            target = _target_of_event(decisive_event)
+            builder.add_finding(draft, _OTHER, target, [report.get("summary")], None, fatal=True)
 
 
 def _decisive_event(report: Record) -> str | None:
@@ -714,6 +739,20 @@ class _ToolBuilder(AnnotatorBuilder):
         """
         for file, records in read_records(files, self.problems, suffixes):
             yield from ((file, record) for record in records if isinstance(record, Mapping))
+
+    @contextmanager
+    def wrong_finding_as_problem(self, file: Path, location: str, name: str) -> Iterator[None]:
+        """Turn an error of the block, which reads a finding of a tool, into a problem.
+
+        Args:
+            file: The file.
+            location: The location in the file.
+            name: What the finding should be, with its article.
+        """
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self.add_problem(file, location, f"not {name}: {error}")
 
     def add_finding(
         self,

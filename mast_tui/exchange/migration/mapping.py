@@ -133,22 +133,19 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             "version. Changes of wording alone need neither a new version nor a migration"
         )
     targets_in_file = {} if path is None else _targets_in_crosswalk(old, new, path)
-    slugs = {mode.slug for mode in new.modes}
-    targets = {
-        mode.slug: targets_in_file.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
-        for mode in old.modes
-    }
-    unmapped = [slug for slug, new_slugs in targets.items() if new_slugs is None]
+    known_targets = {mode.slug: (mode.slug,) for mode in new.modes} | targets_in_file
+    unmapped = [mode.slug for mode in old.modes if mode.slug not in known_targets]
     if unmapped:
         names = ", ".join(map(repr, unmapped))
         raise ExchangeError(
             f"{new.ref} has no mode {names}; map each under [modes] of --map FILE: "
             f'{unmapped[0]} = "its new slug", a list to split it, [] to drop it'
         )
-    # The open mode need not be among the modes of a taxonomy, so it may be missing in ``targets``.
+    targets = {mode.slug: known_targets[mode.slug] for mode in old.modes}
+    # The open mode need not be among the modes of a taxonomy.
     if OPEN_SLUG in targets_in_file:
         targets[OPEN_SLUG] = targets_in_file[OPEN_SLUG]
-    return CodebookMap(old, new, {slug: new_slugs or () for slug, new_slugs in targets.items()})
+    return CodebookMap(old, new, targets)
 
 
 def _targets_in_crosswalk(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:

@@ -85,6 +85,17 @@ class _PassContent:
     verdicts: dict[str, VerdictValue] = field(default_factory=dict)
     reviews: dict[str, ReviewGiven] = field(default_factory=dict)
 
+    def apply(self, fact: Fact) -> None:
+        """Apply the change that a fact makes to the labels, verdicts or reviews."""
+        parts: dict[str, dict[str, Any]] = {
+            "labels": self.labels,
+            "verdicts": self.verdicts,
+            "reviews": self.reviews,
+        }
+        # Only changes of other parts need a time.
+        for part, name, value in changes_in_pass(fact, time=""):
+            _set_or_remove(parts[part], name, value)
+
 
 @dataclass(slots=True)
 class _CarriedPass:
@@ -95,6 +106,19 @@ class _CarriedPass:
     kind: PassKind = PassKind.BLIND
     finish: PassFinished | None = None
     withdrawn: bool = False
+
+    def note_state(self, fact: Fact) -> None:
+        """Note the start, the withdrawal or the end of the pass; other facts change nothing."""
+        match fact:
+            case PassStarted(kind):
+                self.kind = kind
+                self.withdrawn = False
+            case PassWithdrawn():
+                self.withdrawn = True
+            case PassFinished():
+                self.finish = fact
+            case PassUnfinished():
+                self.finish = None
 
 
 class NewIds:
@@ -170,22 +194,8 @@ class CarriedWork:
         if isinstance(fact, Decided):
             yield from self._after_decision(fact, event.trace_id)
             return
-        number = event.pass_number or 0
-        carried_pass = self._passes.setdefault(number, _CarriedPass())
+        carried_pass = self._passes.setdefault(event.pass_number or 0, _CarriedPass())
         match fact:
-            case PassStarted(kind):
-                carried_pass.kind = kind
-                carried_pass.withdrawn = False
-                yield fact
-            case PassWithdrawn():
-                carried_pass.withdrawn = True
-                yield fact
-            case PassFinished():
-                carried_pass.finish = fact
-                yield fact
-            case PassUnfinished():
-                carried_pass.finish = None
-                yield fact
             case Judged():
                 yield self._carried_judgement(carried_pass, fact)
             case LookAgainSet(_, modes):
@@ -194,43 +204,39 @@ class CarriedWork:
                 self.look_again = tuple(
                     slug for mode in modes for slug in self._map.targets.get(mode, ())
                 )
-            # The conditions of the next two cases change the content under the old codebook, and
-            # are true if the fact changes it.
-            case SpanNoteSet(key, _, text) if self._apply_note(carried_pass.old, event, key, text):
-                yield fact
-                yield from self._carried_changes(carried_pass)
-            case _ if _apply_fact(carried_pass.old, fact):
+            case LabelAdded() | LabelRemoved() | LabelChanged() | VerdictSet() | ReviewSet():
+                carried_pass.old.apply(fact)
                 changes = list(self._carried_changes(carried_pass))
                 # Working time is computed from event times, so there is always an event.
                 yield from changes or [_READ_NOTHING]
+            case SpanNoteSet(key, _, text):
+                yield fact
+                mode = self._map.slug_for_note(event.annotator, event.trace_id or "", key)
+                if mode is not None:
+                    carried_pass.old.noted.pop(key, None)
+                    if text:  # an empty text removes the note
+                        label = self._label_of_note(event, key, text, mode)
+                        carried_pass.old.noted[key] = label
+                    yield from self._carried_changes(carried_pass)
             case _:
+                carried_pass.note_state(fact)
                 yield fact
 
-    def _apply_note(self, old_content: _PassContent, event: Event, key: str, text: str) -> bool:
-        """Set or remove the label that a note on a span becomes, beside the old labels of the pass.
-
-        Return False if the note stays a note.
-        """
-        annotator = event.annotator
+    def _label_of_note(self, event: Event, key: str, text: str, mode: str) -> Label:
+        """Return the label of a mode that a note on a span becomes."""
         trace_id = event.trace_id or ""
         number = event.pass_number or 0
-        mode = self._map.slug_for_note(annotator, trace_id, key)
-        if mode is None:
-            return False
-        old_content.noted.pop(key, None)
-        if text:  # an empty text removes the note
-            old_content.noted[key] = Label(
-                id=self._new_ids.id_for("noted", annotator, trace_id, number, key),
-                annotator=annotator,
-                trace_id=trace_id,
-                taxonomy=self._map.old.ref,
-                mode=mode,
-                target=Target(key, key),
-                note=text,
-                pass_number=number,
-                created_at=event.at,
-            )
-        return True
+        return Label(
+            id=self._new_ids.id_for("noted", event.annotator, trace_id, number, key),
+            annotator=event.annotator,
+            trace_id=trace_id,
+            taxonomy=self._map.old.ref,
+            mode=mode,
+            target=Target(key, key),
+            note=text,
+            pass_number=number,
+            created_at=event.at,
+        )
 
     # A pass
 
@@ -378,12 +384,9 @@ class CarriedWork:
     def _reopening_events(self, last: Event) -> Iterator[NewEvent]:
         """Yield the events by which the annotator must look again at modes in the last reading.
 
-        These are the new modes without a verdict whose old mode is present and was split, or that
-        an earlier migration left open. They are stored in ``look_again``. Yields nothing if there
-        is no such mode, and for judges. ``last`` is the last event of the work.
+        The modes are stored in ``look_again``. Yields nothing if there is no such mode, and for
+        judges. ``last`` is the last event of the work.
         """
-        if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
-            return
         # Pass number 0 holds the events of no pass.
         valid_passes = {
             number: carried_pass
@@ -393,32 +396,35 @@ class CarriedWork:
         readings = [
             number for number, carried_pass in valid_passes.items() if carried_pass.kind.is_reading
         ]
-        if not readings:
+        if not readings or _is_judge(last.annotator):
             return
         number = max(readings)
         carried_pass = valid_passes[number]
+        self.look_again = self._modes_to_look_at(carried_pass)
+        if not self.look_again:
+            return
+        pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
+        look_again_id = self._new_ids.id_for("look again", last.id)
+        yield NewEvent(*pass_key, LookAgainSet((), self.look_again), id=look_again_id)
+        # The reading is reopened unless a later pass, such as a retest, follows it.
+        if carried_pass.finish is not None and number == max(valid_passes):
+            open_id = self._new_ids.id_for("open", last.id)
+            yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
+
+    def _modes_to_look_at(self, carried_pass: _CarriedPass) -> tuple[str, ...]:
+        """Return the new modes that are open because of a split by this or an earlier migration."""
         labelled_modes = {label.mode for label in carried_pass.new.labels.values()}
-        open_modes = tuple(
+        answered_modes = labelled_modes | carried_pass.new.verdicts.keys()
+        return tuple(
             mode
             for mode, old_modes in self._map.sources.items()
-            if mode not in labelled_modes
-            and mode not in carried_pass.new.verdicts
+            if mode not in answered_modes
             and (
                 mode in self.look_again
                 # Without a label here, the label of the old mode was not carried: it was split.
                 or self._value_from_old_modes(old_modes, carried_pass) is VerdictValue.PRESENT
             )
         )
-        self.look_again = open_modes
-        if not open_modes:
-            return
-        pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
-        look_again_id = self._new_ids.id_for("look again", last.id)
-        yield NewEvent(*pass_key, LookAgainSet((), open_modes), id=look_again_id)
-        # The reading is reopened unless a later pass, such as a retest, follows it.
-        if carried_pass.finish is not None and number == max(valid_passes):
-            open_id = self._new_ids.id_for("open", last.id)
-            yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
 
     # Decisions
 
@@ -582,22 +588,6 @@ def _differences(
             yield name, earlier.get(name), later.get(name)
 
 
-def _apply_fact(content: _PassContent, fact: Fact) -> bool:
-    """Apply a fact's changes of labels, verdicts and reviews; return False if it has none."""
-    is_applied = False
-    parts: dict[str, dict[str, Any]] = {
-        "labels": content.labels,
-        "verdicts": content.verdicts,
-        "reviews": content.reviews,
-    }
-    # The time is needed only for changes of other parts, which are ignored here.
-    for part, name, value in changes_in_pass(fact, time=""):
-        if part in parts:
-            _set_or_remove(parts[part], name, value)
-            is_applied = True
-    return is_applied
-
-
 def _set_or_remove(values: dict[str, Any], name: str, value: object) -> None:
     if value is None:
         values.pop(name, None)
@@ -692,28 +682,11 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
     if not works and not study_events:
         raise ExchangeError(f"there are no labels under {mapping.old.ref} in this workspace")
     workspace.add_taxonomy(mapping.new)
-    taxonomy_refs = [mapping.old.ref, mapping.new.ref]
-    # An interrupted migration continues if it is requested with the same map, so the request key
-    # holds the whole map.
-    mapped_open_codes = [
-        [
-            name,
-            trace_id,
-            target.first,
-            target.last,
-            target.quote,
-            target.char_start,
-            target.char_end,
-            is_label,  # otherwise a note
-            new_mode,
-        ]
-        for (name, trace_id, target, is_label), new_mode in mapping.places.items()
-    ]
-    request_key = json.dumps(
-        [MIGRATION, *taxonomy_refs, mapping.targets, *sorted(mapped_open_codes, key=str)]
-    )
     record = workspace.begin_import(
-        MIGRATION, taxonomy_refs, request_key=request_key, annotator=author
+        MIGRATION,
+        [mapping.old.ref, mapping.new.ref],
+        request_key=_request_key(mapping),
+        annotator=author,
     )
     migration = _Migration(workspace, mapping, record)
     migration.carry_study(study_events)
@@ -728,6 +701,26 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
         let_others_write()
     workspace.finish_import(record)
     return migration.finish(works)
+
+
+def _request_key(mapping: CodebookMap) -> str:
+    """Return a text of the whole map, by which the same request continues an interrupted one."""
+    mapped_open_codes = [
+        [
+            name,
+            trace_id,
+            target.first,
+            target.last,
+            target.quote,
+            target.char_start,
+            target.char_end,
+            is_label,  # otherwise a note
+            new_mode,
+        ]
+        for (name, trace_id, target, is_label), new_mode in mapping.places.items()
+    ]
+    refs = [mapping.old.ref, mapping.new.ref]
+    return json.dumps([MIGRATION, *refs, mapping.targets, *sorted(mapped_open_codes, key=str)])
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
@@ -860,7 +853,27 @@ class _Migration:
     def finish(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
         """Compare the new labels with the old ones, and return the completed result."""
         result = self._result
-        carried_works = set(self._result.works)
+        carried_works = set(result.works)
+        self._compare_labels(carried_works)
+        last_pass_labels = self._workspace.labels(taxonomy=self._map.old.ref)
+        split_labels: dict[Work, list[Label]] = defaultdict(list)
+        for label in last_pass_labels:
+            change = self._map.change(label.mode)
+            work = (label.annotator, label.trace_id)
+            if change is ModeChange.SPLIT:
+                split_labels[work].append(label)
+            elif change is ModeChange.DROPPED and work in carried_works:
+                result.dropped.append(label)
+        result.look_again = [
+            LookAgain(*work, self._modes_to_check[work], tuple(split_labels[work]))
+            for work in works
+            if work in self._modes_to_check
+        ]
+        return result
+
+    def _compare_labels(self, carried_works: Collection[Work]) -> None:
+        """Add to the result which old labels are carried, joined with others, or lost."""
+        result = self._result
         # ``None`` selects the labels of all passes, as in ``_old_labels``.
         new_labels = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
         new_ids = {label.id for label in new_labels}
@@ -877,21 +890,3 @@ class _Migration:
             if new_id in ids_of_earlier_labels:
                 result.joined.add(label.id)
             ids_of_earlier_labels.add(new_id)
-
-        last_pass_labels = self._workspace.labels(taxonomy=self._map.old.ref)
-        split_labels: dict[Work, list[Label]] = defaultdict(list)
-        for label in last_pass_labels:
-            if self._map.change(label.mode) is ModeChange.SPLIT:
-                split_labels[label.annotator, label.trace_id].append(label)
-        result.dropped = [
-            label
-            for label in last_pass_labels
-            if (label.annotator, label.trace_id) in carried_works
-            and self._map.change(label.mode) is ModeChange.DROPPED
-        ]
-        result.look_again = [
-            LookAgain(*work, self._modes_to_check[work], tuple(split_labels[work]))
-            for work in works
-            if work in self._modes_to_check
-        ]
-        return result

@@ -147,21 +147,19 @@ def read_pages(
         find_taxonomy: Returns a taxonomy of the workspace by ``id@version``, None if it has none.
         annotator: The author of all work, None to keep the authors of the pages.
     """
-    builder = IncomingBuilder()
-    authors = set[str]()  # in the pages; ``_add_page`` adds them
+    builder = _PagesBuilder(taxonomy, find_taxonomy, annotator)
     for file in files_under(files, (".html", ".htm")):
         try:
             records = _embedded_records(file)
-            if records is None:
-                if file in files:  # other files in a named folder are ignored
-                    raise ExchangeError(
-                        "is not a mast-tui page with labels; 'mast-tui page' writes one"
-                    )
-                continue
-            _add_page(file, records, builder, taxonomy, find_taxonomy, annotator, authors)
+            if records is not None:
+                builder.add_page(file, records)
+            elif file in files:  # other files in a named folder are ignored
+                raise ExchangeError(
+                    "is not a mast-tui page with labels; 'mast-tui page' writes one"
+                )
         except (ExchangeError, InvalidJSON, TaxonomyError, ValueError, OSError) as error:
             builder.add_problem(file, "page", error)
-    check_one_name(annotator, authors)
+    check_one_name(annotator, builder.authors)
     return builder.to_incoming()
 
 
@@ -184,52 +182,58 @@ def _embedded_records(file: Path) -> list[Record] | None:
     return [read(value, Record, "record") for value in values]  # type: ignore[arg-type]
 
 
-def _add_page(
-    file: Path,
-    records: Iterable[Record],
-    builder: IncomingBuilder,
-    taxonomy: Taxonomy,
-    find_taxonomy: Callable[[str], Taxonomy | None],
-    given_name: str | None,
-    authors: set[str],
-) -> None:
-    """Add the work of a page to the builder, and the names of its authors to ``authors``.
+class _PagesBuilder(IncomingBuilder):
+    """The work in the pages that were read so far; ``authors`` are the names in the pages."""
 
-    The work becomes that of ``given_name``, or keeps its authors if that is None.
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        find_taxonomy: Callable[[str], Taxonomy | None],
+        given_name: str | None,
+    ) -> None:
+        super().__init__()
+        self.authors = set[str]()
+        self._taxonomy = taxonomy
+        self._find_taxonomy = find_taxonomy
+        self._given_name = given_name
 
-    Raises:
-        ValueError: The page lacks a taxonomy, or another page has work of the same author on the
-            trace.
-    """
-    taxonomies: dict[str, Taxonomy] = {}
-    kinds: dict[str, AnnotatorKind] = {}
-    for line in records:
-        match line:
-            case TaxonomyLine():
-                page_taxonomy = from_dict(line.taxonomy, "taxonomy")
-                known_taxonomy = (
-                    taxonomy
-                    if taxonomy.ref == page_taxonomy.ref
-                    else find_taxonomy(page_taxonomy.ref)
-                )
-                taxonomies[page_taxonomy.ref] = known_taxonomy or page_taxonomy
-            case TraceLine():
-                builder.traces.setdefault(line.trace_id, line.trace_record())
-            case AnnotatorLine():
-                kinds[line.name] = line.kind
-            case WorkLine():
-                authors.add(line.annotator)
-                work_taxonomy = taxonomies.get(line.taxonomy)
-                if work_taxonomy is None:
-                    raise ValueError(f"the page does not contain the taxonomy {line.taxonomy!r}")
-                kind = kinds.get(line.annotator)
-                work = _imported_work(file, line, work_taxonomy, given_name, kind)
-                if work.key in builder.drafts:
-                    raise ValueError(
-                        f"another page also contains this trace labelled by {work.annotator}"
-                    )
-                builder.add_work(work)
-                builder.taxonomies[work_taxonomy.ref] = work_taxonomy
+    def add_page(self, file: Path, records: Iterable[Record]) -> None:
+        """Add the work of a page, under the given name if there is one.
+
+        Args:
+            file: The page.
+            records: The records in it.
+
+        Raises:
+            ValueError: The page lacks a taxonomy, or another page has work of the same author on
+                the trace.
+        """
+        taxonomies: dict[str, Taxonomy] = {}
+        kinds: dict[str, AnnotatorKind] = {}
+        for line in records:
+            match line:
+                case TaxonomyLine():
+                    taxonomy = from_dict(line.taxonomy, "taxonomy")
+                    taxonomies[taxonomy.ref] = self._known_taxonomy(taxonomy.ref) or taxonomy
+                case TraceLine():
+                    self.traces.setdefault(line.trace_id, line.trace_record())
+                case AnnotatorLine():
+                    kinds[line.name] = line.kind
+                case WorkLine(annotator=author, taxonomy=ref):
+                    self.authors.add(author)
+                    if ref not in taxonomies:
+                        raise ValueError(f"the page does not contain the taxonomy {ref!r}")
+                    kind = kinds.get(author)
+                    work = _imported_work(file, line, taxonomies[ref], self._given_name, kind)
+                    if work.key in self.drafts:
+                        raise ValueError(
+                            f"another page also contains this trace labelled by {work.annotator}"
+                        )
+                    self.add_work(work)
+                    self.taxonomies[ref] = taxonomies[ref]
+
+    def _known_taxonomy(self, ref: str) -> Taxonomy | None:
+        return self._taxonomy if self._taxonomy.ref == ref else self._find_taxonomy(ref)
 
 
 def _imported_work(
@@ -791,11 +795,11 @@ def _mode_verdicts(
     """Yield the verdict of the gold and those of all authors, for each mode with a verdict."""
     gold_by_mode = {} if gold is None else {verdict.mode: verdict for verdict in gold.verdicts}
     for mode in taxonomy.all_modes:
-        by_author = {}
-        for work in works:
-            author_value = work.verdict(mode.slug)
-            if author_value is not None:
-                by_author[work.annotator] = author_value.value
+        by_author = {
+            work.annotator: value.value
+            for work in works
+            if (value := work.verdict(mode.slug)) is not None
+        }
         gold_verdict = gold_by_mode.get(mode.slug)
         gold_value = None if gold_verdict is None else gold_verdict.value
         if not by_author and gold_value is None:

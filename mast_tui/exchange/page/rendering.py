@@ -262,9 +262,7 @@ def _page_lines(page: RunPage) -> Iterator[str]:
     for name, value in page.facts:
         yield f"- {name}: {_escaped_line(value)}"
     if page.trace.meta.task:
-        yield ""
-        yield "Task:"
-        yield ""
+        yield from ("", "Task:", "")
         yield from _fenced_lines(page.trace.meta.task)
     for table in page.usage:
         yield ""
@@ -272,36 +270,26 @@ def _page_lines(page: RunPage) -> Iterator[str]:
             [column.title for column in table.columns],
             ([column.cell(row) for column in table.columns] for row in table.rows),
         )
-    yield ""
-    yield "## Labels"
-    yield ""
+    yield from ("", "## Labels", "")
     if not page.labels:
         yield "There are no labels."
     for label in page.labels:
         yield from _label_lines(label)
     if page.verdicts:
-        yield ""
-        yield "## Verdicts"
-        yield ""
+        yield from ("", "## Verdicts", "")
         yield from _verdict_lines(page)
     files = page.files
     if files:
-        yield ""
-        yield "## Files changed"
-        yield ""
+        yield from ("", "## Files changed", "")
     for path, edits in files.items():
         steps = (f"#{edit.index + 1}{' failed' if edit.failed else ''}" for edit in edits)
         yield f"- {_escaped_line(path)}: {', '.join(steps)}"
     for name, entries in page.answer_key.sections():
-        yield ""
-        yield f"## Answer key: {name.replace('_', ' ')}"
+        yield from ("", f"## Answer key: {name.replace('_', ' ')}")
         for entry, value in entries:
-            yield ""
-            yield f"{_escaped_line(entry)}:"
-            yield ""
+            yield from ("", f"{_escaped_line(entry)}:", "")
             yield from _fenced_lines(value)
-    yield ""
-    yield "## Run"
+    yield from ("", "## Run")
     for step in page.steps():
         yield from _step_lines(page, step)
 
@@ -310,20 +298,17 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
     """Yield the lines of a span with its text, pictures, labels and notes."""
     span = step.span
     for agent in step.opened:
-        yield ""
-        yield f"*Sub-agent {_escaped_line(agent)} begins.*"
+        yield from ("", f"*Sub-agent {_escaped_line(agent)} begins.*")
     parts = [span.agent, span.kind.value.replace("_", " "), span.name or ""]
     if span.status is SpanStatus.ERROR:
         parts.append("failed")
     if step.elapsed is not None:
         parts.append(offset(step.elapsed))
-    yield ""
-    yield f"### #{span.index + 1} {_escaped_line(', '.join(filter(None, parts)))}"
-    yield ""
+    title = _escaped_line(", ".join(filter(None, parts)))
+    yield from ("", f"### #{span.index + 1} {title}", "")
     yield from _fenced_lines(page.trace.text(span.index))
     for picture in step.pictures:
-        yield ""
-        yield f"*Picture: {_escaped_line(picture.description)}*"
+        yield from ("", f"*Picture: {_escaped_line(picture.description)}*")
     if step.labels or step.notes:
         yield ""
     for label in step.labels:
@@ -331,8 +316,7 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
     for author, text in step.notes:
         yield f"- Note, {_escaped_line(author)}: {_escaped_line(text)}"
     if step.closed:
-        yield ""
-        yield "*The sub-agent ends.*"
+        yield from ("", "*The sub-agent ends.*")
 
 
 def _label_lines(label: PageLabel) -> Iterator[str]:

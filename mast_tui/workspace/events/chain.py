@@ -18,7 +18,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from json.encoder import encode_basestring_ascii
+from operator import attrgetter
 from typing import Final
 
 from msgspec import structs
@@ -28,7 +30,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, calls_stored_functions
 from mast_tui.workspace.events.codec import fact_to_values
-from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
+from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, payload_text
 from mast_tui.workspace.events.rows import event_to_row, readable_events
 from mast_tui.workspace.events.types import KIND_OF, GuidelineSet, StudySet
 
@@ -73,9 +75,6 @@ _REPLACE: Final = (
     .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
 )
 
-Placement = tuple[int, str, str, str | None, str | None]
-"""An event's sequence number, time and action, and the actions that it undoes and redoes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
@@ -109,37 +108,29 @@ def is_import(action: str) -> bool:
     return action.startswith(IMPORT_PREFIX)
 
 
-def digest(event: Event) -> bytes:
-    """Compute the hash of an event's content, which is the same in every workspace."""
-    placement: Placement | None = None
-    if is_linked(event):  # an imported event has another sequence number and time in each workspace
-        placement = (event.seq, event.at, event.action, event.undoes, event.redoes)
-    return digest_of(event, event.id, placement, payload_text(event.fact))
-
-
-def digest_of(
-    event: Event | NewEvent, event_id: str, placement: Placement | None, payload: str
-) -> bytes:
-    """Compute the hash of an event's content, also for an event that is not recorded yet.
+def digest(event: Event, payload: str | None = None) -> bytes:
+    """Compute the hash of an event's content, which is the same in every workspace.
 
     Args:
-        event: The event; its id and placement may still be missing.
-        event_id: The id of the event.
-        placement: The sequence number, time and actions of the event; None for an imported event.
-        payload: The ``payload_text`` of the event's fact.
+        event: The event.
+        payload: The ``payload_text`` of the event's fact, if it is known already.
     """
     fact = event.fact
     content_text = _context_json(
         event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy
     )
-    if placement is not None:
-        seq, time, action, undoes, redoes = placement
-        position = (seq, time, event.pass_number or None, action, undoes or None, redoes or None)
+    if is_linked(event):  # an imported event has another sequence number and time in each workspace
+        position = (
+            *(event.seq, event.at, event.pass_number or None),
+            *(event.action, event.undoes or None, event.redoes or None),
+        )
         position_json = _ENCODER.encode([*position, event.replaces])
         content_text += "," + position_json.removeprefix("[").removesuffix("]")
     if isinstance(fact, _FACTS_WITH_TRACES):
         payload = _shared_payload(fact)
-    hashed_text = f"[{encode_basestring_ascii(event_id)},{content_text}]{payload}"
+    elif payload is None:
+        payload = payload_text(fact)
+    hashed_text = f"[{encode_basestring_ascii(event.id)},{content_text}]{payload}"
     return hashlib.sha256(hashed_text.encode("ascii")).digest()
 
 
@@ -157,6 +148,18 @@ def link(previous: str, event_digest: bytes) -> str:
     return hashlib.sha256(chained_bytes).hexdigest()[:LENGTH]
 
 
+def with_chain(event: Event, previous: str, payload: str | None = None) -> Event:
+    """Return an event with its ``chain``.
+
+    Args:
+        event: The event.
+        previous: The chain of the event's predecessor, which an imported event does not continue.
+        payload: The ``payload_text`` of the event's fact, if it is known already.
+    """
+    predecessor = previous if is_linked(event) else START
+    return structs.replace(event, chain=link(predecessor, digest(event, payload)))
+
+
 def chain_after(event: Event, previous: str) -> str:
     """Return the hash that the next event continues.
 
@@ -170,24 +173,22 @@ def chain_after(event: Event, previous: str) -> str:
     return event.chain if event.chain is not None and is_linked(event) else previous
 
 
-def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
+def chained(events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events of one person, each with its ``chain``; compute it if it is missing.
 
-    Args:
-        events: The person's events, sorted by sequence number and id.
-        previous: The chain before the first of them.
+    The events are all those of the person, sorted by sequence number and id.
     """
     # Merged branches may have events with the same sequence number. All of these continue the chain
     # of the last event with a lower sequence number.
     seq = 0
-    last_chain = previous
+    previous = START
+    last_chain = START
     for event in events:
         if event.seq != seq:
             seq = event.seq
             previous = last_chain
         if event.chain is None:
-            chain_before = previous if is_linked(event) else START
-            event = structs.replace(event, chain=link(chain_before, digest(event)))
+            event = with_chain(event, previous)
         last_chain = chain_after(event, last_chain)
         yield event
 
@@ -217,20 +218,17 @@ def first_break(events: Iterable[Event]) -> Event | None:
             earlier_chains += chains_of_seq
             chains_of_seq = []
         event_digest = digest(event)
-        if not is_linked(event):
-            if link(START, event_digest) != event.chain:
-                return event
-            continue
-        for previous in reversed(earlier_chains):
-            if previous is not earlier_chains[-1]:
-                remaining_tries -= 1
+        predecessors = reversed(earlier_chains) if is_linked(event) else (START,)
+        for number, previous in enumerate(predecessors):
+            remaining_tries -= number > 0
             if remaining_tries < 0:
                 return event
             if link(previous, event_digest) == event.chain:
                 break
         else:
             return event
-        chains_of_seq.append(event.chain)
+        if is_linked(event):
+            chains_of_seq.append(event.chain)
     return None
 
 
@@ -249,17 +247,12 @@ def examined(events: Iterable[Event]) -> Foreign:
             # Different contents under one id show that a copy was edited.
             if structs.replace(first_copy, chain=None) != structs.replace(event, chain=None):
                 broken.setdefault(event.annotator, event)
-    events_by_annotator: dict[str, list[Event]] = {}
-    for event in unique.values():
-        events_by_annotator.setdefault(event.annotator, []).append(event)
+    ordered = sorted(unique.values(), key=lambda event: (event.annotator, event.seq, event.id))
     examined_events = list[Event]()
-    for name, annotator_events in sorted(events_by_annotator.items()):
-        annotator_events.sort(key=lambda event: (event.seq, event.id))
+    for name, events_by_name in groupby(ordered, key=attrgetter("annotator")):
+        annotator_events = list(events_by_name)
         if not has_chain(name):
-            examined_events += [
-                event if event.chain is None else structs.replace(event, chain=None)
-                for event in annotator_events
-            ]
+            examined_events += (structs.replace(event, chain=None) for event in annotator_events)
             continue
         broken_event = first_break(annotator_events)
         if broken_event is not None:

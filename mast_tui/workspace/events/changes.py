@@ -8,18 +8,17 @@ by that of another.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from mast_tui.gold.model import Decision
 from mast_tui.gold.overlaps import overlap
 from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import decision_from_values
+from mast_tui.workspace.events.codec import decision_from_json
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
     Decided,
@@ -79,41 +78,6 @@ def entries_in_force(connection: Connection) -> InForce:
     return entries
 
 
-def replaced_entries(
-    annotator: str, in_force: InForce, old: State, new: State
-) -> set[tuple[str, Key]]:
-    """Return the decisions, guidelines and studies in force that a merge replaces.
-
-    Args:
-        annotator: The annotator whose events are merged.
-        in_force: The entries in force before the merge.
-        old: The annotator's rows before the merge, by table.
-        new: The annotator's rows after it, by table.
-
-    Returns:
-        The table and key of each replaced entry of other annotators, and of each decision, also the
-        annotator's own, that a new decision on another item of the same mode overrules.
-    """
-    replaced: set[tuple[str, Key]] = set()
-    decisions: dict[Key, DatedEntry] = {}
-    for table in SHARED_TABLES:
-        for key, row in new[table].items():
-            if old[table].get(key) == row:
-                continue
-            entry = _dated_entry(table, annotator, row)
-            current = in_force.get((table, key))
-            if current is not None and current.annotator != annotator:
-                if current.rank > entry.rank:  # the new entry is older, so it has no effect
-                    continue
-                replaced.add((table, key))
-            if table == schema.decisions.name:
-                decisions[key] = entry
-    replaced.update(
-        (schema.decisions.name, key) for key in _decisions_on_same_mode(decisions, in_force)
-    )
-    return replaced
-
-
 def count_by_author(
     entries: Iterable[tuple[str, Key]], in_force: InForce
 ) -> dict[str, dict[str, int]]:
@@ -153,11 +117,11 @@ def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) ->
         if table == schema.decisions.name:
             trace_id, taxonomy, _ = key
             if (trace_id, taxonomy) in changed_traces:
-                decision = _decision_of_entry(entry)
+                decision = decision_from_json(entry.document)
                 stored_by_mode[trace_id, taxonomy, decision.mode].append((key, entry, decision))
     for key, entry in new.items():
         trace_id, taxonomy, _ = key
-        decision = _decision_of_entry(entry)
+        decision = decision_from_json(entry.document)
         for stored_key, stored_entry, stored in stored_by_mode[trace_id, taxonomy, decision.mode]:
             if stored_key != key and _overrules(entry, decision, stored_entry, stored):
                 yield stored_key
@@ -193,10 +157,6 @@ def _decided_places(decision: Decision) -> Iterable[Any]:
     return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
 
 
-def _decision_of_entry(entry: DatedEntry) -> Decision:
-    return decision_from_values(json.loads(entry.document))
-
-
 State = Mapping[str, Rows]
 """All rows of one annotator, by table."""
 
@@ -215,6 +175,8 @@ _READ: Final = {
     table.name: select(table).where(table.c.annotator == bindparam("name")) for table in _TABLES
 }
 _PASS_TABLES: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span_notes)
+_WORK_TABLES: Final = (*_PASS_TABLES, schema.guidelines, schema.studies)
+"""The tables of which a merge of two branches may only add rows, besides those of passes."""
 
 
 def read_state(connection: Connection, annotator: str) -> State:
@@ -236,39 +198,6 @@ def read_state(connection: Connection, annotator: str) -> State:
         key: row for key, row in passes.items() if not row[withdrawn_index]
     }
     return state
-
-
-def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key]]) -> set[str]:
-    """Return the taxonomies under which a merge changes, removes or replaces earlier work.
-
-    Args:
-        old: The rows of an annotator before the merge.
-        new: The annotator's rows after it.
-        entries: The table and key of each decision, guideline or study, of any author, that the
-            annotator's new rows replace.
-    """
-    passes = set(_changed_finished_passes(old, new))
-    rows = set(entries)
-    for table in (*_PASS_TABLES, schema.decisions, schema.guidelines, schema.studies):
-        difference = _Difference(old, new, table.name)
-        for key in difference.changed | difference.removed:
-            if table in _PASS_TABLES:
-                old_row = old[table.name][key]
-                passes.update(_passes_of_row(table.name, key, old_row, new[table.name].get(key)))
-            else:
-                rows.add((table.name, key))
-    taxonomies = {taxonomy for _, taxonomy, _ in passes}
-    return taxonomies | {_taxonomy_of_row(table_name, key, old, new) for table_name, key in rows}
-
-
-def _taxonomy_of_row(table: str, key: Key, old: State, new: State) -> str:
-    """Return the taxonomy of a decision, guideline or study."""
-    # Keys lack the annotator, the first column. In some tables the taxonomy is in the key, in
-    # others it is in the other columns.
-    _annotator, *names = [column.name for column in schema.metadata.tables[table].columns]
-    row = new[table].get(key) or old[table].get(key) or ()
-    taxonomy: str = (*key, *row)[names.index("taxonomy")]
-    return taxonomy
 
 
 def only_adds(events: Sequence[Event], *, has_no_gaps: bool) -> bool:
@@ -314,83 +243,214 @@ NOTHING: Final[State] = {table.name: {} for table in _TABLES}
 """The state of an annotator who has done nothing here."""
 
 
-def compare(
-    annotator: str, history: HistoryRelation, old: State, new: State, *, events: int
-) -> tuple[PersonChanges, bool]:
-    """Count the changes to an annotator's work, and return whether they need consent.
+class WorkChange:
+    """The rows of one annotator in the state tables before and after a merge."""
 
-    Args:
-        annotator: The author of the work.
-        history: The relation of the foreign events to the stored ones.
-        old: The annotator's rows before the merge.
-        new: The annotator's rows after it.
-        events: The number of events that were not stored before.
+    def __init__(self, annotator: str, old: State, new: State) -> None:
+        self._annotator = annotator
+        self._old = old
+        self._new = new
+        self._finished_before = _finished_passes(old)
+        self._finished_after = _finished_passes(new)
+        self._differences = {
+            table.name: _Difference(old[table.name], new[table.name]) for table in _TABLES
+        }
 
-    Returns:
-        The counts, and whether the change needs ``--replace`` with the author's name.
-    """
-    labels = _Difference(old, new, "labels")
-    verdicts = _Difference(old, new, "verdicts")
-    passes = _Difference(old, new, "passes")
-    decisions = _Difference(old, new, "decisions")
-    guidelines = _Difference(old, new, "guidelines")
-    studies = _Difference(old, new, "studies")
-    changed_passes = _changed_finished_passes(old, new)
-    reopened_count = sum(_finished_at(new["passes"].get(key)) is None for key in changed_passes)
-    old_sight = _works_blind(old)
-    new_sight = _works_blind(new)
-    changes = PersonChanges(
-        annotator,
-        history,
-        events=events,
-        labels_added=len(labels.added),
-        labels_changed=len(labels.changed),
-        labels_removed=len(labels.removed),
-        verdicts_added=len(verdicts.added),
-        verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
-        passes_added=len(passes.added),
-        passes_joined=len(_extended_passes(old, new)),
-        passes_finished=sum(_finished_at(new["passes"][key]) is not None for key in passes.added)
-        + len(_finished_now(old, new)),
-        passes_reopened=reopened_count,
-        passes_changed=len(changed_passes) - reopened_count,
-        decisions_added=len(decisions.added),
-        decisions_changed=len(decisions.changed),
-        decisions_taken_back=len(decisions.removed),
-        guidelines_written=len(guidelines.added | guidelines.changed),
-        studies_set=len(studies.added | studies.changed),
-        sight=new_sight if old_sight != new_sight else None,
-    )
-    if history in (HistoryRelation.NEW, HistoryRelation.SAME):
-        return changes, False
-    if annotator_kind(annotator) is AnnotatorKind.JUDGE:
-        return changes, _replaces_judgement(old, new)
-    return changes, _needs_consent(changes, old, new)
+    def counts(self, history: HistoryRelation, *, events: int) -> PersonChanges:
+        """Count the changes.
 
+        Args:
+            history: The relation of the foreign events to the stored ones.
+            events: The number of events that were not stored before.
+        """
+        labels = self._differences["labels"]
+        verdicts = self._differences["verdicts"]
+        decisions = self._differences["decisions"]
+        guidelines = self._differences["guidelines"]
+        studies = self._differences["studies"]
+        changed_passes = self._changed_finished_passes()
+        reopened_passes = changed_passes - self._finished_after.keys()
+        old_sight = _works_blind(self._old)
+        new_sight = _works_blind(self._new)
+        return PersonChanges(
+            self._annotator,
+            history,
+            events=events,
+            labels_added=len(labels.added),
+            labels_changed=len(labels.changed),
+            labels_removed=len(labels.removed),
+            verdicts_added=len(verdicts.added),
+            verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
+            passes_added=len(self._differences["passes"].added),
+            passes_joined=len(self._extended_passes()),
+            passes_finished=len(self._finished_after.keys() - self._finished_before.keys()),
+            passes_reopened=len(reopened_passes),
+            passes_changed=len(changed_passes) - len(reopened_passes),
+            decisions_added=len(decisions.added),
+            decisions_changed=len(decisions.changed),
+            decisions_taken_back=len(decisions.removed),
+            guidelines_written=len(guidelines.added | guidelines.changed),
+            studies_set=len(studies.added | studies.changed),
+            sight=new_sight if old_sight != new_sight else None,
+        )
 
-def _replaces_judgement(old: State, new: State) -> bool:
-    """Return whether labels or verdicts of a judge are removed or changed.
+    def needs_consent(self, counts: PersonChanges) -> bool:
+        """Return whether the merge replaces earlier work of the annotator or adds to finished work.
 
-    Labels of an open pass may change if the merge finishes the pass. The times and origins of
-    labels do not count, since a judge gives the same labels at any time, and earlier versions wrote
-    other origins.
-    """
-    finished_before = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
-    finished_after = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
-    for key, row in old["labels"].items():
-        new_row = new["labels"].get(key)
-        pass_key = row[:_PASS_KEY_LENGTH]
-        is_newly_finished = pass_key in finished_after - finished_before
-        if not is_newly_finished and (
-            new_row is None or _essential_columns(new_row) != _essential_columns(row)
-        ):
+        ``counts`` are the counts of these changes.
+        """
+        if counts.history in (HistoryRelation.NEW, HistoryRelation.SAME):
+            return False
+        if annotator_kind(self._annotator) is AnnotatorKind.JUDGE:
+            return self._replaces_judgement()
+        if counts.passes_reopened or counts.passes_changed or counts.sight is not None:
             return True
-    new_values = _values_by_mode(new)
-    return any(
-        (key[:_PASS_KEY_LENGTH] not in finished_after or new_values.get(key) != value)
-        for key, value in _values_by_mode(old).items()
-        if key[:_PASS_KEY_LENGTH] in finished_before
-    )
+        if counts.decisions_changed or counts.decisions_taken_back:
+            return True
+        if counts.history is HistoryRelation.LONGER:  # the person has continued the stored work
+            return False
+        # Both branches may add rows, but neither may change or remove rows of the other.
+        differences = [self._differences[table.name] for table in _WORK_TABLES]
+        if any(difference.changed or difference.removed for difference in differences):
+            return True
+        # Events that share a history with the stored ones may finish open passes. Other events may
+        # only add to open passes, and begin passes on traces on which the person has finished none.
+        if counts.history is HistoryRelation.FORKED:
+            return self._changes_passes(_START_COLUMNS)
+        return self._changes_passes(_OPEN_COLUMNS) or self._adds_to_finished_work()
+
+    def replaced_entries(self, in_force: InForce) -> set[tuple[str, Key]]:
+        """Return the decisions, guidelines and studies in force that the merge replaces.
+
+        These are entries of other annotators, and all decisions, also the annotator's own, that a
+        new decision on another item of the same mode overrules; each by its table and key.
+        ``in_force`` are the entries in force before the merge.
+        """
+        replaced: set[tuple[str, Key]] = set()
+        decisions: dict[Key, DatedEntry] = {}
+        for table in SHARED_TABLES:
+            difference = self._differences[table]
+            for key in difference.added | difference.changed:
+                entry = _dated_entry(table, self._annotator, self._new[table][key])
+                current = in_force.get((table, key))
+                if current is not None and current.annotator != self._annotator:
+                    if current.rank > entry.rank:  # the new entry is older, so it has no effect
+                        continue
+                    replaced.add((table, key))
+                if table == schema.decisions.name:
+                    decisions[key] = entry
+        overruled = _decisions_on_same_mode(decisions, in_force)
+        return replaced | {(schema.decisions.name, key) for key in overruled}
+
+    def replaced_taxonomies(self, entries: Iterable[tuple[str, Key]]) -> set[str]:
+        """Return the taxonomies under which the merge changes, removes or replaces earlier work.
+
+        ``entries`` are the ``replaced_entries``.
+        """
+        passes = self._changed_finished_passes()
+        rows = set(entries)
+        for table in _PASS_TABLES:
+            difference = self._differences[table.name]
+            for key in difference.replaced:
+                passes.update(self._passes_of_row(table, key))
+        for name in SHARED_TABLES:
+            rows.update((name, key) for key in self._differences[name].replaced)
+        taxonomies = {taxonomy for _, taxonomy, _ in passes}
+        return taxonomies | {self._taxonomy_of_row(table_name, key) for table_name, key in rows}
+
+    def _replaces_judgement(self) -> bool:
+        """Return whether labels or verdicts of a judge are removed or changed.
+
+        Labels of an open pass may change if the merge finishes the pass. The times and origins of
+        labels do not count, since a judge gives the same labels at any time, and earlier versions
+        wrote other origins.
+        """
+        newly_finished = self._finished_after.keys() - self._finished_before.keys()
+        new_labels = self._new["labels"]
+        for key, row in self._old["labels"].items():
+            if row[:_PASS_KEY_LENGTH] in newly_finished:
+                continue
+            if key not in new_labels or _essential_columns(new_labels[key]) != _essential_columns(
+                row
+            ):
+                return True
+        new_values = _values_by_mode(self._new)
+        return any(
+            key[:_PASS_KEY_LENGTH] not in self._finished_after or new_values.get(key) != value
+            for key, value in _values_by_mode(self._old).items()
+            if key[:_PASS_KEY_LENGTH] in self._finished_before
+        )
+
+    def _changes_passes(self, fixed_columns: Sequence[int]) -> bool:
+        """Return whether passes are removed, or changed in one of these columns."""
+        passes = self._differences["passes"]
+        return bool(passes.removed) or any(
+            self._old["passes"][key][index] != self._new["passes"][key][index]
+            for key in passes.changed
+            for index in fixed_columns
+        )
+
+    def _adds_to_finished_work(self) -> bool:
+        """Return whether passes are added on traces on which the person has finished one."""
+        finished_works = {key[:_WORK_KEY_LENGTH] for key in self._finished_before}
+        added_passes = self._differences["passes"].added
+        return any(key[:_WORK_KEY_LENGTH] in finished_works for key in added_passes)
+
+    def _changed_finished_passes(self) -> set[Key]:
+        """Return the keys of finished passes whose columns, labels, verdicts and so on change."""
+        new_passes = self._new["passes"]
+        changed_passes = {
+            key
+            for key, row in self._finished_before.items()
+            if _frozen_columns(new_passes.get(key)) != _frozen_columns(row)
+        }
+        for table in _PASS_TABLES:
+            difference = self._differences[table.name]
+            for key in difference.added | difference.replaced:
+                changed_passes.update(self._passes_of_row(table, key))
+        return changed_passes & self._finished_before.keys()
+
+    def _extended_passes(self) -> set[Key]:
+        """Return the keys of open passes to which a label, verdict, answer or note was added."""
+        extended_passes = set[Key]()
+        for table in _PASS_TABLES:
+            for key in self._differences[table.name].added:
+                extended_passes.update(self._passes_of_row(table, key))
+        open_passes = self._old["passes"].keys() - self._finished_before.keys()
+        return open_passes & extended_passes
+
+    def _passes_of_row(self, table: Table, key: Key) -> Iterator[Key]:
+        """Yield the keys of the passes to which a row belonged before and belongs now."""
+        if table is not schema.labels:
+            yield key[:_PASS_KEY_LENGTH]
+            return
+        # The key of a label is its id alone. Its pass is in the other columns, and may change.
+        for state in (self._old, self._new):
+            if key in state[table.name]:
+                yield state[table.name][key][:_PASS_KEY_LENGTH]
+
+    def _taxonomy_of_row(self, table: str, key: Key) -> str:
+        """Return the taxonomy of a decision, guideline or study."""
+        # Keys lack the annotator, the first column. In some tables the taxonomy is in the key, in
+        # others it is in the other columns.
+        _annotator, *names = [column.name for column in schema.metadata.tables[table].columns]
+        row = self._new[table].get(key) or self._old[table].get(key) or ()
+        taxonomy: str = (*key, *row)[names.index("taxonomy")]
+        return taxonomy
+
+
+class _Difference:
+    """The keys of the added, removed and changed rows of a table."""
+
+    def __init__(self, old_rows: Rows, new_rows: Rows) -> None:
+        self.added = new_rows.keys() - old_rows.keys()
+        self.removed = old_rows.keys() - new_rows.keys()
+        self.changed = {key for key, row in old_rows.items() if new_rows.get(key, row) != row}
+
+    @property
+    def replaced(self) -> set[Key]:
+        """The keys of the changed and the removed rows."""
+        return self.changed | self.removed
 
 
 def _values_by_mode(state: State) -> Mapping[Key, str]:
@@ -405,109 +465,14 @@ def _essential_columns(label: Key) -> Key:
     return tuple(value for index, value in enumerate(label) if index not in _INCIDENTAL_COLUMNS)
 
 
-def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
-    """Return whether a merge changes a person's earlier work, or adds to finished work."""
-    if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
-        return True
-    if changes.decisions_changed or changes.decisions_taken_back:
-        return True
-    if changes.history is HistoryRelation.LONGER:  # the person has continued the stored work
-        return False
-    # Both branches may add rows, but neither may change or remove rows of the other.
-    for table in (*_PASS_TABLES, schema.guidelines, schema.studies):
-        difference = _Difference(old, new, table.name)
-        if difference.changed or difference.removed:
-            return True
-    passes = _Difference(old, new, "passes")
-    # Events that share a history with the stored ones may finish open passes. Other events may only
-    # add to open passes, and begin passes on traces on which the person has finished none.
-    is_fork = changes.history is HistoryRelation.FORKED
-    fixed_columns = _START_COLUMNS if is_fork else _OPEN_COLUMNS
-    if passes.removed or any(
-        [old["passes"][key][index] for index in fixed_columns]
-        != [new["passes"][key][index] for index in fixed_columns]
-        for key in passes.changed
-    ):
-        return True
-    if changes.history is not HistoryRelation.APART:
-        return False
-    finished_works = {
-        (trace_id, taxonomy)
-        for (trace_id, taxonomy, _), row in old["passes"].items()
-        if _finished_at(row) is not None
-    }
-    return any((trace_id, taxonomy) in finished_works for trace_id, taxonomy, _ in passes.added)
-
-
-class _Difference:
-    """The keys of the added, removed and changed rows of a table."""
-
-    def __init__(self, old: State, new: State, table: str) -> None:
-        old_rows = old[table]
-        new_rows = new[table]
-        self.added = new_rows.keys() - old_rows.keys()
-        self.removed = old_rows.keys() - new_rows.keys()
-        self.changed = {key for key, row in old_rows.items() if new_rows.get(key, row) != row}
-
-
-def _changed_finished_passes(old: State, new: State) -> Collection[Key]:
-    """Return the keys of finished passes whose columns, or whose labels and so on, have changed."""
-    finished = {key: row for key, row in old["passes"].items() if _finished_at(row) is not None}
-    changed_passes = {
-        key
-        for key, row in finished.items()
-        if _frozen_columns(new["passes"].get(key)) != _frozen_columns(row)
-    }
-    for table in _PASS_TABLES:
-        old_rows = old[table.name]
-        new_rows = new[table.name]
-        for key in old_rows.keys() | new_rows.keys():
-            if old_rows.get(key) != new_rows.get(key):
-                changed_passes.update(
-                    _passes_of_row(table.name, key, old_rows.get(key), new_rows.get(key))
-                )
-    return changed_passes & finished.keys()
-
-
-def _extended_passes(old: State, new: State) -> Collection[Key]:
-    """Return the keys of the open passes to which a label, verdict, answer or note was added."""
-    open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
-    extended_passes = set[Key]()
-    for table in _PASS_TABLES:
-        for key in _Difference(old, new, table.name).added:
-            extended_passes.update(_passes_of_row(table.name, key, None, new[table.name][key]))
-    return open_passes & extended_passes
-
-
-def _passes_of_row(table: str, key: Key, old_row: Key | None, new_row: Key | None) -> Iterator[Key]:
-    """Yield the keys of the passes to which a changed row belonged before and belongs now.
-
-    ``old_row`` is None for a new row, ``new_row`` for a removed one.
-    """
-    if table != schema.labels.name:
-        yield key[:_PASS_KEY_LENGTH]
-        return
-    # The key of a label is its id alone. Its pass is in the other columns, and may change.
-    for row in (old_row, new_row):
-        if row is not None:
-            yield row[:_PASS_KEY_LENGTH]
-
-
-def _finished_now(old: State, new: State) -> list[Key]:
-    """Return the keys of the passes that were open before and are finished now."""
-    return [
-        key
-        for key, row in old["passes"].items()
-        if _finished_at(row) is None and _finished_at(new["passes"].get(key)) is not None
-    ]
-
-
 def _column_index(table: Any, column: str) -> int:
     """Return the index of a column in a row without its key."""
     names = [table_column.name for table_column in table.columns]
     return names.index(column) - len(table.primary_key)
 
 
+_WORK_KEY_LENGTH: Final = 2
+"""The number of columns (trace, taxonomy) that name a work of an annotator."""
 _PASS_KEY_LENGTH: Final = 3
 """The number of columns (trace, taxonomy, pass) that name a pass of an annotator."""
 _MODE_INDEX: Final = _column_index(schema.labels, "mode")
@@ -525,11 +490,6 @@ _OPEN_COLUMNS: Final = [
 """When a pass began does not matter while it is open: two copies may both have begun it."""
 
 
-def _finished_at(row: Key | None) -> str | None:
-    finished_at: str | None = None if row is None else row[_FINISHED_INDEX]
-    return finished_at
-
-
 def _frozen_columns(row: Key | None) -> Key | None:
     """Return the columns of a finished pass that never change: all except the reveal."""
     return None if row is None else (*row[:_REVEALED_INDEX], *row[_REVEALED_INDEX + 1 :])
@@ -538,3 +498,8 @@ def _frozen_columns(row: Key | None) -> Key | None:
 def _works_blind(state: State) -> bool:
     """Return whether the annotator works blind; False if it was never set."""
     return any(row[0] for row in state["sights"].values())
+
+
+def _finished_passes(state: State) -> Rows:
+    """Return the rows of the finished passes by key."""
+    return {key: row for key, row in state["passes"].items() if row[_FINISHED_INDEX] is not None}

@@ -6,6 +6,7 @@ annotator, the trace, the taxonomy and the pass.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
@@ -112,14 +113,14 @@ def study_to_values(study: Study) -> Values:
     return values
 
 
-def study_from_values(values: object) -> Study:
-    """Return the study of its values; raises ``InvalidRecord`` if they are no study."""
-    return read(_with_batches_as_lists(values), Study, "study")
+def study_from_json(text: str) -> Study:
+    """Return the study in a JSON text; raises ``InvalidRecord`` if it is none."""
+    return read(_with_batches_as_lists(json.loads(text)), Study, "study")
 
 
-def decision_from_values(values: object) -> Decision:
-    """Return the decision of its values; raises ``InvalidRecord`` if they are no decision."""
-    return read(values, Decision, "decision")
+def decision_from_json(text: str) -> Decision:
+    """Return the decision in a JSON text; raises ``InvalidRecord`` if it is none."""
+    return read(json.loads(text), Decision, "decision")
 
 
 def settings_to_values(settings: RunSettings) -> Values:

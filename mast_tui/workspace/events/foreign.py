@@ -12,11 +12,13 @@ from sqlalchemy import Connection, bindparam, func, select
 from mast_tui.errors import ChangedElsewhere, WorkspaceError
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
+from mast_tui.workspace.database import Among
 from mast_tui.workspace.events import chain, changes
-from mast_tui.workspace.events.append import insert, known_rows, rebuild, update_state
+from mast_tui.workspace.events.append import insert, known_rows
 from mast_tui.workspace.events.changes import InForce, entries_in_force
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, readable_events
+from mast_tui.workspace.events.state import rebuild, update_state
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.records import (
     EventConflict,
@@ -26,7 +28,10 @@ from mast_tui.workspace.records import (
     PersonChanges,
 )
 
-_ROWS_PER_QUERY: Final = 500
+_STORED: Final = Among(
+    select(schema.events.c.id, schema.events.c.annotator, schema.events.c.chain),
+    schema.events.c.id,
+)
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
@@ -49,36 +54,37 @@ def merge(
         replacing: The people and judges whose work may be replaced.
         in_force: The entries that need consent to be replaced; None for those in force now.
     """
-    stored_by_id = _stored_by_id(connection, foreign.events)
     if in_force is None:
         in_force = entries_in_force(connection)
-    added_count = 0
-    known_count = 0
-    altered: list[str] = []
-    added_seqs: set[tuple[str, int]] = set()
-    people: list[PersonChanges] = []
-    for name, annotator_events in groupby(foreign.events, key=lambda event: event.annotator):
-        annotator_merge = _AnnotatorMerge(
-            connection, name, tuple(annotator_events), stored_by_id, foreign.broken.get(name)
-        )
-        added_count += len(annotator_merge.new_events)
-        known_count += len(annotator_merge.events) - len(annotator_merge.new_events)
-        altered += [event.id for event in annotator_merge.edited_events]
-        added_seqs.update((name, event.seq) for event in annotator_merge.new_events)
-        person_changes = annotator_merge.write(in_force, replacing)
-        if person_changes is not None:
-            people.append(person_changes)
-    refused = [change for change in people if change.refused]
+    stored_by_id = _stored_by_id(connection, foreign.events)
+    comparisons = [
+        _compare(connection, tuple(events), stored_by_id, foreign.broken.get(name))
+        for name, events in groupby(foreign.events, key=lambda event: event.annotator)
+    ]
+    merged = [
+        _merge_annotator(connection, comparison, in_force, replacing) for comparison in comparisons
+    ]
+    people = [changes for changes in merged if changes is not None]
+    refused = [changes for changes in people if changes.refused]
     if refused:
         raise MergeRefused(refused)
-    changed_annotators = {name for name, _ in added_seqs}
+    added_seqs = {
+        (event.annotator, event.seq)
+        for comparison in comparisons
+        for event in comparison.new_events
+    }
+    added_count = sum(len(comparison.new_events) for comparison in comparisons)
     new_conflicts = tuple(
         conflict
-        for conflict in conflicts(connection, changed_annotators)
+        for conflict in conflicts(connection, {name for name, _ in added_seqs})
         if (conflict.annotator, conflict.seq) in added_seqs
     )
     return MergeReport(
-        added_count, known_count + foreign.repeats, tuple(altered), new_conflicts, tuple(people)
+        added=added_count,
+        known=len(foreign.events) - added_count + foreign.repeats,
+        altered=tuple(event.id for comparison in comparisons for event in comparison.edited_events),
+        conflicts=new_conflicts,
+        people=tuple(people),
     )
 
 
@@ -110,18 +116,19 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
         events: The annotator's foreign events, as ``chain.examined`` returns them.
         is_broken: Whether one of these events does not fit its chain.
     """
-    name = events[0].annotator
-    annotator_merge = _AnnotatorMerge(
-        connection, name, events, _stored_by_id(connection, events), broken_event=None
-    )
-    count, last = connection.execute(_COUNT, {"annotator": name}).one()
-    history = annotator_merge.history(count, last)
+    comparison = _compare(connection, events, _stored_by_id(connection, events), None)
     is_plain = (
-        not (is_broken or annotator_merge.edited_events or annotator_merge.chains_differ)
-        and history in (HistoryRelation.NEW, HistoryRelation.LONGER)
-        and not _may_overrule(connection, annotator_merge.new_events)
+        not (is_broken or comparison.edited_events or comparison.chains_differ)
+        and comparison.only_continues
+        and not _may_overrule(connection, comparison.new_events)
     )
-    return ForeignGrowth(name, count, last or 0, annotator_merge.new_events, is_plain)
+    return ForeignGrowth(
+        comparison.annotator,
+        comparison.stored_count,
+        comparison.last_seq,
+        comparison.new_events,
+        is_plain,
+    )
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
@@ -153,158 +160,188 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
     return replace(growth, count=count + len(events), last=events[-1].seq, new_events=remaining)
 
 
-class _AnnotatorMerge:
-    """The merge of one annotator's foreign events.
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """One annotator's foreign events, compared with the stored ones.
 
     Attributes:
-        events: All foreign events of the annotator.
         new_events: The events that the workspace lacks.
-        edited_events: The events that the workspace has with other content.
-        chains_differ: Whether events with the same content have different chains.
+        edited_events: The events whose content differs from that of the stored event with the
+            same id.
+        own_ids: The ids of the foreign events that are stored as events of this annotator.
+        chains_differ: Whether an event has the same content as the stored one, but another chain.
+        broken_event: The first event that does not fit its chain; None if there is none.
+        has_no_gaps: Whether no sequence number is missing among the foreign events.
+        stored_count: The number of the annotator's stored events.
+        last_seq: The sequence number of the last of them, 0 if there are none.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        name: str,
-        events: Sequence[Event],
-        stored_by_id: Mapping[str, StoredEvent],
-        broken_event: Event | None,
-    ) -> None:
-        """Compare the foreign events with the stored ones.
+    annotator: str
+    new_events: Sequence[Event]
+    edited_events: Sequence[Event]
+    own_ids: Collection[str]
+    chains_differ: bool
+    broken_event: Event | None
+    has_no_gaps: bool
+    stored_count: int
+    last_seq: int
 
-        Args:
-            connection: An open connection.
-            name: The annotator's name.
-            events: The annotator's foreign events, sorted by sequence number.
-            stored_by_id: The author and chain of the stored events with the same ids.
-            broken_event: The first event that does not fit its chain; None if there is none.
-        """
-        self._connection = connection
-        self._name = name
-        self._broken_event = broken_event
-        self._is_person = chain.has_chain(name)
-        self.events = events
-        self.new_events = [event for event in events if event.id not in stored_by_id]
-        known_events = [event for event in events if event.id in stored_by_id]
-        # A chain is a hash of an event's content. Unless a foreign event does not fit its chain,
-        # events with the same chain have the same content and need no comparison.
-        to_compare = [
-            event
-            for event in known_events
-            if broken_event or event.chain is None or stored_by_id[event.id].chain != event.chain
-        ]
-        stored_rows = known_rows(connection, [event.id for event in to_compare])
-        same_by_id = {
-            event.id: _has_same_content(stored_rows[event.id], event) for event in to_compare
-        }
-        self.edited_events = [event for event in to_compare if not same_by_id[event.id]]
-        """The events whose content differs from that of the stored event with the same id."""
-        self.chains_differ = any(
-            same_by_id[event.id] and event.chain != stored_by_id[event.id].chain
-            for event in to_compare
-        )
-        """Whether an event has the same content as the stored one, but another chain."""
-        ids_of_others = {
-            event.id for event in to_compare if stored_by_id[event.id].annotator != name
-        }
-        self._own_ids = {event.id for event in known_events} - ids_of_others
-        """The ids of the events that are stored as events of this annotator."""
+    @property
+    def is_edited(self) -> bool:
+        """True if the annotator is a person whose history was edited."""
+        was_edited = bool(self.edited_events or self.broken_event)
+        return was_edited and chain.has_chain(self.annotator)
 
-        seqs = [0, *(event.seq for event in events)]
-        self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(seqs))
-
-    def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
-        """Write the new events, update the annotator's rows in the state tables, and compare them.
-
-        Args:
-            in_force: The decisions, guidelines and studies in force before the merge.
-            replacing: The names given with ``--replace``.
-
-        Returns:
-            The changes to the annotator's work; None if there are none.
-        """
-        counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
-        history = self.history(*counts)
-        is_edited = self._is_person and bool(self.edited_events or self._broken_event)
-        if not self.new_events and not is_edited:
-            if self.chains_differ:
-                chain.rebuild_chain(self._connection, self._name)
-            return None
-        is_new = history is HistoryRelation.NEW
-        old = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
-        if self.new_events:
-            insert(self._connection, self.new_events)
-        if is_edited and self._name in replacing:
-            self._replace_edited_events()
-        elif self.chains_differ:
-            chain.rebuild_chain(self._connection, self._name)
-        # If all new events are later than the stored ones, the state tables need not be rebuilt.
-        if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not is_edited:
-            update_state(self._connection, self.new_events)
-        else:
-            rebuild(self._connection, [self._name])
-        new = changes.read_state(self._connection, self._name)
-        person_changes, needs_consent = changes.compare(
-            self._name, history, old, new, events=len(self.new_events)
-        )
-        replaces_own_work = needs_consent or is_edited
-        if history is HistoryRelation.APART and self._is_person:
-            replaces_own_work = replaces_own_work or not changes.only_adds(
-                self.new_events, has_no_gaps=self._has_no_gaps
-            )
-        entries = changes.replaced_entries(self._name, in_force, old, new)
-        overruled = changes.count_by_author(entries, in_force)
-        taxonomies = changes.replaced_taxonomies(old, new, entries)
-        if replaces_own_work and not taxonomies:
-            # No row differs now, but edited or unrelated events may replace work in a later merge.
-            foreign_events = (*self.new_events, *self.edited_events)
-            taxonomies = {event.taxonomy for event in foreign_events if event.taxonomy is not None}
-        # ``--replace`` has to name each author whose earlier work is replaced.
-        replaced_authors = sorted({*overruled, self._name} if replaces_own_work else overruled)
-        refused = any(name not in replacing for name in replaced_authors)
-        decision_counts = [count.get(schema.decisions.name, 0) for count in overruled.values()]
-        return replace(
-            person_changes,
-            decisions_overruled=sum(decision_counts),
-            overruled=overruled,
-            edited=len(self.edited_events) if self._is_person else 0,
-            broken=None if self._broken_event is None else self._broken_event.seq,
-            needs=tuple(replaced_authors),
-            refused=refused,
-            replaced=bool(replaced_authors) and not refused,
-            replaced_under=tuple(sorted(taxonomies)) if replaced_authors else (),
-        )
-
-    def history(self, count: int, last: int | None) -> HistoryRelation:
-        """Compare the foreign events with the stored ones of the annotator.
-
-        ``_own_ids`` has the ids that both share. ``_has_no_gaps`` means that no sequence number
-        is missing among the foreign events.
-
-        Args:
-            count: The number of stored events.
-            last: The sequence number of the last of them, None if there are none.
-        """
-        if not count:
+    @property
+    def history(self) -> HistoryRelation:
+        """The relation of the foreign events to the stored ones."""
+        if not self.stored_count:
             return HistoryRelation.NEW
         if not self.new_events:
             return HistoryRelation.SAME
-        if not self._own_ids or not self._has_no_gaps:
+        if not self.own_ids or not self.has_no_gaps:
             return HistoryRelation.APART
-        has_all_stored_events = len(self._own_ids) == count
-        new_ones_are_later = all(event.seq > (last or 0) for event in self.new_events)
-        if has_all_stored_events and new_ones_are_later:
+        has_all_stored_events = len(self.own_ids) == self.stored_count
+        if has_all_stored_events and all(event.seq > self.last_seq for event in self.new_events):
             return HistoryRelation.LONGER
         return HistoryRelation.FORKED
 
-    def _replace_edited_events(self) -> None:
-        """Overwrite stored events with their edited foreign versions; rebuild the hash chain."""
-        # An event that is stored as the event of another annotator stays unchanged.
-        chain.replace_events(
-            self._connection, [event for event in self.edited_events if event.id in self._own_ids]
+    @property
+    def only_continues(self) -> bool:
+        """True if all new events are later than the stored ones."""
+        return self.history in (HistoryRelation.NEW, HistoryRelation.LONGER)
+
+    @property
+    def may_remove_work(self) -> bool:
+        """True if a person's events without a shared history may remove work."""
+        return (
+            self.history is HistoryRelation.APART
+            and chain.has_chain(self.annotator)
+            and not changes.only_adds(self.new_events, has_no_gaps=self.has_no_gaps)
         )
-        chain.rebuild_chain(self._connection, self._name)
+
+
+def _compare(
+    connection: Connection,
+    events: Sequence[Event],
+    stored_by_id: Mapping[str, StoredEvent],
+    broken_event: Event | None,
+) -> _Comparison:
+    """Compare one annotator's foreign events with the stored ones.
+
+    ``events`` are sorted by sequence number. ``stored_by_id`` has the author and chain of the
+    stored events with the same ids. ``broken_event`` is the first event that does not fit its
+    chain; None if there is none.
+    """
+    name = events[0].annotator
+    known_events = [event for event in events if event.id in stored_by_id]
+    # A chain is a hash of an event's content. Unless a foreign event does not fit its chain,
+    # events with the same chain have the same content and need no comparison.
+    to_compare = [
+        event
+        for event in known_events
+        if broken_event or event.chain is None or stored_by_id[event.id].chain != event.chain
+    ]
+    stored_rows = known_rows(connection, [event.id for event in to_compare])
+    same_ids = {event.id for event in to_compare if _has_same_content(stored_rows[event.id], event)}
+    stored_count, last_seq = connection.execute(_COUNT, {"annotator": name}).one()
+    return _Comparison(
+        annotator=name,
+        new_events=[event for event in events if event.id not in stored_by_id],
+        edited_events=[event for event in to_compare if event.id not in same_ids],
+        own_ids={event.id for event in known_events if stored_by_id[event.id].annotator == name},
+        chains_differ=any(
+            event.id in same_ids and event.chain != stored_by_id[event.id].chain
+            for event in to_compare
+        ),
+        broken_event=broken_event,
+        has_no_gaps=all(
+            later - earlier <= 1
+            for earlier, later in pairwise([0, *(event.seq for event in events)])
+        ),
+        stored_count=stored_count,
+        last_seq=last_seq or 0,
+    )
+
+
+def _merge_annotator(
+    connection: Connection, comparison: _Comparison, in_force: InForce, replacing: Collection[str]
+) -> PersonChanges | None:
+    """Write one annotator's new events, and return the changes to their work; None without any.
+
+    ``in_force`` are the decisions, guidelines and studies in force before the merge, ``replacing``
+    the names given with ``--replace``.
+    """
+    name = comparison.annotator
+    if not comparison.new_events and not comparison.is_edited:
+        if comparison.chains_differ:
+            chain.rebuild_chain(connection, name)
+        return None
+    is_new = comparison.history is HistoryRelation.NEW
+    old = changes.NOTHING if is_new else changes.read_state(connection, name)
+    _write_events(connection, comparison, replaces_edited=name in replacing)
+    work = changes.WorkChange(name, old, changes.read_state(connection, name))
+    return _person_changes(comparison, work, in_force, replacing)
+
+
+def _write_events(
+    connection: Connection, comparison: _Comparison, *, replaces_edited: bool
+) -> None:
+    """Write one annotator's new events, and update the chain and the state tables.
+
+    ``replaces_edited`` overwrites stored events with their edited foreign versions.
+    """
+    if comparison.new_events:
+        insert(connection, comparison.new_events)
+    replaces_edited = replaces_edited and comparison.is_edited
+    if replaces_edited:
+        # An event that is stored as the event of another annotator stays unchanged.
+        own_events = [event for event in comparison.edited_events if event.id in comparison.own_ids]
+        chain.replace_events(connection, own_events)
+    if replaces_edited or comparison.chains_differ:
+        chain.rebuild_chain(connection, comparison.annotator)
+    if comparison.only_continues and not comparison.is_edited:
+        update_state(connection, comparison.new_events)
+    else:
+        rebuild(connection, [comparison.annotator])
+
+
+def _person_changes(
+    comparison: _Comparison,
+    work: changes.WorkChange,
+    in_force: InForce,
+    replacing: Collection[str],
+) -> PersonChanges:
+    """Count the changes to an annotator's work, and decide whether ``replacing`` allows them."""
+    counts = work.counts(comparison.history, events=len(comparison.new_events))
+    replaces_own_work = (
+        comparison.is_edited or comparison.may_remove_work or work.needs_consent(counts)
+    )
+    entries = work.replaced_entries(in_force)
+    overruled = changes.count_by_author(entries, in_force)
+    # ``--replace`` has to name each author whose earlier work is replaced.
+    authors = sorted({*overruled, comparison.annotator} if replaces_own_work else overruled)
+    refused = any(name not in replacing for name in authors)
+    taxonomies = work.replaced_taxonomies(entries) if authors else set()
+    if replaces_own_work and not taxonomies:
+        # No row differs now, but edited or unrelated events may replace work in a later merge.
+        foreign_events = (*comparison.new_events, *comparison.edited_events)
+        taxonomies = {event.taxonomy for event in foreign_events if event.taxonomy is not None}
+    is_person = chain.has_chain(comparison.annotator)
+    broken_event = comparison.broken_event
+    return replace(
+        counts,
+        decisions_overruled=sum(
+            count.get(schema.decisions.name, 0) for count in overruled.values()
+        ),
+        overruled=overruled,
+        edited=len(comparison.edited_events) if is_person else 0,
+        broken=None if broken_event is None else broken_event.seq,
+        needs=tuple(authors),
+        refused=refused,
+        replaced=bool(authors) and not refused,
+        replaced_under=tuple(sorted(taxonomies)),
+    )
 
 
 def conflicts(
@@ -352,20 +389,11 @@ def _stored_by_id(connection: Connection, events: Sequence[Event]) -> dict[str, 
 
     Raises ``WorkspaceError`` if an event has no id or no valid sequence number.
     """
-    table = schema.events
-    stored: dict[str, StoredEvent] = {}
-    for start in range(0, len(events), _ROWS_PER_QUERY):
-        batch = events[start : start + _ROWS_PER_QUERY]
-        for event in batch:
-            if not event.id or event.seq < 1:
-                raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
-        rows = connection.execute(
-            select(table.c.id, table.c.annotator, table.c.chain).where(
-                table.c.id.in_([event.id for event in batch])
-            )
-        )
-        stored.update((row[0], StoredEvent(row[1], row[2])) for row in rows)
-    return stored
+    for event in events:
+        if not event.id or event.seq < 1:
+            raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
+    rows = _STORED.execute(connection, [event.id for event in events])
+    return {row.id: StoredEvent(row.annotator, row.chain) for row in rows}
 
 
 def _has_same_content(stored_row: Any, event: Event) -> bool:

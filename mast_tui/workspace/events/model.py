@@ -7,7 +7,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Final, NamedTuple
@@ -143,6 +143,49 @@ class Event(Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         """The kind of the event."""
         return KIND_OF[type(self.fact)]
+
+
+class NewChange(NamedTuple):
+    """The events of one action that are not recorded yet.
+
+    Attributes:
+        events: The events, in order.
+        action: The id of the action.
+        undoes: The action that it undoes, None for none.
+        redoes: The action that it redoes, None for none.
+        known_seq: The sequence number of the last event that the caller knows of the first event's
+            annotator, trace and taxonomy; None if the change is valid after any event.
+    """
+
+    events: Sequence[NewEvent]
+    action: str
+    undoes: str | None = None
+    redoes: str | None = None
+    known_seq: int | None = None
+
+    def recorded(self, event: NewEvent, seq: int, new_id: Callable[[], str], time: str) -> Event:
+        """Return one of the events as it is recorded, without its chain.
+
+        Args:
+            event: The event.
+            seq: Its sequence number.
+            new_id: Returns an id for an event without one.
+            time: The time of an event without one.
+        """
+        return Event(
+            id=event.id or new_id(),
+            annotator=event.annotator,
+            seq=seq,
+            at=event.at or time,
+            trace_id=event.trace_id,
+            taxonomy=event.taxonomy,
+            pass_number=event.pass_number,
+            fact=event.fact,
+            action=self.action,
+            undoes=self.undoes,
+            redoes=self.redoes,
+            replaces=event.replaces,
+        )
 
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

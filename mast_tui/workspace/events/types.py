@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, TypeVar, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from mast_tui.gold.model import Decision, Guideline
 from mast_tui.labels import Label, PassKind, ReviewAnswer, Target, VerdictValue, WholeNumber
@@ -243,6 +243,14 @@ FACT_TYPES: Final[Mapping[str, type[_Fact]]] = {kind: fact for fact, kind in KIN
 """The class of a fact by the kind of its event."""
 
 
+_Swappable = TypeVar("_Swappable", bound=Any)
+
+
+def swapped(fact: _Swappable) -> _Swappable:
+    """Return a fact with its values ``before`` and ``after`` in each other's place."""
+    return structs.replace(fact, before=fact.after, after=fact.before)
+
+
 def inverse(fact: Fact) -> Fact | None:
     """Return the fact that undoes a fact, or None if it cannot be undone.
 
@@ -261,20 +269,10 @@ def inverse(fact: Fact) -> Fact | None:
             return LabelRemoved(label)
         case LabelRemoved(label):
             return LabelAdded(label)
-        case LabelChanged(before, after):
-            return LabelChanged(after, before)
-        case VerdictSet(mode, before, after):
-            return VerdictSet(mode, after, before)
-        case ReviewSet(suggestion, before, after):
-            return ReviewSet(suggestion, after, before)
-        case SpanNoteSet(key, before, after):
-            return SpanNoteSet(key, after, before)
-        case Decided(item, before, after):
-            return Decided(item, after, before)
-        case GuidelineSet(id, before, after):
-            return GuidelineSet(id, after, before)
-        case LookAgainSet(before, after):
-            return LookAgainSet(after, before)
+        case LabelChanged() | VerdictSet() | ReviewSet() | SpanNoteSet() | Decided():
+            return swapped(fact)
+        case GuidelineSet() | LookAgainSet():
+            return swapped(fact)
         case _:
             return None
 
