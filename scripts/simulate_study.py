@@ -63,7 +63,7 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import interval
+from mast_tui.figures.bootstrap import Resampling, interval
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
@@ -181,8 +181,10 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
         ),
         unlabelled=frozenset(every) - frozenset(labelled),
     )
-    people = table_coefficients(sums_of(table, range(TRACES), rounds, seed).everything())
-    report = judge_report(judge_input, rounds=rounds, seed=seed)
+    people = table_coefficients(
+        sums_of(table, range(TRACES), Resampling(rounds, seed)).everything()
+    )
+    report = judge_report(judge_input, Resampling(rounds, seed))
     figures = report.table("judge_mode", mode=MODE[1])
     corrected = report.table("prevalence", mode=MODE[1])["corrected"]
     outcome = {
@@ -425,7 +427,10 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
 def true_sets(design: StudyDesign) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
-    return FigureTable(set_agreement(many, 0, 0)).value("krippendorff_alpha_jaccard") or 0.0
+    return (
+        FigureTable(set_agreement(many, Resampling(0, 0))).value("krippendorff_alpha_jaccard")
+        or 0.0
+    )
 
 
 def design_run(
@@ -446,15 +451,17 @@ def design_run(
     random = np.random.default_rng([seed, traces, design.people, design.rotating])
     table = drawn(design, traces, random)
     if percentiles:
-        return by_percentiles(sums_of(table, range(traces), rounds, seed, resampled_from=0))
-    sums = sums_of(table, range(traces), rounds, seed)
+        return by_percentiles(
+            sums_of(table, range(traces), Resampling(rounds, seed), resampled_from=0)
+        )
+    sums = sums_of(table, range(traces), Resampling(rounds, seed))
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
     coefficients: dict[tuple[str, int | str], Coefficient] = {}
     for name in COEFFICIENTS:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = FigureTable(set_agreement(table, rounds, seed))["krippendorff_alpha_jaccard"]
+    sets = FigureTable(set_agreement(table, Resampling(rounds, seed)))["krippendorff_alpha_jaccard"]
     if sets.value is not None:
         coefficients[SETS, POOLED] = Coefficient(sets.value, ci=sets.interval)
     return {where: one for where, one in coefficients.items() if one.value is not None}
@@ -603,7 +610,7 @@ def plan_truth(plan: str, shows: float) -> dict[str, float]:
     """Return the figures of a study that is endless for our purposes."""
     random = np.random.default_rng(1)
     verdict_table = many_studies(plan, shows, 20_000, random)
-    table = sums_of(verdict_table, range(verdict_table.shape[1]), 0, 0).everything()
+    table = sums_of(verdict_table, range(verdict_table.shape[1]), Resampling(0, 0)).everything()
     return {name: float(values[0]) for name, values in table_values(table).items()}
 
 
@@ -612,7 +619,7 @@ def agreement_cell(
 ) -> Outcomes:
     """Count some studies of one plan."""
     random = np.random.default_rng([seed, block, traces, round(100 * shows), *plan.encode()])
-    sums = sums_of(many_studies(plan, shows, traces, random), range(traces), 1, 0)
+    sums = sums_of(many_studies(plan, shows, traces, random), range(traces), Resampling(1, 0))
     results: Outcomes = {}
     for study in range(AT_ONCE):
         for name, coefficient in table_coefficients(sums.of_modes([study])).items():

@@ -7,13 +7,13 @@ trace counts: ``weights @ features`` gives the sums of many resamples at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-ROUNDS: Final = 2000
 LEVEL: Final = 0.95
 
 _CELLS_AT_ONCE: Final = 4_000_000
@@ -39,14 +39,28 @@ class BootstrapJson(TypedDict):
     unit: str
 
 
-def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
-    """Return the settings of intervals by resampling, as a JSON object.
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """The resamples of traces from which intervals are computed.
 
-    Args:
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+    Attributes:
+        count: The number of resamples; with 0, figures that need them have no intervals.
+        seed: The seed; the same seed and number of traces give the same resamples.
     """
-    return {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"}
+
+    count: int = 2000
+    seed: int = 0
+
+    def to_json(self) -> BootstrapJson:
+        """Return the settings as a JSON object."""
+        return {"rounds": self.count, "seed": self.seed, "level": LEVEL, "unit": "trace"}
+
+
+RESAMPLING: Final = Resampling()
+"""The resamples of reports for which the user sets nothing else."""
+
+NO_RESAMPLING: Final = Resampling(0)
+"""No resamples, for figures without the intervals that need them."""
 
 
 def ratio(
@@ -66,23 +80,23 @@ def ratio(
     return quotients
 
 
-def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
+def resamples(units: int, resampling: Resampling) -> Iterator[NDArray[np.float32]]:
     """Yield how often each unit is drawn in each resample, when drawn with replacement.
 
     Args:
         units: The number of units.
-        rounds: The number of resamples.
-        seed: The seed; the same seed and number of units give the same resamples.
+        resampling: The number and the seed of the resamples.
 
     Yields:
         The counts of several resamples at a time, as resamples × units.
     """
     if units < 1:
         return
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(resampling.seed)
     resamples_at_once = max(1, _CELLS_AT_ONCE // units)
-    for start in range(0, rounds, resamples_at_once):
-        weights = np.empty((min(resamples_at_once, rounds - start), units), dtype=np.float32)
+    for start in range(0, resampling.count, resamples_at_once):
+        row_count = min(resamples_at_once, resampling.count - start)
+        weights = np.empty((row_count, units), dtype=np.float32)
         _draw_weights(weights, random)
         yield weights
 
@@ -102,20 +116,19 @@ def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> 
         rows[:] = np.bincount(drawn_units.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
-def resampled_sums(features: NDArray[np.float64], rounds: int, seed: int) -> NDArray[np.float64]:
+def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDArray[np.float64]:
     """Return the sum of each column over the units of each resample.
 
     Args:
         features: Units × columns: whole numbers whose sums stay below 2^24, so that single
             precision is exact.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The number and the seed of the resamples.
 
     Returns:
-        Rounds × columns; there are no rows if there are no units.
+        Resamples × columns; there are no rows if there are no units.
     """
     single_precision = features.astype(np.float32)
-    parts = [weights @ single_precision for weights in resamples(len(features), rounds, seed)]
+    parts = [weights @ single_precision for weights in resamples(len(features), resampling)]
     if not parts:
         return np.empty((0, features.shape[1]))
     return np.concatenate(parts).astype(np.float64)

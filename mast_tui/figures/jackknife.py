@@ -21,6 +21,7 @@ from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.bootstrap import (
     LEVEL,
     Interval,
+    Resampling,
     interval,
     ratio,
     resampled_sums,
@@ -165,13 +166,12 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
     return ("few_traces", least_traces) if traces < least_traces else None
 
 
-def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> CoefficientJson:
+def share_of_traces(counts: ArrayLike, resampling: Resampling) -> CoefficientJson:
     """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
         counts: Traces × (hits, cases). A trace without cases is left out.
-        rounds: The number of resamples of the traces; 0 leaves out the interval.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the interval.
     """
     table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
     table = table[table[:, 1] > 0]
@@ -179,9 +179,9 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
         return Coefficient(undefined="no_overlap").to_json()
     total = table.sum(axis=0)
     value = float(total[0] / total[1])
-    if not rounds or len(table) < FEWEST:
+    if not resampling.count or len(table) < FEWEST:
         return Coefficient(value).to_json()
-    resampled = resampled_sums(table, rounds, seed)
+    resampled = resampled_sums(table, resampling)
     without_each = total - table
     return spread_coefficient(
         value,

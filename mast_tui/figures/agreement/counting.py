@@ -25,7 +25,7 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
     mean_of_defined,
 )
-from mast_tui.figures.bootstrap import interval, ratio, resamples
+from mast_tui.figures.bootstrap import Resampling, interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     FEWEST_RARE_TRACES,
     MANY,
@@ -385,8 +385,7 @@ def rating_patterns(annotators: int) -> NDArray[np.int_]:
 def sums_of(
     verdicts: VerdictArray,
     shared_traces: Sequence[int],
-    rounds: int,
-    seed: int,
+    resampling: Resampling,
     *,
     blocks: NDArray[np.int_] | None = None,
     resampled_from: int = MANY,
@@ -399,8 +398,7 @@ def sums_of(
         verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on traces
             that are not shared only serve to explain an undefined figure.
         shared_traces: The indices of the traces that count.
-        rounds: The number of resamples; with 0 there is only the sum over the traces themselves.
-        seed: The seed of the resamples.
+        resampling: The resamples; without any there is only the sum over the traces themselves.
         blocks: The block number of each trace. Traces with the same number are copies of each other
             and are left out or drawn together. None if there are no copies.
         resampled_from: The fewest traces, copies counted once, that are resampled; of fewer, each
@@ -436,8 +434,8 @@ def sums_of(
                 block_rated_by_both[:, block] |= rated_by_both[:, trace]
             rated_by_both = block_rated_by_both
 
-    by_jackknife = rounds > 0 and block_count < resampled_from
-    row_count = 1 + (block_count if by_jackknife else rounds)
+    by_jackknife = resampling.count > 0 and block_count < resampled_from
+    row_count = 1 + (block_count if by_jackknife else resampling.count)
     pair_column_count = 4 * pair_count  # as in ``_counts_of_mode``
     column_count = pair_column_count + len(rating_patterns(annotator_count))
     summed = np.empty((row_count, mode_count, column_count))
@@ -451,7 +449,7 @@ def sums_of(
         row = 1
         # Sums are whole numbers up to the number of traces: single precision is exact and faster.
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
-        for weights in resamples(block_count, rounds, seed):
+        for weights in resamples(block_count, resampling):
             float_weights = weights.astype(float_type, copy=False)
             for mode, counts in enumerate(counts_by_mode):
                 summed[row : row + len(weights), mode] = float_weights @ counts.astype(float_type)

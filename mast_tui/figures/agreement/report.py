@@ -32,7 +32,7 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison, comparison_json
 from mast_tui.figures.judge.report import JudgeReport, judge_json
@@ -320,8 +320,7 @@ class Tables:
         verdicts: Their verdicts, annotators × traces × modes.
         shared_traces: The indices of the traces that two annotators or more have finished, which
             are resampled.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The resamples of these traces.
         blocks: A number for each trace, the same for traces that are copies of each other.
     """
 
@@ -330,22 +329,21 @@ class Tables:
         names: Sequence[str],
         verdicts: VerdictArray,
         shared_traces: Sequence[int],
-        rounds: int,
-        seed: int,
+        resampling: Resampling,
         blocks: NDArray[np.int_] | None = None,
     ) -> None:
         self._blocks = blocks
         self._names = tuple(names)
         self._verdicts = verdicts
-        self._sums: Sums = sums_of(verdicts, shared_traces, rounds, seed, blocks=blocks)
-        self._sums_by_pair = self._sums_of_pairs(shared_traces, rounds, seed)
+        self._sums: Sums = sums_of(verdicts, shared_traces, resampling, blocks=blocks)
+        self._sums_by_pair = self._sums_of_pairs(shared_traces, resampling)
         self._mode_count = verdicts.shape[2]
         self._coefficients_by_mode = [
             table_coefficients(self._sums.of_modes([mode])) for mode in range(self._mode_count)
         ]
 
     def _sums_of_pairs(
-        self, shared_traces: Sequence[int], rounds: int, seed: int
+        self, shared_traces: Sequence[int], resampling: Resampling
     ) -> dict[int, Sums]:
         """Return the sums of the pairs that share neither all traces nor ``MANY``, by pair index.
 
@@ -356,7 +354,7 @@ class Tables:
         has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
         # A single pair shares all of its traces, and without resamples there is nothing to change.
-        if len(pairs) < 2 or not rounds:
+        if len(pairs) < 2 or not resampling.count:
             return {}
         sums_by_pair: dict[int, Sums] = {}
         for pair_number, (first, second) in enumerate(pairs):
@@ -366,8 +364,7 @@ class Tables:
                 sums_by_pair[pair_number] = sums_of(
                     self._verdicts[[first, second]],
                     pair_traces.tolist(),
-                    rounds,
-                    seed,
+                    resampling,
                     blocks=self._blocks,
                 )
         return sums_by_pair
@@ -536,7 +533,7 @@ class StudyInput:
                 raise ValueError(f"two modes of {self.taxonomy_ref} have the same {field_name}")
 
 
-def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Agreement:
+def agreement_figures(study: StudyInput, resampling: Resampling = RESAMPLING) -> Agreement:
     """Compute the agreement of annotators.
 
     There are figures for each mode, then ``macro`` (means over the modes) and ``pooled`` (all
@@ -545,13 +542,12 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
 
     Args:
         study: The verdicts of the annotators.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
     """
     verdict_table = study.verdicts
     finished_mask = _finished_mask(study, verdict_table)
     blocks = identical_blocks(verdict_table.verdicts, finished_mask)
-    missed = _missed_failures(study, verdict_table, with_intervals=rounds > 0)
+    missed = _missed_failures(study, verdict_table, with_intervals=resampling.count > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
         annotators=study.annotators,
@@ -563,7 +559,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         retested=tuple(name for name in study.retests if name in study.annotators),
         # Each of these tables has two annotators: an agent and a person.
         agents=tuple((table.annotators[0], table.annotators[1]) for table in study.agents),
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         identical_blocks=tuple(
             NamedBlock(
                 tuple(verdict_table.traces[trace] for trace in block.traces),
@@ -576,7 +572,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         finders_alike=missed.finders_alike,
         index=FigureIndex(
             (
-                *_study_figures(_ResampledStudy(study, finished_mask, blocks, rounds, seed)),
+                *_study_figures(_ResampledStudy(study, finished_mask, blocks, resampling)),
                 *missed.figures,
             )
         ),
@@ -590,8 +586,7 @@ class _ResampledStudy:
     study: StudyInput
     finished: NDArray[np.bool_]
     blocks: Blocks
-    rounds: int
-    seed: int
+    resampling: Resampling
 
     @property
     def block_numbers(self) -> NDArray[np.int_]:
@@ -609,8 +604,7 @@ class _ResampledStudy:
             names=self.study.annotators,
             verdicts=verdicts,
             shared_traces=self.shared_traces.tolist(),
-            rounds=self.rounds,
-            seed=self.seed,
+            resampling=self.resampling,
             blocks=self.block_numbers,
         )
 
@@ -648,8 +642,7 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from tables.figures(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
         table.verdicts[:, resampled_study.shared_traces],
-        resampled_study.rounds,
-        resampled_study.seed,
+        resampled_study.resampling,
         blocks=resampled_study.block_numbers[resampled_study.shared_traces],
         scope=resampled_study.scope("sets", slugs),
     )
@@ -739,8 +732,7 @@ def _round_figures(
         names=table.annotators,
         verdicts=table.verdicts[:, in_round],
         shared_traces=shared_traces.tolist(),
-        rounds=resampled_study.rounds,
-        seed=resampled_study.seed,
+        resampling=resampled_study.resampling,
         blocks=resampled_study.block_numbers[in_round],
     )
     yield resampled_study.scope("round", table.slugs, group=round_name).number(
@@ -757,9 +749,7 @@ def _figures_of_two_readings(
 
     The readings are an annotator's first pass and retest, or those of an agent and a person.
     """
-    sums = sums_of(
-        table.verdicts, range(len(table.traces)), resampled_study.rounds, resampled_study.seed
-    )
+    sums = sums_of(table.verdicts, range(len(table.traces)), resampled_study.resampling)
     scope = replace(resampled_study.scope(scope_name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)

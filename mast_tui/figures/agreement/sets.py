@@ -21,7 +21,7 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
 )
 from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows, with_interval
-from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling, resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope
 
@@ -78,8 +78,7 @@ SETS: Final = FigureScope("sets")
 
 def set_agreement(
     verdicts: VerdictArray,
-    rounds: int,
-    seed: int,
+    resampling: Resampling,
     *,
     blocks: NDArray[np.int_] | None = None,
     scope: FigureScope = SETS,
@@ -90,14 +89,13 @@ def set_agreement(
 
     Args:
         verdicts: Annotators × traces × modes.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
         blocks: The block number of each trace, the same for copies; None if there are no copies.
         scope: The scope of the figures.
     """
     sets, members = _sets_of(verdicts)
     jaccard, masi = set_alphas(
-        sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed, blocks=blocks
+        sets, members, (jaccard_distance, masi_distance), resampling=resampling, blocks=blocks
     )
     n = int(((sets != MISSING).sum(axis=0) > 1).sum())
     return (
@@ -131,8 +129,7 @@ def set_alphas(
     members: Members,
     distances: Sequence[Distance],
     *,
-    rounds: int = 0,
-    seed: int = 0,
+    resampling: Resampling = NO_RESAMPLING,
     blocks: NDArray[np.int_] | None = None,
 ) -> list[Coefficient]:
     """Return Krippendorff's α of sets of modes, one for each distance.
@@ -146,8 +143,7 @@ def set_alphas(
             ``members`` need to occur.
         members: Sets × modes: True if the mode is in the set with this number.
         distances: The distances between two sets.
-        rounds: The number of resamples of the units; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the units; a count of 0 leaves out the intervals.
         blocks: The block number of each unit, the same for copies; None if there are no copies.
     """
     has_value = sets != MISSING
@@ -169,10 +165,10 @@ def set_alphas(
     if blocks is not None:
         block_of_unit = np.unique(blocks[compared_units], return_inverse=True)[1]
     block_count = int(block_of_unit.max()) + 1
-    by_jackknife = rounds > 0 and block_count < MANY
+    by_jackknife = resampling.count > 0 and block_count < MANY
     # The jackknife gives each block in turn the weight 0.
     weight_batches = (
-        [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, rounds, seed)
+        [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, resampling)
     )
     for weights in weight_batches:
         for table, alphas in zip(tables, alphas_by_distance, strict=True):

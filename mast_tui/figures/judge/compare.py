@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, scale_of_mean, spread_coefficient
 from mast_tui.figures.judge.confusion import (
@@ -117,9 +117,7 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
 def judges_compared(
     first: JudgeInput,
     second: JudgeInput,
-    *,
-    rounds: int = ROUNDS,
-    seed: int = 0,
+    resampling: Resampling = RESAMPLING,
 ) -> JudgeComparison:
     """Compare two judges with the same reference, on the units that both have judged.
 
@@ -130,8 +128,7 @@ def judges_compared(
     Args:
         first: The verdicts of one judge and of the reference.
         second: The verdicts of another judge and of the same reference.
-        rounds: The number of resamples; 0 leaves out the intervals that need them.
-        seed: The seed of the resamples.
+        resampling: The resamples; a count of 0 leaves out the intervals that need them.
 
     Raises:
         ValueError: The judges are the same, or their taxonomies or references differ.
@@ -144,14 +141,14 @@ def judges_compared(
         taxonomy=first.taxonomy_ref,
         judges=(first.judge, second.judge),
         against=first.reference.name,
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         modes=first.modes,
-        index=FigureIndex(_comparison_figures(first, second, rounds, seed)),
+        index=FigureIndex(_comparison_figures(first, second, resampling)),
     )
 
 
 def _comparison_figures(
-    first: JudgeInput, second: JudgeInput, rounds: int, seed: int
+    first: JudgeInput, second: JudgeInput, resampling: Resampling
 ) -> Iterator[Figure]:
     """Yield the figures on the units that both judges have judged.
 
@@ -169,9 +166,7 @@ def _comparison_figures(
     # Traces × modes × judges × the four cells of a table.
     cells = np.stack([unit_cells(judge_units, slugs) for judge_units in shared_by_judge], axis=2)
     # Both have the same traces, and so the same resamples.
-    sums = [
-        trace_sums(judge_units, slugs, rounds=rounds, seed=seed) for judge_units in shared_by_judge
-    ]
+    sums = [trace_sums(judge_units, slugs, resampling) for judge_units in shared_by_judge]
     total_scope = _scope_of_both(first, second, "judges", slugs)
     yield total_scope.number("traces", len(cells))
     yield total_scope.number("units", len(shared_units))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, mean_of_defined
-from mast_tui.figures.bootstrap import ratio, resampled_sums
+from mast_tui.figures.bootstrap import Resampling, ratio, resampled_sums
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_of_mean, spread_coefficient, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
@@ -147,7 +147,7 @@ class TraceSums:
 
     Attributes:
         total: Modes × 4: the sums over all traces.
-        resampled: Rounds × modes × 4: the sums in each resample.
+        resampled: Resamples × modes × 4: the sums in each resample.
         without_each: Traces × modes × 4: the sums without each trace in turn; None without
             resamples.
     """
@@ -167,19 +167,18 @@ class TraceSums:
         return TraceSums(self.total.sum(axis=0), self.resampled.sum(axis=1), without)
 
 
-def trace_sums(units: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
+def trace_sums(units: Compared, modes: Sequence[str], resampling: Resampling) -> TraceSums:
     """Sum the tables of all modes over all traces, over resamples, and without each trace in turn.
 
     Args:
         units: The compared units.
         modes: The slugs of the modes, in the order of the tables.
-        rounds: The number of resamples of the traces; with 0, the sums without each trace are left
+        resampling: The resamples of the traces; without any, the sums without each trace are left
             out too.
-        seed: The seed of the resamples.
     """
     cells = unit_cells(units, modes)
     total = cells.sum(axis=0)
-    flat_sums = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
+    flat_sums = resampled_sums(cells.reshape(len(cells), total.size), resampling)
     resampled = flat_sums.reshape(-1, *total.shape)
     return TraceSums(total, resampled, total - cells if len(resampled) else None)
 

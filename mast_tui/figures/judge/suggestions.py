@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient
-from mast_tui.figures.bootstrap import interval, ratio, resampled_sums
+from mast_tui.figures.bootstrap import Resampling, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import share_figure
 from mast_tui.figures.judge.confusion import DEFINITE, Compared
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
@@ -323,7 +323,7 @@ def _comparable_passes(judge_input: JudgeInput) -> list[AssistedPass]:
     return [study_pass for study_pass in judge_input.passes if study_pass.trace_id in judged]
 
 
-def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterator[Figure]:
+def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[Figure]:
     """Yield the effect of suggestions: passes with suggestions against passes without.
 
     Both kinds of passes are by the same annotators. Each statistic has the conditions ``shown``,
@@ -333,8 +333,7 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
 
     Args:
         judge_input: The judge and the passes of annotators.
-        rounds: The number of resamples of the traces.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
     compared_names = annotators_with_both_kinds(judge_input)
     if compared_names is None:
@@ -351,7 +350,7 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
     flat_cells = cells.reshape(len(cells), len(slugs) * 2 * _EFFECT_COLUMNS)
-    resampled = resampled_sums(flat_cells, rounds, seed).reshape(-1, len(slugs), 2, _EFFECT_COLUMNS)
+    resampled = resampled_sums(flat_cells, resampling).reshape(-1, len(slugs), 2, _EFFECT_COLUMNS)
     total_cells = cells.sum(axis=0)
     scope = judge_input.scope("effect", slugs)
     yield scope.number("traces", len(cells))

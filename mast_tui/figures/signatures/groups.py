@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
+from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, Resampling, ratio
 from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_of
 from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
@@ -106,7 +106,7 @@ def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) 
 
 
 def resampled_modes_per_trace(
-    verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
+    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Values | None = None
 ) -> Values:
     """Return ``modes_per_trace`` of each resample of the traces.
 
@@ -115,8 +115,7 @@ def resampled_modes_per_trace(
 
     Args:
         verdicts: The verdict codes, traces × modes.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The number and the seed of the resamples.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
@@ -132,8 +131,8 @@ def resampled_modes_per_trace(
     if not len(features) or len(features) > MOST_PATTERNS:
         return np.empty(0)
     trace_count = int(counts.sum())
-    resample_counts = np.random.default_rng(seed).multinomial(
-        trace_count, counts / trace_count, size=rounds
+    resample_counts = np.random.default_rng(resampling.seed).multinomial(
+        trace_count, counts / trace_count, size=resampling.count
     )
     sums = resample_counts @ features
     present_sums, judged_sums = np.split(sums, 2, axis=1)
@@ -288,8 +287,7 @@ class GroupInputs:
         onsets: The first place of each mode in each trace.
         fatal: The first failures that are labelled as fatal.
         rules: The limits between classes and shapes.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
         spent_of: Returns the tokens and minutes of a trace; None if the report needs none.
         scores: Further scores of the traces by metric.
     """
@@ -298,8 +296,7 @@ class GroupInputs:
     onsets: Onsets
     fatal: FirstFatal
     rules: Rules
-    rounds: int
-    seed: int
+    resampling: Resampling
     spent_of: SpentOf | None = None
     scores: Mapping[str, Values] = field(default_factory=dict)
 
@@ -337,10 +334,10 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         _mean_score(scope, scores[in_group], task_numbers, metric)
         for metric, scores in context.scores.items()
     ]
-    resampled = resampled_modes_per_trace(
-        verdicts[failed], context.rounds, context.seed, failed_weights
+    resampled = resampled_modes_per_trace(verdicts[failed], context.resampling, failed_weights)
+    figures += _modes_per_trace(
+        scope, verdicts[failed], resampled, context.resampling.count, failed_weights
     )
-    figures += _modes_per_trace(scope, verdicts[failed], resampled, context.rounds, failed_weights)
     counts_by_shape = np.bincount(
         trace_shapes(verdicts[failed], context.rules), minlength=len(SHAPES)
     ).tolist()

@@ -30,7 +30,7 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, ratio, resamples
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, spread_coefficient
 from mast_tui.figures.record import (
     PAIR,
@@ -86,7 +86,7 @@ class Figures:
 
 
 def estimated_figures(
-    figure_groups: Sequence[Figures], rounds: int, seed: int
+    figure_groups: Sequence[Figures], resampling: Resampling
 ) -> list[list[Coefficient]]:
     """Return figures with 95 % intervals: by the jackknife for few traces, by BCa for many.
 
@@ -95,8 +95,7 @@ def estimated_figures(
 
     Args:
         figure_groups: Groups of figures; those of a group are computed from the same sums.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
 
     Returns:
         The figures of each group.
@@ -104,7 +103,7 @@ def estimated_figures(
     resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
     # Traces with zeros in all columns add nothing and are skipped.
     rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
-    for draw_counts in resamples(len(figure_groups[0].features), rounds, seed):
+    for draw_counts in resamples(len(figure_groups[0].features), resampling):
         weights = draw_counts.astype(np.float64)
         for figures, rows, values in zip(
             figure_groups, rows_with_values, resampled_values, strict=True
@@ -267,7 +266,7 @@ def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
     }
 
 
-def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
+def span_figures(span_input: SpanInput, resampling: Resampling = RESAMPLING) -> SpanAgreement:
     """Compute the agreement of annotators on the places of failures, for all of them and each pair.
 
     For all annotators together, F1 is computed from sums over the pairs, α and α_U from the places
@@ -275,9 +274,8 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
 
     Args:
         span_input: The places that the annotators marked, in traces whose spans are known.
-        rounds: The number of resamples of the traces. With 0, or if all resamples are the same,
+        resampling: The resamples of the traces. Without any, or if all resamples are the same,
             there are no intervals.
-        seed: The seed of the resamples.
     """
     slugs = [slug for slug, _, _ in span_input.modes]
     unplaced_modes = never_placed_modes(span_input.traces, slugs)
@@ -308,7 +306,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
             group = _Group(
                 span_input, pair, [prepared_traces[row] for row in rows_of_both], sums[rows_of_both]
             )
-            figures_of_group = list(group.figures(rounds, seed))
+            figures_of_group = list(group.figures(resampling))
             pair_figures += [_as_pair_figure(figure, pair) for figure in figures_of_group]
         if len(sums_by_pair) == 1:
             # With two annotators, the figures of their pair are those of all annotators.
@@ -319,7 +317,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
             all_annotators = _Group(
                 span_input, names, prepared_traces, sum(sums_by_pair.values(), start=no_findings)
             )
-            yield from all_annotators.figures(rounds, seed)
+            yield from all_annotators.figures(resampling)
         yield from pair_figures
 
     return SpanAgreement(
@@ -327,7 +325,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         annotators=names,
         pass_label=span_input.pass_label,
         modes=span_input.modes,
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         never_placed={
             name: tuple(
                 code
@@ -395,7 +393,7 @@ class _Group:
         sources = Sources("spans", tuple(slugs))
         return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
 
-    def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
+    def figures(self, resampling: Resampling) -> Iterator[Figure]:
         """Yield F1, α and α_U of all modes and of each mode, with counts.
 
         The counts of a mode are:
@@ -404,10 +402,6 @@ class _Group:
         - ``spans``: the spans on which α is computed; ``spans_left_out``: the other spans;
         - ``units``: the places for α_U; ``positions``: the spans that all have read;
         - ``no_places``: the traces in which an annotator called it present without a place.
-
-        Args:
-            rounds: The number of resamples of the traces.
-            seed: The seed of the resamples.
         """
         slugs = [slug for slug, _, _ in self.span_input.modes]
         sums = span_sums(self.traces, self.names, slugs)
@@ -416,7 +410,7 @@ class _Group:
             self._alpha_definition(sums),
             self._alpha_u_definition(sums),
         )
-        f1, alphas, alphas_u = estimated_figures(definitions, rounds, seed)
+        f1, alphas, alphas_u = estimated_figures(definitions, resampling)
         all_spans = sum(trace.spans for trace in self.traces)
         total_scope = self.scope("spans", slugs)
         yield total_scope.number("traces", len(self.traces))

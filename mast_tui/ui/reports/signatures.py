@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError, WorkspaceError
-from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.power import power_figures
@@ -650,19 +650,19 @@ def compute_signatures(
         traces=frozenset(visibility.visible),
     )
     inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes)
-    for rounds in (0, ROUNDS):
+    for resampling in (NO_RESAMPLING, RESAMPLING):
         corrected_figures: tuple[Figure, ...] = ()
-        if choice.of_judge and rounds:
+        if choice.of_judge and resampling.count:
             visible_traces = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
             corrected_figures = corrected_prevalence(workspace, taxonomy, inputs, visible_traces)
-        report = signature_report(inputs, rounds=rounds, corrected=corrected_figures)
+        report = signature_report(inputs, resampling, corrected=corrected_figures)
         yield replace(
             without_report,
             report=report,
             inputs=inputs,
-            intervals_pending=not rounds,
+            intervals_pending=not resampling.count,
             hidden_outcomes=hidden_outcomes,
-            experiment=_experiment_of_groups(inputs) if rounds else None,
+            experiment=_experiment_of_groups(inputs) if resampling.count else None,
         )
         if stopped():
             raise StoppedError
