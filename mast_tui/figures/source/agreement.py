@@ -471,9 +471,7 @@ class _Verdicts:
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, passes: Sequence[Pass]) -> None:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
         self._rows = {_pass_key(labelling): row for row, labelling in enumerate(passes)}
-        cells: VerdictArray = verdict_cells(
-            workspace, taxonomy, self._rows, CELL_OF, MISSING
-        ).cells
+        cells: VerdictArray = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING).cells
         # A last row without verdicts, ``_NO_VERDICTS_ROW``, serves for unfinished traces.
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 

@@ -93,6 +93,7 @@ class LabelledTraces:
         marks: The labels with spans.
         mix: For the gold, the number of verdicts and traces by source.
         unfinished: The number of traces that the annotator has begun and not finished.
+        source_kind: ``gold``, or the kind of the annotator.
     """
 
     traces: tuple[str, ...]
@@ -100,6 +101,7 @@ class LabelledTraces:
     marks: Marks
     mix: GoldMixJson | None = None
     unfinished: int = 0
+    source_kind: str = GOLD
 
 
 def last_pass_numbers(
@@ -296,6 +298,7 @@ def labelled_by(
         verdicts.cells,
         verdicts.marks,
         unfinished=len(begun) - len(finished),
+        source_kind=kinds[name],
     )
 
 
@@ -320,7 +323,11 @@ def _labelled_by_judge(
         not_judged = [mode.slug not in looks_at[trace] for mode in taxonomy.modes]
         verdicts.cells[row, not_judged] = OPEN
     return LabelledTraces(
-        traces, verdicts.cells, verdicts.marks, unfinished=len(numbers) - len(finished)
+        traces,
+        verdicts.cells,
+        verdicts.marks,
+        unfinished=len(numbers) - len(finished),
+        source_kind=AnnotatorKind.JUDGE,
     )
 
 
