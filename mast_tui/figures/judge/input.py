@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.record import FigureScope, Sources
-from mast_tui.gold.model import GoldTrace, Resolution, only_settled
+from mast_tui.gold.model import GoldLabel, GoldTrace, Resolution, only_settled
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.labels import (
     AnnotatorKind,
@@ -282,20 +282,15 @@ def _reference_of_gold(
     verdicts = {
         unit: verdict for unit, verdict in all_verdicts.items() if verdict.value is not None
     }
-    places: dict[Unit, tuple[Target, ...]] = {}
-    merged_places: dict[Unit, frozenset[Target]] = {}
-    for trace_id, gold_trace in counted_gold.items():
-        for label in gold_trace.labels:
-            if not label.target.is_whole:
-                unit = (trace_id, label.mode)
-                places[unit] = (*places.get(unit, ()), label.target)
-                if label.merged:  # from different places of several annotators
-                    merged_places[unit] = merged_places.get(unit, frozenset()) | {label.target}
+    labels = [
+        (trace_id, label) for trace_id in counted_gold for label in counted_gold[trace_id].labels
+    ]
+    merged = [(trace_id, label) for trace_id, label in labels if label.merged]
     return Reference(
         name=GOLD,
         verdicts={unit: verdict.value for unit, verdict in verdicts.items() if verdict.value},
         seen=frozenset(unit for unit, verdict in verdicts.items() if verdict.judge_seen),
-        places=places,
+        places=_places_by_unit(labels),
         # Annotators differ, and no one has decided. If all left the mode open, none differs.
         unresolved=frozenset(
             unit
@@ -311,8 +306,20 @@ def _reference_of_gold(
         },
         settled_only=settled_only,
         not_in_study=not_in_study,
-        merged=merged_places,
+        merged={unit: frozenset(places) for unit, places in _places_by_unit(merged).items()},
     )
+
+
+def _places_by_unit(
+    labels: Iterable[tuple[str, Label | GoldLabel]],
+) -> dict[Unit, tuple[Target, ...]]:
+    """Return the places of labels, given with their trace ids, but for labels on whole traces."""
+    places: dict[Unit, tuple[Target, ...]] = {}
+    for trace_id, label in labels:
+        if not label.target.is_whole:
+            unit = (trace_id, label.mode)
+            places[unit] = (*places.get(unit, ()), label.target)
+    return places
 
 
 _Record = TypeVar("_Record", Label, Verdict)
@@ -346,18 +353,13 @@ def _reference_of_person(
         (verdict.trace_id, verdict.mode): verdict.value
         for verdict in _in_passes(all_verdicts, pass_by_trace)
     }
-    units_with_judge_seen = {
-        (trace_id, mode) for trace_id, mode in verdicts if pass_by_trace[trace_id].judge_seen
-    }
-    places: dict[Unit, tuple[Target, ...]] = {}
     all_labels = workspace.labels(annotator=name, taxonomy=ref, pass_number=None)
-    for label in _in_passes(all_labels, pass_by_trace):
-        unit = (label.trace_id, label.mode)
-        if label.saw_suggestions:
-            units_with_judge_seen.add(unit)
-        if not label.target.is_whole:
-            places[unit] = (*places.get(unit, ()), label.target)
-    return Reference(name, verdicts, frozenset(units_with_judge_seen), places)
+    labels = [(label.trace_id, label) for label in _in_passes(all_labels, pass_by_trace)]
+    in_seen_passes = {unit for unit in verdicts if pass_by_trace[unit[0]].judge_seen}
+    with_seen_labels = {(trace, label.mode) for trace, label in labels if label.saw_suggestions}
+    return Reference(
+        name, verdicts, frozenset(in_seen_passes | with_seen_labels), _places_by_unit(labels)
+    )
 
 
 def assisted_passes(
