@@ -55,7 +55,6 @@ from mast_tui.figures.agreement.counting import (
     Sums,
     TableSums,
     VerdictArray,
-    defined_mean,
     macro_coefficients,
     rating_patterns,
     sums_of,
@@ -63,7 +62,7 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import Resampling, interval
+from mast_tui.figures.bootstrap import Resampling, interval, mean_of_defined_values
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
@@ -418,7 +417,9 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
     truth: dict[tuple[str, int | str], float] = {}
     for name in COEFFICIENTS:
         truth |= {(name, mode): float(values[name][0]) for mode, values in enumerate(modes)}
-        truth[name, MACRO] = float(defined_mean([values[name] for values in modes], 1)[0][0])
+        truth[name, MACRO] = float(
+            mean_of_defined_values(np.array([values[name] for values in modes]), 0)[0]
+        )
         truth[name, POOLED] = float(pooled[name][0])
     return truth
 
@@ -456,7 +457,7 @@ def design_run(
         )
     sums = sums_of(table, range(traces), Resampling(rounds, seed))
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
-    pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
+    pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)
     coefficients: dict[tuple[str, int | str], Coefficient] = {}
     for name in COEFFICIENTS:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
@@ -472,7 +473,7 @@ def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
     tables: dict[int | str, TableSums] = {mode: sums.of_modes([mode]) for mode in range(len(SHOWS))}
     values = {where: table_values(table) for where, table in tables.items()}
     means = {
-        name: defined_mean([one[name] for one in values.values()], len(sums.pairs))[0]
+        name: mean_of_defined_values(np.array([one[name] for one in values.values()]), 0)
         for name in COEFFICIENTS
     }
     every = {**values, POOLED: table_values(sums.everything()), MACRO: means}

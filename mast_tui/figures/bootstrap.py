@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from statistics import NormalDist
 from typing import Final, TypedDict
 
@@ -117,21 +118,33 @@ def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> 
 
 
 def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDArray[np.float64]:
-    """Return the sum of each column over the units of each resample.
+    """Return the sums over the units of each resample.
 
     Args:
-        features: Units × columns: whole numbers whose sums stay below 2^24, so that single
-            precision is exact.
+        features: Units × columns, which may be several axes: whole numbers whose sums stay below
+            2^24, so that single precision is exact.
         resampling: The number and the seed of the resamples.
 
     Returns:
         Resamples × columns; there are no rows if there are no units.
     """
-    single_precision = features.astype(np.float32)
+    column_axes = features.shape[1:]
+    single_precision = features.reshape(len(features), prod(column_axes)).astype(np.float32)
     parts = [weights @ single_precision for weights in resamples(len(features), resampling)]
-    if not parts:
-        return np.empty((0, features.shape[1]))
-    return np.concatenate(parts).astype(np.float64)
+    sums = np.concatenate(parts) if parts else single_precision[:0]
+    return sums.astype(np.float64).reshape(len(sums), *column_axes)
+
+
+def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return the mean over an axis of the values that are not NaN; NaN if there are none.
+
+    Args:
+        values: The values.
+        axis: The axis.
+    """
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=axis).astype(np.float64)
+    return ratio(np.where(defined, values, 0).sum(axis=axis), counts)
 
 
 def interval(

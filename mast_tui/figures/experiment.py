@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval, ratio
-from mast_tui.figures.intervals import Z, to_resolve, wilson_of
-from mast_tui.figures.jackknife import student_t
+from mast_tui.figures.intervals import student_t, to_resolve, wilson_with_student
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -294,10 +293,7 @@ def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
             if variance and binomial_variance
             else float(task_count)
         )
-        # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-        interval = wilson_of(
-            value, effective_runs * (Z / student_t(_degrees_of_freedom(values))) ** 2
-        )
+        interval = wilson_with_student(value, effective_runs, _degrees_of_freedom(values))
     reason = "few_tasks" if task_count < LEAST_TASKS else ""
     return TaskEstimate(value, interval, reason, variance)
 

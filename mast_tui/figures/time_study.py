@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import ratio
-from mast_tui.figures.jackknife import student_t
+from mast_tui.figures.intervals import student_t
 from mast_tui.figures.judge.confusion import DEFINITE
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.labels import VerdictValue, annotator_kind

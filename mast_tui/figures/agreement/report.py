@@ -416,11 +416,11 @@ class Tables:
 
     def macro(self, scope: FigureScope) -> Iterator[Figure]:
         """Yield the means over the modes, then the numbers of modes and of units of each mean."""
-        means, mode_counts = macro_coefficients(self._sums, self._coefficients_by_mode)
+        means = macro_coefficients(self._sums, self._coefficients_by_mode)
         for statistic, mean in means.items():
-            yield scope.estimate(statistic, mean, n=mode_counts[statistic])
-        for statistic, mode_count in mode_counts.items():
-            yield scope.number("modes_defined", mode_count, condition=statistic)
+            yield scope.estimate(statistic, mean)
+        for statistic, mean in means.items():
+            yield scope.number("modes_defined", mean.n, condition=statistic)
         for statistic in means:
             unit_count = sum(
                 coefficients[statistic].n or 0

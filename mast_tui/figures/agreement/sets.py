@@ -20,7 +20,13 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows, with_interval
+from mast_tui.figures.agreement.counting import (
+    PRESENT,
+    VerdictArray,
+    block_indices,
+    numbered_rows,
+    with_interval,
+)
 from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling, resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope
@@ -161,9 +167,7 @@ def set_alphas(
 
     # For each distance: α of all units, then α of the resamples.
     alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
-    block_of_unit = np.arange(unit_count)
-    if blocks is not None:
-        block_of_unit = np.unique(blocks[compared_units], return_inverse=True)[1]
+    block_of_unit = block_indices(None if blocks is None else blocks[compared_units], unit_count)
     block_count = int(block_of_unit.max()) + 1
     by_jackknife = resampling.count > 0 and block_count < MANY
     # The jackknife gives each block in turn the weight 0.
@@ -181,8 +185,7 @@ def set_alphas(
         with_interval(
             np.concatenate(alphas),
             "no_variance",
-            Scale(lowest=-1.0),
-            by_jackknife=by_jackknife,
+            Scale(lowest=-1.0) if by_jackknife else None,
             withheld=withheld,
         )
         for alphas in alphas_by_distance

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
 from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
 from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.jackknife import Scale, scale_of_mean, spread_coefficient
+from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
     SHARES,
     Compared,
-    TraceSums,
     compared_units,
     figures_of,
     figures_of_mode,
@@ -41,7 +40,7 @@ from mast_tui.figures.record import (
     scope_paths,
 )
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
-from mast_tui.figures.two_by_two import FIGURES, Tables
+from mast_tui.figures.two_by_two import FIGURES, JudgeTables, Tables
 
 _PATHS: Final = scope_paths("""
     judges        | judges              | no n | no subject
@@ -213,7 +212,7 @@ def _scope_of_both(
 
 
 def _figures_of_both(
-    scope: FigureScope, sums_of_both: Sequence[TraceSums], cells: Tables, p_value: float | None
+    scope: FigureScope, sums_of_both: Sequence[JudgeTables], cells: Tables, p_value: float | None
 ) -> Iterator[Figure]:
     """Yield the figures of both judges and their differences, for one mode or all modes pooled.
 
@@ -246,7 +245,7 @@ def _figures_of_both(
 
 
 def _figure_difference(
-    name: str, sums_of_both: Sequence[TraceSums], figures_of_both: tuple[Coefficient, Coefficient]
+    name: str, sums_of_both: Sequence[JudgeTables], figures_of_both: tuple[Coefficient, Coefficient]
 ) -> Coefficient:
     """Return a figure of the first judge less that of the second, with an interval."""
     first, second = figures_of_both
@@ -256,18 +255,17 @@ def _figure_difference(
     withheld = _withheld_reason(figures_of_both)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    first_sums, second_sums = sums_of_both
-    if first_sums.without_each is None or second_sums.without_each is None:
+    first_spread, second_spread = (sums.spread for sums in sums_of_both)
+    if first_spread is None or second_spread is None:
         return Coefficient(value)
     formula = FIGURES[name]
     # Coefficients from -1 to 1 may differ by 2. The jackknife needs a scale from -1 to 1.
     width = 1 - scale_of_mean(name).lowest
-    scaled = spread_coefficient(
-        value / width,
-        (formula(first_sums.resampled) - formula(second_sums.resampled)) / width,
-        (formula(first_sums.without_each) - formula(second_sums.without_each)) / width,
-        Scale(lowest=-1.0),
+    scaled_spread = Spread(
+        (formula(first_spread.resampled) - formula(second_spread.resampled)) / width,
+        (formula(first_spread.left_out) - formula(second_spread.left_out)) / width,
     )
+    scaled = scaled_spread.coefficient(value / width, Scale(lowest=-1.0))
     interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
     return Coefficient(value, ci=interval, withheld=scaled.withheld)
 

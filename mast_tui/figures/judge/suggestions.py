@@ -349,8 +349,7 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     slugs = judge_input.slugs
     # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
-    flat_cells = cells.reshape(len(cells), len(slugs) * 2 * _EFFECT_COLUMNS)
-    resampled = resampled_sums(flat_cells, resampling).reshape(-1, len(slugs), 2, _EFFECT_COLUMNS)
+    resampled = resampled_sums(cells, resampling)
     total_cells = cells.sum(axis=0)
     scope = judge_input.scope("effect", slugs)
     yield scope.number("traces", len(cells))

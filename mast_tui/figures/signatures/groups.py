@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, Resampling, ratio
-from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_of
-from mast_tui.figures.jackknife import student_t
+from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_with_student
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
 from mast_tui.figures.signatures.model import (
@@ -439,8 +438,7 @@ def _mean_score(
     case_sums = np.bincount(case_of_score, weights=known_scores - mean, minlength=case_count)
     variance = case_count / (case_count - 1) * float((case_sums**2).sum()) / len(known_scores) ** 2
     effective_count = mean * (1 - mean) / variance if variance else float(case_count)
-    # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-    score_interval = wilson_of(mean, effective_count * (Z / student_t(case_count - 1)) ** 2)
+    score_interval = wilson_with_student(mean, effective_count, case_count - 1)
     return scope.figure(
         "mean_score", mean, condition=metric, interval=score_interval, n=len(known_scores)
     )

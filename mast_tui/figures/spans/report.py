@@ -31,7 +31,7 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
 )
 from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling, ratio, resamples
-from mast_tui.figures.jackknife import FEWEST, Scale, spread_coefficient
+from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
     PAIR,
     Figure,
@@ -138,8 +138,8 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
             coefficients.append(Coefficient(float(value), withheld=withheld))
         else:
             coefficients.append(
-                spread_coefficient(
-                    float(value), resampled[:, column], left_out[:, column], Scale(figures.lowest)
+                Spread(resampled[:, column], left_out[:, column]).coefficient(
+                    float(value), Scale(figures.lowest)
                 )
             )
     return coefficients

@@ -21,12 +21,11 @@ from mast_tui.figures.agreement.counting import (
 )
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.intervals import Z, wilson, wilson_of
+from mast_tui.figures.intervals import Z, student_t, wilson, wilson_of
 from mast_tui.figures.jackknife import (
     Scale,
     Support,
     jackknife_interval,
-    student_t,
     why_no_interval,
 )
 from mast_tui.figures.prevalence import corrected_prevalence
