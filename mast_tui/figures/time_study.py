@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,13 @@ _MIGRATED: Final = f"{IMPORT_PREFIX}{MIGRATION}:"
 PassKey = tuple[str, str, int]
 """Annotator, trace id and number of a pass."""
 
-_Moments = dict[PassKey, list[tuple[str, bool]]]
+
+class _Event(NamedTuple):
+    """An event of a pass: its time, and whether it is a finish or was imported."""
+
+    time: str
+    is_finish: bool
+    is_imported: bool
 
 
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
@@ -53,50 +59,38 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
         taxonomy: The taxonomy.
     """
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
-    imported_passes = set[PassKey]()
 
-    def read_moments(rows: Iterator[tuple[Any, ...]]) -> _Moments:
-        """Return the (time, is a finish) of the events of each pass.
-
-        Also add the passes with imported events to ``imported_passes``.
-        """
-        moments: _Moments = defaultdict(list)
+    def events_by_pass(rows: Iterator[tuple[Any, ...]]) -> dict[PassKey, list[_Event]]:
+        events: dict[PassKey, list[_Event]] = defaultdict(list)
         for annotator, trace_id, number, time, kind, action in rows:
-            if trace_id is None or number is None:
-                continue
-            key = (annotator, trace_id, number)
-            moments[key].append((time, kind == KIND_OF[PassFinished]))
-            # A migration to another version of the taxonomy keeps the times of events.
-            if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
-                imported_passes.add(key)
-        return moments
+            if trace_id is not None and number is not None:
+                # A migration to another version of the taxonomy keeps the times of events.
+                is_imported = action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED)
+                event = _Event(time, kind == KIND_OF[PassFinished], is_imported)
+                events[annotator, trace_id, number].append(event)
+        return events
 
-    moments = workspace.read_columns(
-        "events", columns, read_moments, equal_to={"taxonomy": taxonomy.ref}
-    )
-    minutes_by_pass = {}
-    for key, pass_moments in moments.items():
-        annotator, _, _ = key
-        if key in imported_passes or not annotator_kind(annotator).is_person:
-            continue
-        minutes = _minutes_until_finish(pass_moments)
-        if minutes is not None:
-            minutes_by_pass[key] = minutes
-    return minutes_by_pass
+    minutes_by_pass = {
+        key: _minutes_until_finish(events)
+        for key, events in workspace.read_columns(
+            "events", columns, events_by_pass, equal_to={"taxonomy": taxonomy.ref}
+        ).items()
+        if annotator_kind(key[0]).is_person
+    }
+    return {key: minutes for key, minutes in minutes_by_pass.items() if minutes is not None}
 
 
-def _minutes_until_finish(moments: Iterable[tuple[str, bool]]) -> float | None:
+def _minutes_until_finish(events: Iterable[_Event]) -> float | None:
     """Return the minutes of work up to the last finish of a pass, without long pauses.
 
-    Each moment is the time of an event, and True if the event is a finish. Return None if there is
-    no finish, or no event before it.
+    Return None if there is no finish, no event before it, or an imported event.
     """
-    events = sorted((datetime.fromisoformat(time), is_finish) for time, is_finish in moments)
-    finish_indices = [index for index, (_, is_finish) in enumerate(events) if is_finish]
-    if not finish_indices or finish_indices[-1] == 0:
+    ordered = sorted(events, key=lambda event: (datetime.fromisoformat(event.time), event[1]))
+    finishes = [index for index, event in enumerate(ordered) if event.is_finish]
+    if not finishes or finishes[-1] == 0 or any(event.is_imported for event in ordered):
         return None
-    work_times = [time for time, _ in events[: finish_indices[-1] + 1]]
-    gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(work_times))
+    times = [datetime.fromisoformat(event.time) for event in ordered[: finishes[-1] + 1]]
+    gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(times))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 
 

@@ -422,15 +422,16 @@ def sums_of(
     """
     shared = verdicts[:, list(shared_traces)]
     annotator_count, trace_count, mode_count = shared.shape
-    pair_count = _pair_count(annotator_count)
+    pairs = list(combinations(range(annotator_count), 2))
+    pair_count = len(pairs)
     # For each mode, traces × columns.
     counts_by_mode: list[NDArray[np.integer[Any]]] = [
         _counts_of_mode(shared[:, :, mode]) for mode in range(mode_count)
     ]
     has_verdict = shared >= 0
     rated_by_both = np.zeros((pair_count, trace_count, mode_count), dtype=np.bool_)
-    for pair, annotators in enumerate(combinations(range(annotator_count), 2)):
-        rated_by_both[pair] = has_verdict[list(annotators)].all(axis=0)
+    for pair_number, (first, second) in enumerate(pairs):
+        rated_by_both[pair_number] = has_verdict[first] & has_verdict[second]
 
     # Blocks of traces are resampled.
     own_blocks = None if blocks is None else blocks[list(shared_traces)]
@@ -492,10 +493,6 @@ def _counts_of_blocks(
     summed = np.zeros((block_count, counts.shape[1]), dtype=np.int64)
     np.add.at(summed, block_of_trace, counts)
     return summed
-
-
-def _pair_count(people: int) -> int:
-    return people * (people - 1) // 2
 
 
 def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:

@@ -8,7 +8,7 @@ side: it counts as missing, and its number is a figure too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import Any, Final, NamedTuple
@@ -467,17 +467,15 @@ def _prevalence_figures(
     Only the units that the annotator has rated count.
     """
     has_verdict = verdicts >= 0
-    rated_by_two = has_verdict.sum(axis=0) > 1
-    unit_counts: dict[str, int] = {}
-    counted_units = has_verdict & rated_by_two
-    for name, is_counted, own_verdicts in zip(names, counted_units, verdicts, strict=True):
-        n = int(is_counted.sum())
-        share = int(((own_verdicts == PRESENT) & is_counted).sum()) / n if n else None
-        unit_counts[name] = n
+    is_counted = has_verdict & (has_verdict.sum(axis=0) > 1)
+    unit_counts = is_counted.sum(axis=(1, 2)).tolist()
+    present_counts = ((verdicts == PRESENT) & is_counted).sum(axis=(1, 2)).tolist()
+    for name, n, present_count in zip(names, unit_counts, present_counts, strict=True):
+        share = present_count / n if n else None
         yield scope.number(
             "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
         )
-    yield from scope.numbers("prevalence_n", unit_counts)
+    yield from scope.numbers("prevalence_n", dict(zip(names, unit_counts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +543,8 @@ def agreement_figures(study: StudyInput, resampling: Resampling = RESAMPLING) ->
         resampling: The resamples of the traces; a count of 0 leaves out the intervals.
     """
     verdict_table = study.verdicts
-    finished_mask = _finished_mask(study, verdict_table)
+    finished_sets = (study.finished.get(name, frozenset()) for name in study.annotators)
+    finished_mask = _mask(finished_sets, verdict_table.traces)
     blocks = identical_blocks(verdict_table.verdicts, finished_mask)
     missed = _missed_failures(study, verdict_table, with_intervals=resampling.count > 0)
     return Agreement(
@@ -666,11 +665,10 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from _level_figures(resampled_study, level, groups)
 
 
-def _finished_mask(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
-    """Return a mask of the finished traces, annotators × traces."""
-    finished_sets = [study.finished.get(name, frozenset()) for name in study.annotators]
-    mask_rows = [[trace in traces for trace in table.traces] for traces in finished_sets]
-    return np.array(mask_rows, dtype=np.bool_).reshape(len(finished_sets), len(table.traces))
+def _mask(sets: Iterable[Container[str]], items: Sequence[str]) -> NDArray[np.bool_]:
+    """Return for each set (row) and item (column) whether the set contains the item."""
+    rows = [[item in members for item in items] for members in sets]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(items))
 
 
 def _finished_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
@@ -757,19 +755,17 @@ def _figures_of_two_readings(
 
 def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: bool) -> Capture:
     """Estimate the number of failures that no annotator found."""
-    # By annotator, the traces with a judge's suggestions on screen.
-    suggested_traces = [study.suggested.get(name, frozenset()) for name in table.annotators]
-    suggested_rows = [[trace in traces for trace in table.traces] for traces in suggested_traces]
+    suggested_traces = (study.suggested.get(name, frozenset()) for name in table.annotators)
     # By trace, the modes that an adjudicator decided to be absent: any label of them is no failure.
-    absent_rows = [
-        [(trace, slug) in study.settled_absent for slug in table.slugs] for trace in table.traces
-    ]
+    absent_slugs: dict[str, set[str]] = {trace: set() for trace in table.traces}
+    for trace, slug in study.settled_absent:
+        absent_slugs.setdefault(trace, set()).add(slug)
     return capture(
         table.annotators,
         {code: column for column, (_, code, _) in enumerate(study.modes)},
         table.verdicts,
-        suggested=np.array(suggested_rows, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
-        settled_absent=np.array(absent_rows, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
+        suggested=_mask(suggested_traces, table.traces),
+        settled_absent=_mask((absent_slugs[trace] for trace in table.traces), table.slugs),
         with_intervals=with_intervals,
         taxonomy=study.taxonomy_ref,
     )
@@ -885,15 +881,9 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         rows_of_block = np.flatnonzero(block_numbers == block_number)
         first_row = int(rows_of_block[0])
         present_mode_count = (answers[first_row] == PRESENT).any(axis=1).sum()
-        if present_mode_count < _LEAST_PRESENT:
-            continue
-        chance = _chance_of_block(
-            answer_numbers[first_row], answer_counts, len(rows_of_block), len(traces)
-        )
-        # The chance that, beside the first trace with the block, as many others have it too.
-        bound = _bound_on_chance(len(rows_of_block) - 1, chance * len(traces))
-        # The bound is corrected for the number of blocks.
-        if bound * len(trace_counts) < _MOST_CHANCE:
+        chance = _chance_of_copies(answer_numbers[first_row], answer_counts, len(rows_of_block))
+        # The chance is corrected for the number of blocks.
+        if present_mode_count >= _LEAST_PRESENT and chance * len(trace_counts) < _MOST_CHANCE:
             annotators = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
                 VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(annotators.tolist()))
@@ -902,33 +892,30 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
     return Blocks(len(traces), len(trace_counts), tuple(shared_blocks))
 
 
-def _chance_of_block(
-    block: NDArray[np.int_],
-    answer_counts: list[NDArray[np.int_]],
-    traces_with_block: int,
-    trace_count: int,
+def _chance_of_copies(
+    block: NDArray[np.int_], answer_counts: list[NDArray[np.int_]], traces_with_block: int
 ) -> float:
-    """Return the chance that a trace has a block of verdicts, if modes are independent.
+    """Return a bound on the chance that as many traces have a block, if modes are independent.
 
     The chances of the modes are estimated from the traces without the block.
 
     Args:
         block: For each mode, the number of its joint answer (the verdicts of all annotators).
         answer_counts: For each mode, the number of traces with each joint answer.
-        traces_with_block: The number of traces with the block.
-        trace_count: The number of all traces.
+        traces_with_block: The number of traces with the block, two or more.
     """
-    other_traces = trace_count - traces_with_block
+    trace_count = int(answer_counts[0].sum())
     # One trace with the answer and one without it are added, so that no chance is 0.
     log_chances = [
-        math.log((int(counts[answer]) - traces_with_block + 1) / (other_traces + 2))
+        math.log(
+            (int(counts[answer]) - traces_with_block + 1) / (trace_count - traces_with_block + 2)
+        )
         for answer, counts in zip(block.tolist(), answer_counts, strict=True)
     ]
-    return math.exp(sum(log_chances))
-
-
-def _bound_on_chance(count: int, expected: float) -> float:
-    """Return a bound on the chance of ``count`` or more of a Poisson variable (Chernoff)."""
-    if expected >= count:
+    expected = math.exp(sum(log_chances)) * trace_count
+    # Beside the first trace with the block, as many others have it: Chernoff's bound for a Poisson
+    # variable.
+    others = traces_with_block - 1
+    if expected >= others:
         return 1.0
-    return math.exp(count - expected + count * math.log(expected / count))
+    return math.exp(others - expected + others * math.log(expected / others))

@@ -157,16 +157,13 @@ def set_alphas(
     shared_sets = sets[:, compared_units]
     unit_count = shared_sets.shape[1]
     if unit_count < 2:
-        reason: Undefined = "single_trace" if unit_count else _reason_for_no_pairs(has_value)
-        return [Coefficient(undefined=reason) for _ in distances]
+        return [Coefficient(undefined=_why_no_alpha(has_value, unit_count)) for _ in distances]
     # Number the sets that occur from 0.
     used_numbers, numbers = np.unique(shared_sets[shared_sets != MISSING], return_inverse=True)
     renumbered = np.full_like(shared_sets, MISSING)
     renumbered[shared_sets != MISSING] = numbers.ravel()
     tables = _distance_tables(renumbered, members[used_numbers], distances)
 
-    # For each distance: α of all units, then α of the resamples.
-    alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
     block_of_unit = block_indices(None if blocks is None else blocks[compared_units], unit_count)
     block_count = int(block_of_unit.max()) + 1
     by_jackknife = resampling.count > 0 and block_count < MANY
@@ -174,6 +171,8 @@ def set_alphas(
     weight_batches = (
         [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, resampling)
     )
+    # For each distance: α of all units, then α of the resamples.
+    alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
     for weights in weight_batches:
         for table, alphas in zip(tables, alphas_by_distance, strict=True):
             alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
@@ -192,9 +191,12 @@ def set_alphas(
     ]
 
 
-def _reason_for_no_pairs(has_value: NDArray[np.bool_]) -> Undefined:
-    alone = len(has_value) < 2 or int(has_value.any(axis=1).sum()) == 1
-    return "single_rater" if alone else "no_overlap"
+def _why_no_alpha(has_value: NDArray[np.bool_], unit_count: int) -> Undefined:
+    """Return why there is no α of fewer than two units with two sets."""
+    if unit_count:
+        return "single_trace"
+    rater_count = int(has_value.any(axis=1).sum())
+    return "single_rater" if len(has_value) < 2 or rater_count == 1 else "no_overlap"
 
 
 def _distance_tables(

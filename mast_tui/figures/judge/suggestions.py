@@ -404,25 +404,21 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
 
 def _effects_on_statistics(scope: FigureScope, sums: _EffectSums) -> Iterator[Figure]:
     """Yield the effect of suggestions on verdicts, labels, and agreement with the judge."""
-    yield from _effect_on_statistic(
-        scope, "present_rate", _share_of(_PRESENT_COLUMN, _VERDICTS_COLUMN), sums
-    )
-    yield from _effect_on_statistic(
-        scope, "labels_per_pass", _share_of(_LABELS_COLUMN, _PASSES_COLUMN), sums
-    )
-    for statistic, formula in (
-        ("agreement_with_judge", raw_agreement),
-        ("kappa_with_judge", cohen_kappa),
-    ):
-        yield from _effect_on_statistic(scope, statistic, _of_table(formula), sums)
+    for statistic, formula in _EFFECT_FORMULAS.items():
+        yield from _effect_on_statistic(scope, statistic, formula, sums)
 
 
 def _share_of(numerator: int, denominator: int) -> TableFormula:
     return lambda cells: ratio(cells[..., numerator], cells[..., denominator])
 
 
-def _of_table(formula: TableFormula) -> TableFormula:
-    return lambda cells: formula(cells[..., _TABLE_COLUMNS])
+_EFFECT_FORMULAS: Final[Mapping[str, TableFormula]] = {
+    "present_rate": _share_of(_PRESENT_COLUMN, _VERDICTS_COLUMN),
+    "labels_per_pass": _share_of(_LABELS_COLUMN, _PASSES_COLUMN),
+    "agreement_with_judge": lambda cells: raw_agreement(cells[..., _TABLE_COLUMNS]),
+    "kappa_with_judge": lambda cells: cohen_kappa(cells[..., _TABLE_COLUMNS]),
+}
+"""Statistics of passes, as functions of the columns of ``_cells_of_passes``."""
 
 
 def _effect_on_statistic(
