@@ -167,11 +167,34 @@ def interval(
         the figure is undefined in half of the resamples or more, or if all values are the same.
     """
     defined_values = values[~np.isnan(values)]
-    if defined_values.size <= LEAST_DEFINED * values.size or not varies(defined_values):
+    if not varies(defined_values):
         return None
-    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    tails = _TAILS
     if left_out is not None:
         tails = _corrected_tails(tails, estimate, defined_values, left_out[~np.isnan(left_out)])
+    return percentiles(estimate, values, tails)
+
+
+_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+"""The percentiles of an interval, as shares."""
+
+
+def percentiles(
+    estimate: float, values: NDArray[np.float64], tails: Interval = _TAILS
+) -> Interval | None:
+    """Return the percentiles of the defined values, widened to include the estimate.
+
+    Args:
+        estimate: The figure of all units.
+        values: The figure in each resample, NaN if it is undefined there.
+        tails: The percentiles, as shares.
+
+    Returns:
+        The interval; None if the figure is undefined in half of the resamples or more.
+    """
+    defined_values = values[~np.isnan(values)]
+    if defined_values.size <= LEAST_DEFINED * values.size:
+        return None
     low, high = np.quantile(defined_values, tails)
     return min(float(low), estimate), max(float(high), estimate)
 

@@ -500,7 +500,7 @@ def _place_measures(inputs: SignatureInput) -> Iterator[Measure]:
     """Yield the share of runs with a fatal failure, and the position where failures begin."""
     places = inputs.places
     if places.fatal.any():
-        is_judged = np.isin(inputs.verdicts, (PRESENT, ABSENT)).any(axis=1)
+        is_judged = np.asarray(np.isin(inputs.verdicts, (PRESENT, ABSENT)).any(axis=1))
         fatal = np.zeros(len(inputs.traces), dtype=bool)
         fatal[places.trace[places.fatal]] = True
         values = _values_where_defined(fatal, is_judged)

@@ -105,14 +105,12 @@ class Support:
 
     def answers(self, name: str) -> float | None:
         """Return the number of answers on which a figure rests; None if it rests on all."""
-        match STATISTICS[name].basis:
-            case Basis.PRESENT:
-                return self.present
-            case Basis.ABSENT:
-                return self.absent
-            case Basis.RARER:
-                return min(self.present, self.absent)
-        return None
+        counts = {
+            Basis.PRESENT: self.present,
+            Basis.ABSENT: self.absent,
+            Basis.RARER: min(self.present, self.absent),
+        }
+        return counts.get(STATISTICS[name].basis)
 
 
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
@@ -263,45 +261,28 @@ def jackknife_interval(
     position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
     mean_square = float(((left_out - left_out.mean()) ** 2).mean())
     standard_error = sqrt((trace_count - 1) * mean_square) / width
-    if scale.traces > 0:
-        ends = _ends_of_single_units(position, standard_error, trace_count, scale)
-    else:
-        ends = _ends_of_several_units(position, standard_error, trace_count)
-    if ends is None:
+    is_at_end = not _ALIKE < position < 1 - _ALIKE
+    if is_at_end and scale.traces:
+        # The jackknife shows no variance here, but the number of cases still gives an interval.
+        end = float(round(position))
+        ends = wilson_of(end, scale.cases(end))
+    elif is_at_end or standard_error <= _ALIKE:
         return None
+    else:
+        ends = _interval_of_position(position, standard_error, trace_count, scale)
     low, high = ends
     # Rounding may put an end of the scale beyond the figure.
     lowest = min(float(estimate), scale.lowest + width * low)
     return lowest, max(float(estimate), scale.lowest + width * high)
 
 
-def _is_at_end(position: float) -> bool:
-    """Return whether a position between 0 and 1 is at an end of its scale."""
-    return not _ALIKE < position < 1 - _ALIKE
-
-
-def _ends_of_single_units(
+def _interval_of_position(
     position: float, standard_error: float, trace_count: int, scale: Scale
-) -> Interval | None:
-    """Return the interval of a position between 0 and 1, if each trace is one unit."""
-    if _is_at_end(position):
-        # The jackknife shows no variance here, but the number of cases still gives an interval.
-        end = float(round(position))
-        return wilson_of(end, scale.cases(end))
-    if standard_error <= _ALIKE:
-        return None
-    # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
-    cases = position * (1 - position) / standard_error**2 * trace_count / (trace_count - 1)
-    if scale.caps_cases:
-        cases = min(cases, scale.cases(position))
-    return wilson_of(position, cases)
-
-
-def _ends_of_several_units(
-    position: float, standard_error: float, trace_count: int
-) -> Interval | None:
-    """Return the interval of a position between 0 and 1, if traces have several units."""
-    if _is_at_end(position) or standard_error <= _ALIKE:
-        return None
+) -> Interval:
+    """Return the interval of a position between the ends of its scale, from 0 to 1."""
     cases = position * (1 - position) / standard_error**2
-    return wilson_with_student(position, cases, trace_count - 1)
+    if not scale.traces:
+        return wilson_with_student(position, cases, trace_count - 1)
+    # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
+    cases = cases * trace_count / (trace_count - 1)
+    return wilson_of(position, min(cases, scale.cases(position)) if scale.caps_cases else cases)

@@ -6,7 +6,7 @@ Labels of a trace add the more to it, the less sure the judge's verdicts on it a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from statistics import fmean
@@ -134,36 +134,40 @@ def prevalence_figures(
         group: The name of the group of traces; empty for all traces.
     """
     unlabelled = _unlabelled_counts(judge_input)
-    labelled = _Labelled.from_input(judge_input, units)
+    labelled_by_mode = _labelled_tables(judge_input, units)
     # The counts if all disagreements are decided as absent, and if all are decided as present.
-    extremes = [
-        _Labelled.from_input(judge_input, units.resolved_as(value)) for value in (False, True)
-    ]
-    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
-        table = labelled.tables[mode_index]
-        *judge_counts, unsure_count = unlabelled[mode_index].tolist()
-        judge_verdicts = unlabelled[mode_index, :2]
-        tp, fp, fn, tn = (int(count) for count in table)
+    extremes_by_mode = zip(
+        *(_labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)),
+        strict=True,
+    )
+    for (slug, code, _), labelled, extremes, counts in zip(
+        judge_input.modes, labelled_by_mode, extremes_by_mode, unlabelled, strict=True
+    ):
+        judge_verdicts = counts[:2]
+        judge_present, judge_absent, unsure_count = (int(count) for count in counts)
+        tp, fp, fn, tn = (int(count) for count in labelled.table)
         scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
-        yield scope.number("n_unlabelled", int(sum(judge_counts)))
-        yield scope.number("n_unsure", int(unsure_count))
+        yield scope.number("n_unlabelled", judge_present + judge_absent)
+        yield scope.number("n_unsure", unsure_count)
         yield scope.number("n_positives", tp + fn)
         yield scope.number("n_negatives", fp + tn)
-        yield share_figure(scope, "apparent", int(judge_counts[0]), int(sum(judge_counts)))
-        corrected = scope.estimate("corrected", corrected_prevalence(table, judge_verdicts))
+        yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
+        corrected = scope.estimate(
+            "corrected", corrected_prevalence(labelled.table, judge_verdicts)
+        )
         unresolved = units.left_out["unresolved"][slug]
         overall = replace(scope, name="prevalence_overall")
-        powered = labelled.prediction_powered_prevalence(mode_index, judge_verdicts)
+        powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
         needed_decisions = to_resolve(unresolved, tp + fp + fn + tn)
         if not needed_decisions:
             yield corrected
             yield from _overall_figures(overall, powered, unresolved)
             continue
-        all_absent, all_present = (extreme.tables[mode_index] for extreme in extremes)
+        all_absent, all_present = (extreme.table for extreme in extremes)
         corrected_bounds = _corrected_bounds(all_absent, all_present, judge_verdicts)
         yield _with_bounds(corrected, corrected_bounds, needed_decisions)
         low, high = (
-            extreme.prediction_powered_prevalence(mode_index, judge_verdicts)
+            prediction_powered(extreme.table, judge_verdicts, extreme.weighted)
             for extreme in extremes
         )
         bounds = {
@@ -247,46 +251,28 @@ def _corrected_bounds(
     return float(values.min()), float(values.max())
 
 
-@dataclass(frozen=True, slots=True)
-class _Labelled:
-    """The tables of all modes (TP, FP, FN, TN), and their weighted sums if traces have weights."""
+class _Labelled(NamedTuple):
+    """The table (TP, FP, FN, TN) of one mode, and its weighted sums if traces have weights."""
 
-    tables: Tables
-    weighted: Sequence[Weighted]
+    table: Tables
+    weighted: Weighted | None
 
-    @classmethod
-    def from_input(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
-        """Count the cells (TP, FP, FN, TN) of each mode.
 
-        If the study drew traces with different chances, also sum the traces' weights in each cell.
+def _labelled_tables(judge_input: JudgeInput, units: Compared) -> list[_Labelled]:
+    """Count the cells of each mode.
 
-        Args:
-            judge_input: The input of the judge's figures.
-            units: The traces that the judge and the reference both judged.
-        """
-        cells = unit_cells(units, judge_input.slugs)
-        study = judge_input.study
-        weight_by_trace = None
-        if study is not None and not study.chances_alike:
-            weight_by_trace = study.trace_weights(frozenset(units.traces))
-        if weight_by_trace is None:
-            return cls(cells.sum(axis=0), ())
-        # A trace outside the study was not drawn, and has no weight.
-        trace_weights = np.array([weight_by_trace.get(trace, 0.0) for trace in units.traces])
-        return cls(cells.sum(axis=0), weighted_tables(cells, trace_weights))
-
-    def prediction_powered_prevalence(
-        self, mode_index: int, unlabelled: Tables
-    ) -> PoweredPrevalence:
-        """Return the prevalence of one mode over all traces, by prediction-powered inference.
-
-        Args:
-            mode_index: The index of the mode.
-            unlabelled: An array of two numbers: the unlabelled traces that the judge calls present
-                and absent.
-        """
-        weighted = self.weighted[mode_index] if self.weighted else None
-        return prediction_powered(self.tables[mode_index], unlabelled, weighted)
+    If the study drew traces with different chances, also sum the traces' weights in each cell.
+    """
+    cells = unit_cells(units, judge_input.slugs)
+    study = judge_input.study
+    weight_by_trace = None
+    if study is not None and not study.chances_alike:
+        weight_by_trace = study.trace_weights(frozenset(units.traces))
+    if weight_by_trace is None:
+        return [_Labelled(table, None) for table in cells.sum(axis=0)]
+    # A trace outside the study was not drawn, and has no weight.
+    trace_weights = np.array([weight_by_trace.get(trace, 0.0) for trace in units.traces])
+    return list(map(_Labelled, cells.sum(axis=0), weighted_tables(cells, trace_weights)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,16 +142,14 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
     None stays None.
     """
-    indices = [index for index, p in enumerate(p_values) if p is not None]
-    defined = np.array([p for p in p_values if p is not None], dtype=np.float64)
-    order = np.argsort(defined, kind="stable")
-    count = len(defined)
-    raised = defined[order] * count / np.arange(1, count + 1)
-    # An adjusted value is at most that of the next larger p-value.
-    sorted_values = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     adjusted: list[float | None] = [None] * len(p_values)
-    for position, value in zip(order.tolist(), sorted_values.tolist(), strict=True):
-        adjusted[indices[position]] = value
+    sorted_p_values = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    count = len(sorted_p_values)
+    lowest = 1.0
+    for rank, (p, index) in reversed(list(enumerate(sorted_p_values, start=1))):
+        # An adjusted value is at most that of the next larger p-value.
+        lowest = min(lowest, p * count / rank)
+        adjusted[index] = lowest
     return adjusted
 
 

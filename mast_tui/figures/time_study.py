@@ -80,16 +80,16 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
     return {key: minutes for key, minutes in minutes_by_pass.items() if minutes is not None}
 
 
-def _minutes_until_finish(events: Iterable[_Event]) -> float | None:
+def _minutes_until_finish(events: Sequence[_Event]) -> float | None:
     """Return the minutes of work up to the last finish of a pass, without long pauses.
 
     Return None if there is no finish, no event before it, or an imported event.
     """
-    ordered = sorted(events, key=lambda event: (datetime.fromisoformat(event.time), event[1]))
-    finishes = [index for index, event in enumerate(ordered) if event.is_finish]
-    if not finishes or finishes[-1] == 0 or any(event.is_imported for event in ordered):
+    moments = sorted((datetime.fromisoformat(event.time), event.is_finish) for event in events)
+    finishes = [index for index, (_, is_finish) in enumerate(moments) if is_finish]
+    if not finishes or finishes[-1] == 0 or any(event.is_imported for event in events):
         return None
-    times = [datetime.fromisoformat(event.time) for event in ordered[: finishes[-1] + 1]]
+    times = [time for time, _ in moments[: finishes[-1] + 1]]
     gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(times))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 

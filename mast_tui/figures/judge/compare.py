@@ -54,6 +54,8 @@ _SHARES_OF_SAME_CASES: Final = ("true_positive_rate", "true_negative_rate", "raw
 _RIGHT: Final = (0, 3)
 """The cells in which a judge says what the reference says."""
 
+_JOINT_COUNTS: Final = ("both_right", "only_first_right", "only_second_right", "neither_right")
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeComparison:
@@ -187,21 +189,27 @@ def _comparison_figures(
     yield from _figures_of_both(pooled_scope, pooled_sums, cells, _p_value(cells))
 
 
-class _Answers:
-    """Masks of the judged units, and of the units on which the first or second judge is right."""
-
-    def __init__(self, cells: Tables) -> None:
-        self.judged = cells.sum(axis=-1)[..., 0] > 0
-        right = cells[..., _RIGHT].sum(axis=-1) > 0
-        self.first = right[..., 0] & self.judged
-        self.second = right[..., 1] & self.judged
+def _is_right(cells: Tables) -> NDArray[np.bool_]:
+    """Return whether a judge says what the reference says; ``cells`` has the table's cells last."""
+    return np.asarray(cells[..., _RIGHT].sum(axis=-1) > 0)
 
 
 def _p_value(cells: Tables) -> float | None:
     """Return the p-value of one judge being right more often; None without units."""
-    answers = _Answers(cells)
-    by_trace = (answers.first.astype(np.int64) - answers.second).sum(axis=1)
-    return sign_flips(by_trace.tolist()) if answers.judged.any() else None
+    is_right = _is_right(cells).astype(np.int64)
+    by_trace = (is_right[..., 0] - is_right[..., 1]).sum(axis=1)
+    return sign_flips(by_trace.tolist()) if cells.any() else None
+
+
+def _joint_counts(is_right: NDArray[np.bool_]) -> list[int]:
+    """Count the units on which both judges are right, only the first, only the second, neither.
+
+    The last axis has both judges.
+    """
+    first = is_right[..., 0]
+    second = is_right[..., 1]
+    masks = (first & second, first & ~second, ~first & second, ~first & ~second)
+    return [int(mask.sum()) for mask in masks]
 
 
 def _scope_of_both(
@@ -220,14 +228,11 @@ def _figures_of_both(
     TN). ``p_value`` is that of the test whether one judge is right more often than the other.
     """
     is_mode = bool(scope.mode)
-    answers = _Answers(cells)
-    first_right = answers.first
-    second_right = answers.second
-    yield scope.number("n", int(answers.judged.sum()))
-    yield scope.number("both_right", int((first_right & second_right).sum()))
-    yield scope.number("only_first_right", int((first_right & ~second_right).sum()))
-    yield scope.number("only_second_right", int((second_right & ~first_right).sum()))
-    yield scope.number("neither_right", int((answers.judged & ~first_right & ~second_right).sum()))
+    is_judged = cells[..., 0, :].any(axis=-1)  # the same units for both judges
+    counts = _joint_counts(_is_right(cells[is_judged]))
+    yield scope.number("n", int(is_judged.sum()))
+    for statistic, count in zip(_JOINT_COUNTS, counts, strict=True):
+        yield scope.number(statistic, count)
     yield scope.number("p_value", p_value)
     figures_from_sums = figures_of_mode if is_mode else figures_of
     first_figures, second_figures = map(figures_from_sums, sums_of_both)
@@ -299,15 +304,6 @@ def _differences_of_shares(
             continue
         # The first judge is enough, since the same traces count for the second.
         in_share = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
-        is_right = cells[in_share][..., _RIGHT].sum(axis=-1) > 0
-        first_right = is_right[:, 0]
-        second_right = is_right[:, 1]
-        masks = (
-            first_right & second_right,
-            first_right & ~second_right,
-            ~first_right & second_right,
-            ~first_right & ~second_right,
-        )
-        counts = [int(mask.sum()) for mask in masks]
+        counts = _joint_counts(_is_right(cells[in_share]))
         with_intervals[name] = Coefficient(value, ci=newcombe_paired(*counts))
     return with_intervals

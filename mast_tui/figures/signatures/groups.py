@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, Resampling, ratio
+from mast_tui.figures.bootstrap import Interval, Resampling, percentiles, ratio
 from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_with_student
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
@@ -164,11 +164,7 @@ def modes_per_trace_interval(
     if not len(values):
         half_width = Z * standard_error(verdicts, weights)
         return max(0.0, estimate - half_width), estimate + half_width
-    defined_values = values[~np.isnan(values)]
-    if defined_values.size <= LEAST_DEFINED * values.size:
-        return None
-    low, high = np.quantile(defined_values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return min(float(low), estimate), max(float(high), estimate)
+    return percentiles(estimate, values)
 
 
 def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
@@ -233,9 +229,10 @@ def cooccurrence_figures(
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
     # Modes × modes: the traces with both, with the mode of the row alone, and with neither.
-    both_present = _integer_rows(present.T @ present)
-    only_row = _integer_rows(present.T @ absent)
-    neither = _integer_rows(absent.T @ absent)
+    both_present, only_row, neither = (
+        sums.astype(np.int64).tolist()
+        for sums in (present.T @ present, present.T @ absent, absent.T @ absent)
+    )
     for first in range(len(codes)):
         for second in range(first + 1, len(codes)):
             first_count = both_present[first][second] + only_row[first][second]
@@ -250,11 +247,6 @@ def cooccurrence_figures(
                     only_row[second][first],
                     neither[first][second],
                 )
-
-
-def _integer_rows(sums: NDArray[np.float64]) -> list[list[int]]:
-    numbers: list[list[int]] = sums.astype(np.int64).tolist()
-    return numbers
 
 
 def _pair_figures(

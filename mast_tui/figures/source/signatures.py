@@ -103,6 +103,10 @@ def input_from_workspace(
         labelled = labelled_by(workspace, taxonomy, labels, traces)
     if with_unlabelled:
         labelled = _with_unlabelled(workspace, labelled, traces)
+    weights = None
+    if study is not None and is_weighted:
+        weight_by_trace = study.trace_weights(frozenset(labelled.traces)) or {}
+        weights = np.array([weight_by_trace[trace] for trace in labelled.traces])
     facts = _facts_of_traces(workspace, labelled.traces, fields)
     groups = _group_traces([trace.fields for trace in facts], fields)
     models = _numbered([trace.model for trace in facts])
@@ -138,7 +142,7 @@ def input_from_workspace(
         task_numbers=tasks.numbers,
         task_from_text=np.array([trace.is_task_from_text for trace in facts], dtype=bool),
         trial_numbers=_integers_or_unknown([trace.trial for trace in facts]),
-        weights=_weights_of_traces(study, labelled.traces) if study and is_weighted else None,
+        weights=weights,
         has_unknown_weights=study is not None and not is_weighted,
     )
 
@@ -188,11 +192,6 @@ def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) 
     if study is None or study.chances_alike:
         return None
     return study if label_source == GOLD or label_source in study.annotators else None
-
-
-def _weights_of_traces(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
-    weights = study.trace_weights(frozenset(traces)) or {}
-    return np.array([weights[trace] for trace in traces])
 
 
 def fields_of(by: str) -> tuple[str, ...]:
