@@ -279,9 +279,8 @@ def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
         spans=spans,
         places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
     )
-    return Signatures(
-        SignatureChoice(), report=signature_report(given, Resampling(0)), inputs=given
-    )
+    report = signature_report(given, Resampling(0))
+    return Signatures(SignatureChoice(), report=report, inputs=given)
 
 
 def count_in(column: str | None, row: Row) -> int | None:

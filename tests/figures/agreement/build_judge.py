@@ -70,9 +70,7 @@ def in_order(_trace_id: str) -> Any:
     return order
 
 
-def judge_document(
-    judge_input: JudgeInput, rounds: int = 2000, seed: int = 0, **settings: Any
-) -> Any:
+def judge_document(judge_input: JudgeInput, rounds: int = 2000, **settings: Any) -> Any:
     """Return the report on a judge, read back from strict JSON."""
-    document = judge_json(judge_report(judge_input, Resampling(rounds, seed), **settings))
+    document = judge_json(judge_report(judge_input, Resampling(rounds), **settings))
     return json.loads(json.dumps(document, allow_nan=False))

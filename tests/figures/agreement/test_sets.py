@@ -35,7 +35,7 @@ def said_of(pairs: Sequence[str]) -> VerdictArray:
 
 
 def test_alpha_of_sets_with_both_distances() -> None:
-    figures = FigureTable(set_agreement(said_of(PAIRS), Resampling(0, 0)))
+    figures = FigureTable(set_agreement(said_of(PAIRS), Resampling(0)))
     assert figures.value("krippendorff_alpha_jaccard") == pytest.approx(0.315620, abs=5e-7)
     assert figures.value("krippendorff_alpha_masi") == pytest.approx(0.273081, abs=5e-7)
     assert figures.count("n") == len(PAIRS)
@@ -63,11 +63,11 @@ def test_open_or_unsure_mode_leaves_no_set() -> None:
     gaps = np.concatenate((said, said[:, :2]), axis=1)
     gaps[0, -1, 2] = -1
     gaps[1, -2, 0] = -2
-    assert set_agreement(gaps, Resampling(0, 0)) == set_agreement(said, Resampling(0, 0))
+    assert set_agreement(gaps, Resampling(0)) == set_agreement(said, Resampling(0))
 
 
 def reasons(said: np.ndarray) -> tuple[str | None, str | None]:
-    figures = FigureTable(set_agreement(said, Resampling(9, 0)))
+    figures = FigureTable(set_agreement(said, Resampling(9)))
     jaccard = figures["krippendorff_alpha_jaccard"]
     return jaccard.undefined, figures["krippendorff_alpha_masi"].undefined
 

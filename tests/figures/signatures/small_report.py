@@ -64,9 +64,8 @@ def small_report(
     *, traces: int = 40, outcomes: bool = True, places: bool = True
 ) -> SignatureReport:
     """Return the report on ``small_input``; callers must not change it."""
-    return signature_report(
-        small_input(traces=traces, outcomes=outcomes, places=places), Resampling(50)
-    )
+    inputs = small_input(traces=traces, outcomes=outcomes, places=places)
+    return signature_report(inputs, Resampling(50))
 
 
 def small_document() -> Any:

@@ -118,7 +118,7 @@ def test_interval_of_many_kinds_of_traces_is_that_of_resampling() -> None:
     verdicts = random.choice(
         np.array([PRESENT, ABSENT, OPEN], dtype=np.uint8), size=(3000, 12), p=[0.4, 0.5, 0.1]
     )
-    assert len(resampled_modes_per_trace(verdicts, Resampling(10, 0))) == 0
+    assert len(resampled_modes_per_trace(verdicts, Resampling(10))) == 0
     quick = modes_per_trace_interval(verdicts, Resampling(10))
     draws = random.integers(0, len(verdicts), size=(400, len(verdicts)))
     slow = np.quantile([modes_per_trace(verdicts[rows]) for rows in draws], [0.025, 0.975])
