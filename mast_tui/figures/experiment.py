@@ -106,8 +106,7 @@ class Experiment:
     def rows(self, arm: str) -> NDArray[np.bool_]:
         """Return a mask of the runs that belong to an arm and name a task."""
         in_arm = self.inputs.group == self.inputs.group_names.index(arm)
-        selected: NDArray[np.bool_] = in_arm & (self.tasks >= 0)
-        return selected
+        return np.asarray(in_arm & (self.tasks >= 0))
 
     @property
     def tasks(self) -> Integers:

@@ -151,9 +151,11 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
     Returns:
         The reason and the number; None if the mean has an interval.
     """
-    least_traces = _LEAST_TRACES_OF_STEADY_MEAN
-    if not STATISTICS[name].steady:
-        least_traces = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
+    least_traces = (
+        _LEAST_TRACES_OF_STEADY_MEAN
+        if STATISTICS[name].steady
+        else ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
+    )
     return ("few_traces", least_traces) if traces < least_traces else None
 
 

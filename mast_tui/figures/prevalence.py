@@ -67,8 +67,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
     Returns:
         The prevalences θ; NaN if TPR + TNR ≤ 1 or an argument is NaN.
     """
-    clipped: Values = np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1)
-    return clipped
+    return np.asarray(np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1))
 
 
 def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:

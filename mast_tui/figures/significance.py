@@ -48,8 +48,7 @@ class LogFactorials:
             n: The size of the set.
             k: The sizes of the subsets; there is one logarithm for each.
         """
-        logs: NDArray[np.longdouble] = self._table[n] - self._table[k] - self._table[n - k]
-        return logs
+        return np.asarray(self._table[n] - self._table[k] - self._table[n - k])
 
 
 def fisher_exact(
@@ -207,10 +206,7 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     # The least p-value is the chance of two of the 2ⁿ combinations: all signs alike. The exponent
     # is limited, because 2⁻¹⁰⁷⁵ is 0 as a float.
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
-    p_values: NDArray[np.float64] = np.where(
-        distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0)
-    )
-    return p_values
+    return np.where(distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0))
 
 
 def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:

@@ -139,16 +139,16 @@ def time_study(
     compared_passes = [
         study_pass for study_pass in passes if study_pass.annotator in compared_annotators
     ]
-
-    def minutes(study_pass: AssistedPass) -> Amount:
-        # (Number of units, sum): a pass with known minutes is one unit.
-        return (0, 0) if study_pass.minutes is None else (1, study_pass.minutes)
-
+    # A pass with known minutes is one unit.
+    minutes_difference = difference(
+        compared_passes,
+        lambda study_pass: (0, 0) if study_pass.minutes is None else (1, study_pass.minutes),
+    )
     return {
         "annotators": sorted(compared_annotators),
         "shown": _condition_json([study_pass for study_pass in passes if not study_pass.withheld]),
         "withheld": _condition_json([study_pass for study_pass in passes if study_pass.withheld]),
-        "minutes_difference": difference(compared_passes, minutes),
+        "minutes_difference": minutes_difference,
         "anchoring": _anchoring_json(compared_passes, [slug for slug, _, _ in modes]),
         "modes": {code: _anchoring_json(compared_passes, [slug]) for slug, code, _ in modes},
     }

@@ -99,8 +99,7 @@ class Catch:
     @property
     def finder_counts(self) -> NDArray[np.int_]:
         """The number of finders of each failure."""
-        finder_counts: NDArray[np.int_] = self.caught.sum(axis=1)
-        return finder_counts
+        return np.asarray(self.caught.sum(axis=1))
 
     @property
     def lone_counts(self) -> NDArray[np.float64]:
@@ -472,12 +471,12 @@ def interaction_scores(
         if skills is None:
             continue
         pair_numbers = [pairs.index(pair) for pair in combinations(catch.finders, 2)]
-        found_count = len(catch.caught)
+        caught_count = len(catch.caught)
         first, second = np.array(list(combinations(range(len(skills)), 2))).T
         caught_counts = (catch.caught[:, first] & catch.caught[:, second]).sum(axis=0)
         expected, covariance = _moments_of_pairs(skills, first, second)
-        scores[pair_numbers] += caught_counts - found_count * expected
-        covariances[np.ix_(pair_numbers, pair_numbers)] += found_count * covariance
+        scores[pair_numbers] += caught_counts - caught_count * expected
+        covariances[np.ix_(pair_numbers, pair_numbers)] += caught_count * covariance
     return scores, covariances
 
 
@@ -531,5 +530,4 @@ def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
             low = failure_count
         else:
             high = failure_count
-    skills: NDArray[np.float64] = np.minimum(counts_by_finder / low, 1.0)
-    return skills
+    return np.asarray(np.minimum(counts_by_finder / low, 1.0))

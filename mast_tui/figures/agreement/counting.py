@@ -10,7 +10,7 @@ definitions are in ``tests/figures/agreement/reference.py``, with which every on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
@@ -458,7 +458,9 @@ def sums_of(
         # Sums are at most the number of traces, which single precision may hold, and faster.
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
         _fill_with_resamples(
-            summed[1:], [counts.astype(float_type) for counts in counts_by_mode], resampling
+            summed[1:],
+            [counts.astype(float_type) for counts in counts_by_mode],
+            resamples(block_count, resampling),
         )
     return Sums(
         pairs=summed[:, :, :pair_column_count].reshape(row_count, mode_count, pair_count, 4),
@@ -471,18 +473,20 @@ def sums_of(
 
 
 def _fill_with_resamples(
-    rows: Floats, counts_by_mode: Sequence[NDArray[np.floating[Any]]], resampling: Resampling
+    rows: Floats,
+    counts_by_mode: Sequence[NDArray[np.floating[Any]]],
+    weight_batches: Iterable[NDArray[np.float32]],
 ) -> None:
     """Fill ``rows`` (resamples × modes × columns) with the sums of counts over resamples.
 
-    ``counts_by_mode`` has the counts of each block, blocks × columns, for each mode.
+    ``counts_by_mode`` has the counts of each block, blocks × columns, for each mode, and
+    ``weight_batches`` how often each block is drawn, resamples × blocks.
     """
-    if not counts_by_mode:
-        return
     row = 0
-    for weights in resamples(len(counts_by_mode[0]), resampling):
+    for weights in weight_batches:
         for mode, counts in enumerate(counts_by_mode):
-            rows[row : row + len(weights), mode] = weights.astype(counts.dtype, copy=False) @ counts
+            batch_sums = weights.astype(counts.dtype, copy=False) @ counts
+            rows[row : row + len(weights), mode] = batch_sums
         row += len(weights)
 
 

@@ -74,8 +74,7 @@ def masi_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floa
 
 
 def _jaccard_index(shared: Floats, union: Floats) -> Floats:
-    alike: Floats = np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
-    return alike
+    return np.asarray(np.divide(shared, union, out=np.ones_like(shared), where=union > 0))
 
 
 SETS: Final = FigureScope("sets")
@@ -304,8 +303,7 @@ def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]
     column_factors = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
     column_factors = column_factors.astype(float_type)
     # The product is shared size + base · size of the row set + base² · size of the column set.
-    indices: NDArray[np.intp] = (row_factors @ column_factors.T).astype(np.intp)
-    return indices
+    return np.asarray((row_factors @ column_factors.T).astype(np.intp))
 
 
 def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> Floats:

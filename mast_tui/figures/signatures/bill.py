@@ -76,10 +76,11 @@ def costs(
         group: The group of the traces.
     """
     rows = np.flatnonzero(is_counted).tolist()
-    spent_by_row = {row: spent_of(inputs.traces[row]) for row in rows}
-    readable_by_row = {row: spent for row, spent in spent_by_row.items() if spent is not None}
+    spent_by_row = {
+        row: spent for row in rows if (spent := spent_of(inputs.traces[row])) is not None
+    }
     for definition, is_fatal in fatal_by_definition.items():
-        yield from _cost_figures(inputs, is_fatal, rows, readable_by_row, group, definition)
+        yield from _cost_figures(inputs, is_fatal, rows, spent_by_row, group, definition)
 
 
 def _cost_figures(

@@ -137,8 +137,7 @@ def resampled_modes_per_trace(
     )
     sums = resample_counts @ features
     present_sums, judged_sums = np.split(sums, 2, axis=1)
-    means: Values = ratio(present_sums, judged_sums).sum(axis=1)
-    return means
+    return np.asarray(ratio(present_sums, judged_sums).sum(axis=1))
 
 
 def modes_per_trace_interval(
@@ -207,8 +206,7 @@ def _different_traces(
 
 
 def _judged_mask(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    judged: NDArray[np.bool_] = (verdicts == PRESENT) | (verdicts == ABSENT)
-    return judged
+    return np.asarray((verdicts == PRESENT) | (verdicts == ABSENT))
 
 
 def cooccurrence_figures(

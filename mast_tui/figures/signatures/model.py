@@ -181,14 +181,16 @@ class SignatureInput:
             ),
         )
         group_numbers = np.unique(self.group[selected])
-        kept_groups = group_numbers.tolist()
+        remaining_groups = group_numbers.tolist()
         columns = {name: getattr(self, name) for name in _COLUMNS}
         return replace(
             self,
             traces=tuple(compress(self.traces, selected.tolist())),
             group=np.searchsorted(group_numbers, self.group[selected]),
-            group_names=tuple(self.group_names[group] for group in kept_groups),
-            group_parts=tuple(self.group_parts[group] for group in kept_groups if self.group_parts),
+            group_names=tuple(self.group_names[group] for group in remaining_groups),
+            group_parts=tuple(
+                self.group_parts[group] for group in remaining_groups if self.group_parts
+            ),
             places=places,
             **{name: column[selected] for name, column in columns.items() if column is not None},
         )

@@ -140,7 +140,9 @@ def input_from_workspace(
         stratum_numbers=models.numbers,
         stratum_names=models.values,
         task_numbers=tasks.numbers,
-        task_from_text=np.array([trace.is_task_from_text for trace in facts], dtype=bool),
+        task_from_text=np.array(
+            [not trace.task_id and trace.task_key is not None for trace in facts], dtype=bool
+        ),
         trial_numbers=_integers_or_unknown([trace.trial for trace in facts]),
         weights=weights,
         has_unknown_weights=study is not None and not is_weighted,
@@ -282,11 +284,6 @@ class _TraceFacts(NamedTuple):
     def task_key(self) -> tuple[str, str] | None:
         """The benchmark and the id or text of the task; None for a trace that names no task."""
         return task_key(self.benchmark, self.task_id, self.task)
-
-    @property
-    def is_task_from_text(self) -> bool:
-        """True if the trace names its task only by its text."""
-        return not self.task_id and self.task_key is not None
 
 
 _COLUMNS: Final = _TraceFacts._fields[:-1]

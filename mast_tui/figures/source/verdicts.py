@@ -376,14 +376,12 @@ def labelled_by_gold(
             for mark in verdicts.marks.placed
             if mark.trace in shared_traces and order_of(mark.trace)(mark.first) is not None
         }
-    if traces_by_gold:
-        gold_by_trace = gold(traces_by_gold)
-        if which == "settled":
-            gold_by_trace = {trace: only_settled(gold_by_trace[trace]) for trace in gold_by_trace}
-        table.remove_marks(traces_by_gold)
-        table.replace(gold_by_trace)
+    gold_by_trace = gold(traces_by_gold) if traces_by_gold else {}
     if which == "settled":
+        table.replace({trace: only_settled(gold_by_trace[trace]) for trace in gold_by_trace})
         table.remove_open_rows()
+    else:
+        table.replace(gold_by_trace)
     counted_traces = set(table.traces)
     names = {name for name, trace in verdicts.row_keys if trace in counted_traces}
     mix: GoldMixJson = {
@@ -465,13 +463,10 @@ class _GoldTable:
         self.verdicts[:] = OPEN
         self.marks = Marks()
 
-    def remove_marks(self, traces: Container[str]) -> None:
-        """Remove the labels with spans of some traces."""
-        placed = [mark for mark in self.marks.placed if mark.trace not in traces]
-        self.marks = Marks(placed, self.marks.whole_trace_labels)
-
     def replace(self, gold_by_trace: Mapping[str, GoldTrace]) -> None:
-        """Replace the verdicts of traces by their gold, and add the gold labels."""
+        """Replace the verdicts and the labels of traces by their gold."""
+        placed = [mark for mark in self.marks.placed if mark.trace not in gold_by_trace]
+        self.marks = Marks(placed, self.marks.whole_trace_labels)
         row_by_trace = {trace: row for row, trace in enumerate(self.traces)}
         for trace, gold_trace in gold_by_trace.items():
             if trace in row_by_trace:

@@ -118,10 +118,8 @@ def coverage_alpha(sums: Floats) -> Floats:
     with n ratings of which p are marked, 2 p (n - p) / (n - 1).
     """
     _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)
-    alphas: Floats = 1 - ratio(
-        disagreement * (ratings - 1), 2 * marked_ratings * (ratings - marked_ratings)
-    )
-    return alphas
+    expected = 2 * marked_ratings * (ratings - marked_ratings)
+    return np.asarray(1 - ratio(disagreement * (ratings - 1), expected))
 
 
 def _marked_stretches(
