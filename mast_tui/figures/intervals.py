@@ -446,10 +446,10 @@ def rate(
     Raises:
         ValueError: There are more hits than cases.
     """
-    hits, cases = (count, n) if effective is None else effective
+    hits, cases = effective or (count, n)
     wilson_ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
-    needed_count = to_resolve(unresolved, n) if unresolved else 0
+    needed_count = to_resolve(unresolved, n)
     reason = "unresolved" if needed_count else ""
     return scope.figure(
         "rate",

@@ -7,7 +7,7 @@ estimated without bias from pairs of runs. Simulated experiments with these valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from statistics import NormalDist
@@ -188,16 +188,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     def is_detected(tasks: int) -> bool:
         return power(design, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    # The normal approximation, from one experiment with many tasks.
-    baseline_hits, changed_hits = draw_hits(
-        design, _MANY, runs, draws=1, random=np.random.default_rng(seed)
-    )
-    differences = (changed_hits - baseline_hits)[0].astype(np.float64)
-    normal = NormalDist()
-    quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
-    approximate_tasks = (
-        quantile_sum**2 * float(differences.var()) / max(float(differences.mean()) ** 2, 1e-9)
-    )
+    approximate_tasks = _approximate_tasks(design, runs, seed)
     if approximate_tasks > 2 * MOST_TASKS:
         return None
 
@@ -219,6 +210,17 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
         else:
             low = middle
     return high if high <= MOST_TASKS else None
+
+
+def _approximate_tasks(design: RateChange, runs: int, seed: int) -> float:
+    """Return the tasks needed by the normal approximation, from one experiment with many tasks."""
+    baseline_hits, changed_hits = draw_hits(
+        design, _MANY, runs, draws=1, random=np.random.default_rng(seed)
+    )
+    differences = (changed_hits - baseline_hits)[0].astype(np.float64)
+    normal = NormalDist()
+    quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
+    return quantile_sum**2 * float(differences.var()) / max(float(differences.mean()) ** 2, 1e-9)
 
 
 def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> float | None:
@@ -271,16 +273,13 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
     if not baseline_means.defined.any():
         return None
     rate = float(np.nanmean(baseline_means.values))
-    within_correlations = [correlation_within_arm(means) for means in means_by_arm.values()]
-    across_correlations = [
+    across = (
         correlation_across_arms(baseline_means, means_by_arm[arm]) for arm in experiment.compared
-    ]
-    defined_within = [value for value in within_correlations if value is not None]
-    defined_across = [value for value in across_correlations if value is not None]
-    across_correlation = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
-    within_correlation = (
-        max(0.0, float(np.mean(defined_within))) if defined_within else across_correlation
     )
+    across_correlation = _mean_correlation(across) or 0.0
+    within_correlation = _mean_correlation(map(correlation_within_arm, means_by_arm.values()))
+    if within_correlation is None:
+        within_correlation = across_correlation
     changed_rate = rate + change
     if not 0 <= changed_rate <= 1 or not 0 < rate < 1:
         return None
@@ -291,6 +290,12 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
         within_arm=min(within_correlation, 0.99),
         across_arms=min(across_correlation, within_correlation, 0.99),
     )
+
+
+def _mean_correlation(correlations: Iterable[float | None]) -> float | None:
+    """Return the mean of the defined correlations, at least 0; None if there are none."""
+    defined = [correlation for correlation in correlations if correlation is not None]
+    return max(0.0, float(np.mean(defined))) if defined else None
 
 
 def correlation_within_arm(means: TaskMeans) -> float | None:

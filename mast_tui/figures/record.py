@@ -195,8 +195,8 @@ class Figure:
         sources = self.sources
         if sources is None:
             return self
-        conditions = (*sources.where, (field_name, value))
-        return replace(self, sources=replace(sources, where=conditions))
+        where = (*sources.where, (field_name, value))
+        return replace(self, sources=replace(sources, where=where))
 
     @property
     def definition(self) -> Statistic:

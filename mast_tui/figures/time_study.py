@@ -162,8 +162,11 @@ def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
     # Traces × (passes, minutes, labels).
     sums = np.zeros((len(traces), 3))
     for study_pass in timed:
-        label_count = sum(study_pass.labels.values())
-        sums[traces.index(study_pass.trace_id)] += (1, study_pass.minutes or 0.0, label_count)
+        sums[traces.index(study_pass.trace_id)] += (
+            1,
+            study_pass.minutes or 0.0,
+            sum(study_pass.labels.values()),
+        )
     return {
         "passes": len(passes),
         "timed": len(timed),

@@ -182,8 +182,9 @@ class TableSums:
     @property
     def complete_traces(self) -> int:
         """The number of traces in which all annotators rated a unit; Fleiss' κ rests on these."""
-        judged_by_all: NDArray[np.bool_] = np.asarray(self.rated_by_both.all(axis=0))
-        return int(judged_by_all.any(axis=1).sum()) if len(self.rated_by_both) else 0
+        return (
+            int(self.rated_by_both.all(axis=0).any(axis=1).sum()) if len(self.rated_by_both) else 0
+        )
 
     @property
     def most_shared(self) -> int:

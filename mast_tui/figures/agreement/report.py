@@ -153,11 +153,6 @@ class Agreement:
         return self.index.figures + tuple(chain.from_iterable(figures_of_parts))
 
     @property
-    def slugs(self) -> tuple[str, ...]:
-        """The slugs of the modes."""
-        return tuple(slug for slug, _, _ in self.modes)
-
-    @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Every two annotators."""
         return tuple(combinations(self.annotators, 2))

@@ -339,7 +339,6 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     if compared_names is None:
         return
     judged_traces = {trace for trace, _ in judge_input.verdicts}
-    judged_examples = judge_input.examples & judged_traces
     passes = [
         study_pass
         for study_pass in _comparable_passes(judge_input)
@@ -359,9 +358,9 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     yield scope.number("on_screen", on_screen)
     not_judged = sum(study_pass.trace_id not in judged_traces for study_pass in judge_input.passes)
     yield scope.number("not_judged", not_judged)
-    yield scope.number(
-        "examples", sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
-    )
+    judged_examples = judge_input.examples & judged_traces
+    example_count = sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
+    yield scope.number("examples", example_count)
     # Each mode counts all passes, so their sum over the modes is divided by the number of modes.
     column_factors = np.ones(_EFFECT_COLUMNS)
     column_factors[_PASSES_COLUMN] = 1 / max(1, len(slugs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, combinations
 from math import sqrt
 from typing import Final, Literal, NamedTuple
 
@@ -231,20 +231,16 @@ def cooccurrence_figures(
         sums.astype(np.int64).tolist()
         for sums in (present.T @ present, present.T @ absent, absent.T @ absent)
     )
-    for first in range(len(codes)):
-        for second in range(first + 1, len(codes)):
-            first_count = both_present[first][second] + only_row[first][second]
-            second_count = both_present[first][second] + only_row[second][first]
-            if first_count and second_count:
-                pair = (codes[first], codes[second])
-                scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
-                yield from _pair_figures(
-                    scope,
-                    both_present[first][second],
-                    only_row[first][second],
-                    only_row[second][first],
-                    neither[first][second],
-                )
+    for first, second in combinations(range(len(codes)), 2):
+        with_both = both_present[first][second]
+        only_first = only_row[first][second]
+        only_second = only_row[second][first]
+        if with_both + only_first and with_both + only_second:
+            pair = (codes[first], codes[second])
+            scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
+            yield from _pair_figures(
+                scope, with_both, only_first, only_second, neither[first][second]
+            )
 
 
 def _pair_figures(
@@ -452,7 +448,7 @@ def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resam
     is_unresolved = verdicts == UNRESOLVED
     unresolved_count = int(is_unresolved.sum())
     needed_decisions = to_resolve(unresolved_count, int(_judged_mask(verdicts).sum()))
-    if unresolved_count and needed_decisions:
+    if needed_decisions:
         # All unresolved verdicts are taken as absent, then all as present.
         bounds = [
             modes_per_trace(np.where(is_unresolved, answer, verdicts), failed.weights) or 0.0

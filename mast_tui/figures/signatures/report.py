@@ -119,19 +119,16 @@ def _mode_trends(
             )
         scope = FigureScope(scope_name, inputs.taxonomy_ref, mode=mode.code)
         cases = [counts.judged[mode_index] for counts in counts_by_group]
-        test = tests[mode_index]
-        few_groups_reason = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
-        reason = few_groups_reason or ("no_variance" if test is None else "")
         hits = [counts.present[mode_index] for counts in counts_by_group]
-        slope = None if few_groups_reason else _weighted_slope(hits, cases, axis.scores)
-        yield scope.number("slope", slope, reason=few_groups_reason)
-        yield scope.number("z", None if test is None else test.z, reason=reason)
-        yield scope.number(
-            "p_value",
-            None if test is None else test.p_value,
-            condition="" if test is None else test.method,
-            reason=reason,
-        )
+        if sum(n > 0 for n in cases) < 2:
+            yield scope.number("slope", None, reason="not_judged")
+            reason = "not_judged"
+        else:
+            yield scope.number("slope", _weighted_slope(hits, cases, axis.scores))
+            reason = "no_variance" if tests[mode_index] is None else ""
+        z, p_value, method = tests[mode_index] or (None, None, "")
+        yield scope.number("z", z, reason=reason)
+        yield scope.number("p_value", p_value, condition=method, reason=reason)
         yield scope.number("p_adjusted", adjusted_p_values[mode_index], reason=reason)
 
 

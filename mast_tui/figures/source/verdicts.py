@@ -359,9 +359,8 @@ def labelled_by_gold(
     """
     passes = last_pass_numbers(workspace, {"taxonomy": taxonomy.ref}, traces, unfinished=False)
     outside_names = workspace.outside_study(taxonomy.ref)
-    verdicts = _PassVerdicts(
-        workspace, taxonomy, _passes_of_people(workspace, passes, outside_names)
-    )
+    passes_of_people = _passes_of_people(workspace, passes, outside_names)
+    verdicts = _PassVerdicts(workspace, taxonomy, passes_of_people)
     decided_traces = _decided_traces(workspace, taxonomy, traces)
     shared_traces = verdicts.shared_traces()
     table = _GoldTable(taxonomy, verdicts, decided_traces)
@@ -383,11 +382,12 @@ def labelled_by_gold(
     else:
         table.replace(gold_by_trace)
     counted_traces = set(table.traces)
-    names = {name for name, trace in verdicts.row_keys if trace in counted_traces}
     mix: GoldMixJson = {
         "sources": table.counts_by_source(of_traces=False),
         "traces": table.counts_by_source(of_traces=True),
-        "annotators": sorted(names),
+        "annotators": sorted(
+            {name for name, trace in verdicts.row_keys if trace in counted_traces}
+        ),
         "settled_only": which == "settled",
         "not_in_study": finished_by(outside_names, passes),
         "merged": table.marks.merged,

@@ -51,13 +51,12 @@ class ReadBy:
     """The number of raters who have read each span of a trace, from their read stretches."""
 
     def __init__(self, stretches_by_rater: Sequence[Sequence[Stretch]]) -> None:
-        self.raters = len(stretches_by_rater)
         # Three lists with an entry for the first span and for each index where the number of raters
         # changes: the index, the new number, and how many spans before the index were read by 0, 1,
         # 2 … raters.
         self._change_indices = [0]
         self._rater_counts = [0]
-        self._span_counts = [(0,) * (self.raters + 1)]
+        self._span_counts = [(0,) * (len(stretches_by_rater) + 1)]
         for index, rater_count in _rater_counts(stretches_by_rater):
             self._span_counts.append(self.up_to(index))
             self._change_indices.append(index)
