@@ -182,9 +182,8 @@ class TableSums:
     @property
     def complete_traces(self) -> int:
         """The number of traces in which all annotators rated a unit; Fleiss' κ rests on these."""
-        return (
-            int(self.rated_by_both.all(axis=0).any(axis=1).sum()) if len(self.rated_by_both) else 0
-        )
+        rated_by_all = np.asarray(self.rated_by_both.all(axis=0))
+        return int(rated_by_all.any(axis=1).sum()) if len(self.rated_by_both) else 0
 
     @property
     def most_shared(self) -> int:
