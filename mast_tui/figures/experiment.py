@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm, sqrt
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -592,44 +592,48 @@ def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
     yield scope.number("no_task", int((in_arm & ~has_task).sum()))
 
 
+class _ArmMeans(NamedTuple):
+    """The means of a measure by task in one arm.
+
+    ``needs`` is the number of disagreements to resolve before there is an interval, or None.
+    """
+
+    means: TaskMeans
+    needs: int | None
+
+
+def _arm_means(experiment: Experiment, measure: Measure, arm: str) -> _ArmMeans:
+    """Return the means of a measure in one arm."""
+    in_arm = experiment.rows(arm)
+    task_numbers = experiment.tasks[in_arm]
+    task_count = int(experiment.tasks.max(initial=-1)) + 1
+    values = measure.values[in_arm]
+    if measure.by_judge is None:
+        means = task_means(values, task_numbers, task_count)
+    else:
+        means = powered_means(values, measure.by_judge[in_arm], task_numbers, task_count)
+    unresolved = 0 if measure.unresolved is None else int(measure.unresolved[in_arm].sum())
+    return _ArmMeans(means, to_resolve(unresolved, int((~np.isnan(values)).sum())) or None)
+
+
 def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
     """Yield a measure of each arm, with its difference from the baseline."""
-    task_count = int(experiment.tasks.max(initial=-1)) + 1
-    means: dict[str, TaskMeans] = {}
-    # By arm, the number of disagreements to resolve before there is an interval.
-    needed_decisions: dict[str, int | None] = {}
-    for arm in (experiment.baseline, *experiment.compared):
-        in_arm = experiment.rows(arm)
-        task_numbers = experiment.tasks[in_arm]
-        values = measure.values[in_arm]
-        if measure.by_judge is None:
-            means[arm] = task_means(values, task_numbers, task_count)
-        else:
-            means[arm] = powered_means(values, measure.by_judge[in_arm], task_numbers, task_count)
-        needed_decisions[arm] = None
-        if measure.unresolved is not None:
-            unresolved = int(measure.unresolved[in_arm].sum())
-            needed_decisions[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
-    for arm in experiment.inputs.group_names:
+    arms = {arm: _arm_means(experiment, measure, arm) for arm in experiment.inputs.group_names}
+    baseline = arms[experiment.baseline]
+    for arm, (means, needs) in arms.items():
         scope = _arm_scope(experiment, measure.name, arm, measure.mode)
         if measure.sources:
             scope = replace(scope, sources=Sources("signatures", measure.sources, group=arm))
-        mean = estimate(means[arm], measure.kind)
-        run_count = int(means[arm].runs.sum())
-        yield _task_figure(
-            scope, f"task_{measure.kind}", mean, run_count, needs=needed_decisions[arm]
-        )
+        mean = estimate(means, measure.kind)
+        yield _task_figure(scope, f"task_{measure.kind}", mean, int(means.runs.sum()), needs=needs)
         if arm == experiment.baseline:
             continue
-        arm_difference = difference(means[arm], means[experiment.baseline], measure.kind)
-        needed_of_both = needed_decisions[arm] or needed_decisions[experiment.baseline]
-        yield _task_figure(
-            scope, "arm_difference", arm_difference, arm_difference.tasks, needs=needed_of_both
-        )
+        arm_difference = difference(means, baseline.means, measure.kind)
+        n = arm_difference.tasks
+        needed_of_both = needs or baseline.needs
+        yield _task_figure(scope, "arm_difference", arm_difference, n, needs=needed_of_both)
         undefined = arm_difference.reason if arm_difference.p_value is None else ""
-        yield scope.number(
-            "flip_p", arm_difference.p_value, n=arm_difference.tasks, reason=undefined
-        )
+        yield scope.number("flip_p", arm_difference.p_value, n=n, reason=undefined)
 
 
 def _task_figure(

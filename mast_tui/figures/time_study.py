@@ -241,11 +241,10 @@ def difference(
         """Return the weighted mean of the annotators' differences, from sums over traces."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
         withheld_units, withheld_sums = np.moveaxis(totals[..., 1, :], -1, 0)
-        has_both = (shown_units > 0) & (withheld_units > 0)
         mean_differences = ratio(shown_sums, shown_units) - ratio(withheld_sums, withheld_units)
-        weights = ratio(shown_units * withheld_units, shown_units + withheld_units)
-        weights = np.where(has_both, weights, 0.0)
-        weighted = np.where(has_both, mean_differences, 0.0) * weights
+        # The weight of an annotator who worked in one way only is 0.
+        weights = ratio(shown_units * withheld_units, shown_units + withheld_units, default=0.0)
+        weighted = np.where(weights > 0, mean_differences, 0.0) * weights
         return ratio(weighted.sum(axis=-1), weights.sum(axis=-1))
 
     return _jackknifed_json(sums, weighted_difference)
