@@ -68,7 +68,7 @@ from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
 from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
-from mast_tui.figures.signatures.modes import Counts, differences, mantel_haenszel
+from mast_tui.figures.signatures.modes import Counts, Stratum, differences, mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
 
@@ -668,8 +668,8 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         overall = prediction_powered(labelled, says)
         add("share with a judge", overall.powered, shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
-        assert overall.these is not None
-        add("share of these traces", overall.these, of_all)
+        assert overall.share_of_these is not None
+        add("share of these traces", overall.share_of_these, of_all)
         add("corrected prevalence", corrected_prevalence(labelled, says), shows)
         sizes = (traces // 2, traces - traces // 2)
         first, second = (int(random.binomial(n, shows)) for n in sizes)
@@ -686,7 +686,7 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
             n = max(1, traces // 4)
             second_size = max(1, traces // 2 - traces // 4)
             strata.append(
-                (
+                Stratum(
                     int(random.binomial(n, risk)),
                     n,
                     int(random.binomial(second_size, risk)),
