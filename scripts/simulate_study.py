@@ -55,7 +55,6 @@ from mast_tui.figures.agreement.counting import (
     Sums,
     TableSums,
     VerdictArray,
-    defined_mean,
     macro_coefficients,
     rating_patterns,
     sums_of,
@@ -63,13 +62,13 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import interval
+from mast_tui.figures.bootstrap import Resampling, interval, mean_of_defined_values
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
 from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
-from mast_tui.figures.signatures.modes import Counts, differences, mantel_haenszel
+from mast_tui.figures.signatures.modes import Counts, Stratum, differences, mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
 
@@ -181,8 +180,10 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
         ),
         unlabelled=frozenset(every) - frozenset(labelled),
     )
-    people = table_coefficients(sums_of(table, range(TRACES), rounds, seed).everything())
-    report = judge_report(judge_input, rounds=rounds, seed=seed)
+    people = table_coefficients(
+        sums_of(table, range(TRACES), Resampling(rounds, seed)).everything()
+    )
+    report = judge_report(judge_input, Resampling(rounds, seed))
     figures = report.table("judge_mode", mode=MODE[1])
     corrected = report.table("prevalence", mode=MODE[1])["corrected"]
     outcome = {
@@ -416,7 +417,9 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
     truth: dict[tuple[str, int | str], float] = {}
     for name in COEFFICIENTS:
         truth |= {(name, mode): float(values[name][0]) for mode, values in enumerate(modes)}
-        truth[name, MACRO] = float(defined_mean([values[name] for values in modes], 1)[0][0])
+        truth[name, MACRO] = float(
+            mean_of_defined_values(np.array([values[name] for values in modes]), 0)[0]
+        )
         truth[name, POOLED] = float(pooled[name][0])
     return truth
 
@@ -425,7 +428,10 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
 def true_sets(design: StudyDesign) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
-    return FigureTable(set_agreement(many, 0, 0)).value("krippendorff_alpha_jaccard") or 0.0
+    return (
+        FigureTable(set_agreement(many, Resampling(0, 0))).value("krippendorff_alpha_jaccard")
+        or 0.0
+    )
 
 
 def design_run(
@@ -446,15 +452,17 @@ def design_run(
     random = np.random.default_rng([seed, traces, design.people, design.rotating])
     table = drawn(design, traces, random)
     if percentiles:
-        return by_percentiles(sums_of(table, range(traces), rounds, seed, resampled_from=0))
-    sums = sums_of(table, range(traces), rounds, seed)
+        return by_percentiles(
+            sums_of(table, range(traces), Resampling(rounds, seed), resampled_from=0)
+        )
+    sums = sums_of(table, range(traces), Resampling(rounds, seed))
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
-    pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
+    pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)
     coefficients: dict[tuple[str, int | str], Coefficient] = {}
     for name in COEFFICIENTS:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = FigureTable(set_agreement(table, rounds, seed))["krippendorff_alpha_jaccard"]
+    sets = FigureTable(set_agreement(table, Resampling(rounds, seed)))["krippendorff_alpha_jaccard"]
     if sets.value is not None:
         coefficients[SETS, POOLED] = Coefficient(sets.value, ci=sets.interval)
     return {where: one for where, one in coefficients.items() if one.value is not None}
@@ -465,7 +473,7 @@ def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
     tables: dict[int | str, TableSums] = {mode: sums.of_modes([mode]) for mode in range(len(SHOWS))}
     values = {where: table_values(table) for where, table in tables.items()}
     means = {
-        name: defined_mean([one[name] for one in values.values()], len(sums.pairs))[0]
+        name: mean_of_defined_values(np.array([one[name] for one in values.values()]), 0)
         for name in COEFFICIENTS
     }
     every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
@@ -603,7 +611,7 @@ def plan_truth(plan: str, shows: float) -> dict[str, float]:
     """Return the figures of a study that is endless for our purposes."""
     random = np.random.default_rng(1)
     verdict_table = many_studies(plan, shows, 20_000, random)
-    table = sums_of(verdict_table, range(verdict_table.shape[1]), 0, 0).everything()
+    table = sums_of(verdict_table, range(verdict_table.shape[1]), Resampling(0, 0)).everything()
     return {name: float(values[0]) for name, values in table_values(table).items()}
 
 
@@ -612,7 +620,7 @@ def agreement_cell(
 ) -> Outcomes:
     """Count some studies of one plan."""
     random = np.random.default_rng([seed, block, traces, round(100 * shows), *plan.encode()])
-    sums = sums_of(many_studies(plan, shows, traces, random), range(traces), 1, 0)
+    sums = sums_of(many_studies(plan, shows, traces, random), range(traces), Resampling(1, 0))
     results: Outcomes = {}
     for study in range(AT_ONCE):
         for name, coefficient in table_coefficients(sums.of_modes([study])).items():
@@ -660,8 +668,8 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         overall = prediction_powered(labelled, says)
         add("share with a judge", overall.powered, shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
-        assert overall.these is not None
-        add("share of these traces", overall.these, of_all)
+        assert overall.share_of_these is not None
+        add("share of these traces", overall.share_of_these, of_all)
         add("corrected prevalence", corrected_prevalence(labelled, says), shows)
         sizes = (traces // 2, traces - traces // 2)
         first, second = (int(random.binomial(n, shows)) for n in sizes)
@@ -678,7 +686,7 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
             n = max(1, traces // 4)
             second_size = max(1, traces // 2 - traces // 4)
             strata.append(
-                (
+                Stratum(
                     int(random.binomial(n, risk)),
                     n,
                     int(random.binomial(second_size, risk)),

@@ -36,6 +36,7 @@ from mast_tui.figures.agreement.report import (
     agreement_figures,
     agreement_json,
 )
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import (
@@ -148,14 +149,14 @@ def compute_agreement(
     if comparison.thresholds and judge_and_reference is not None:
         judge_and_reference, thresholds = _with_thresholds(workspace, judge_and_reference)
 
-    report = agreement_figures(people, rounds=comparison.rounds, seed=comparison.seed)
+    report = agreement_figures(people, Resampling(comparison.rounds, comparison.seed))
     if comparison.places:
         report = replace(
             report, spans=_span_agreement(workspace, taxonomy, comparison, people, passes)
         )
     if judge_and_reference is not None:
         judge_figures = judge_report(
-            judge_and_reference, rounds=comparison.rounds, seed=comparison.seed
+            judge_and_reference, Resampling(comparison.rounds, comparison.seed)
         )
         if comparison.blind:
             # Prevalence reveals verdicts on traces that a blind annotator has yet to label.
@@ -167,8 +168,7 @@ def compute_agreement(
         judge_comparison = judges_compared(
             judge_and_reference,
             other_judge_and_reference,
-            rounds=comparison.rounds,
-            seed=comparison.seed,
+            Resampling(comparison.rounds, comparison.seed),
         )
         report = replace(report, judges=judge_comparison)
     return report
@@ -274,7 +274,7 @@ def _span_agreement(
             traces=comparison.traces,
             passes=passes,
         )
-    return span_figures(span_input, rounds=comparison.rounds, seed=comparison.seed)
+    return span_figures(span_input, Resampling(comparison.rounds, comparison.seed))
 
 
 def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput | None:

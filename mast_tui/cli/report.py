@@ -28,6 +28,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.record import FigureIndex
@@ -416,9 +417,8 @@ def compute_report(
     spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
+        Resampling(request.rounds, request.seed),
         rules=request.rules,
-        rounds=request.rounds,
-        seed=request.seed,
         corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
         spent_of=spent_of,
         scores=scores,

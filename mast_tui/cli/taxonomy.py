@@ -47,6 +47,7 @@ from mast_tui.exchange.migration.migrate import (
 )
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.figures.agreement.report import StudyInput, agreement_figures
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import Label, VerdictValue, Which
@@ -786,7 +787,7 @@ def _agreement_json(
     # Only the figures of all labelling rounds of the study together are needed. The argument
     # ``rounds`` is the number of resamples.
     study_on_traces = replace(study, finished=finished, rounds={})
-    agreement = agreement_figures(study_on_traces, rounds=rounds, seed=seed)
+    agreement = agreement_figures(study_on_traces, Resampling(rounds, seed))
     pooled = agreement.index.table("pooled")
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 

@@ -52,7 +52,7 @@ from mast_tui.exam.input import (
     set_from_workspace,
 )
 from mast_tui.exam.report import consistency_report, exam_report
-from mast_tui.figures.bootstrap import bootstrap_json
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
@@ -243,7 +243,7 @@ def exam_command(request: ExamRequest) -> None:
         for name in request.judges
     ]
     reports = {
-        candidate.name: judge_report(candidate.judged, rounds=request.rounds, seed=request.seed)
+        candidate.name: judge_report(candidate.judged, Resampling(request.rounds, request.seed))
         for candidate in candidates
         if candidate.judged is not None
     }
@@ -375,7 +375,7 @@ def exam_document(
         "questions": len(exam.questions),
         "modes": None if exam.modes is None else sorted(exam.modes),
         "scored_by": list(exam.scorings),
-        "bootstrap": bootstrap_json(rounds, seed),
+        "bootstrap": Resampling(rounds, seed).to_json(),
         "baselines": (baselines(exam.questions, published_scorer) if has_decisive_steps else None),
         "judges": {
             candidate.name: _candidate_document(

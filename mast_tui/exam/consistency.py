@@ -17,7 +17,7 @@ import click
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.figures.agreement.coefficients import CoefficientJson
-from mast_tui.figures.bootstrap import bootstrap_json
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.judges.comparing import Side, compare, side_of
 from mast_tui.labels import AnnotatorKind, Label, QuoteCounts
@@ -117,8 +117,8 @@ def samples_figures(
         "samples": samples,
         "traces": len(shares_by_trace),
         "found": sum(finding_count for _, finding_count in constant_counts),
-        "again": share_of_traces(repeated_counts, rounds=rounds, seed=seed),
-        "always": share_of_traces(constant_counts, rounds=rounds, seed=seed),
+        "again": share_of_traces(repeated_counts, Resampling(rounds, seed)),
+        "always": share_of_traces(constant_counts, Resampling(rounds, seed)),
     }
 
 
@@ -138,7 +138,7 @@ def judge_pair_figures(
     ) -> CoefficientJson:
         """Return the share of two counts over the compared traces."""
         counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
-        return share_of_traces(counts, rounds=rounds, seed=seed)
+        return share_of_traces(counts, Resampling(rounds, seed))
 
     return {
         "n": len(comparisons),
@@ -271,7 +271,7 @@ def consistency_document(
         "exam": None,
         "taxonomy": taxonomy.ref,
         "version": __version__,
-        "bootstrap": bootstrap_json(rounds, seed),
+        "bootstrap": Resampling(rounds, seed).to_json(),
         "judges": {judge.name: _judge_figures(judge, rounds, seed) for judge in judges},
         "beside": {
             "first": first.name,
@@ -306,7 +306,7 @@ def _judge_figures(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]
         "settings": dict(judge.settings),
         "samples": samples,
         "quotes_found": share_of_traces(
-            [(counts.found, counts.all) for counts in quote_counts], rounds=rounds, seed=seed
+            [(counts.found, counts.all) for counts in quote_counts], Resampling(rounds, seed)
         ),
     }
 

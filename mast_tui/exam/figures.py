@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Resampling, ratio
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.taxonomy.model import Group
@@ -458,7 +458,7 @@ def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJs
     ) -> CoefficientJson:
         """Return the share of two counts, each with a value for each trace."""
         counts = np.stack([numerators, denominators], axis=1)
-        return share_of_traces(counts, rounds=rounds, seed=seed)
+        return share_of_traces(counts, Resampling(rounds, seed))
 
     return {
         "right": int(right_counts.sum()),

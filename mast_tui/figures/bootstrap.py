@@ -7,13 +7,14 @@ trace counts: ``weights @ features`` gives the sums of many resamples at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
 from statistics import NormalDist
 from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-ROUNDS: Final = 2000
 LEVEL: Final = 0.95
 
 _CELLS_AT_ONCE: Final = 4_000_000
@@ -39,14 +40,28 @@ class BootstrapJson(TypedDict):
     unit: str
 
 
-def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
-    """Return the settings of intervals by resampling, as a JSON object.
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """The resamples of traces from which intervals are computed.
 
-    Args:
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+    Attributes:
+        count: The number of resamples; with 0, figures that need them have no intervals.
+        seed: The seed; the same seed and number of traces give the same resamples.
     """
-    return {"rounds": rounds, "seed": seed, "level": LEVEL, "unit": "trace"}
+
+    count: int = 2000
+    seed: int = 0
+
+    def to_json(self) -> BootstrapJson:
+        """Return the settings as a JSON object."""
+        return {"rounds": self.count, "seed": self.seed, "level": LEVEL, "unit": "trace"}
+
+
+RESAMPLING: Final = Resampling()
+"""The resamples of reports for which the user sets nothing else."""
+
+NO_RESAMPLING: Final = Resampling(0)
+"""No resamples, for figures without the intervals that need them."""
 
 
 def ratio(
@@ -66,23 +81,23 @@ def ratio(
     return quotients
 
 
-def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
+def resamples(units: int, resampling: Resampling) -> Iterator[NDArray[np.float32]]:
     """Yield how often each unit is drawn in each resample, when drawn with replacement.
 
     Args:
         units: The number of units.
-        rounds: The number of resamples.
-        seed: The seed; the same seed and number of units give the same resamples.
+        resampling: The number and the seed of the resamples.
 
     Yields:
         The counts of several resamples at a time, as resamples × units.
     """
     if units < 1:
         return
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(resampling.seed)
     resamples_at_once = max(1, _CELLS_AT_ONCE // units)
-    for start in range(0, rounds, resamples_at_once):
-        weights = np.empty((min(resamples_at_once, rounds - start), units), dtype=np.float32)
+    for start in range(0, resampling.count, resamples_at_once):
+        row_count = min(resamples_at_once, resampling.count - start)
+        weights = np.empty((row_count, units), dtype=np.float32)
         _draw_weights(weights, random)
         yield weights
 
@@ -102,23 +117,34 @@ def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> 
         rows[:] = np.bincount(drawn_units.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
-def resampled_sums(features: NDArray[np.float64], rounds: int, seed: int) -> NDArray[np.float64]:
-    """Return the sum of each column over the units of each resample.
+def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDArray[np.float64]:
+    """Return the sums over the units of each resample.
 
     Args:
-        features: Units × columns: whole numbers whose sums stay below 2^24, so that single
-            precision is exact.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        features: Units × columns, which may be several axes: whole numbers whose sums stay below
+            2^24, so that single precision is exact.
+        resampling: The number and the seed of the resamples.
 
     Returns:
-        Rounds × columns; there are no rows if there are no units.
+        Resamples × columns; there are no rows if there are no units.
     """
-    single_precision = features.astype(np.float32)
-    parts = [weights @ single_precision for weights in resamples(len(features), rounds, seed)]
-    if not parts:
-        return np.empty((0, features.shape[1]))
-    return np.concatenate(parts).astype(np.float64)
+    column_axes = features.shape[1:]
+    single_precision = features.reshape(len(features), prod(column_axes)).astype(np.float32)
+    parts = [weights @ single_precision for weights in resamples(len(features), resampling)]
+    sums = np.concatenate(parts) if parts else single_precision[:0]
+    return sums.astype(np.float64).reshape(len(sums), *column_axes)
+
+
+def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return the mean over an axis of the values that are not NaN; NaN if there are none.
+
+    Args:
+        values: The values.
+        axis: The axis.
+    """
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=axis).astype(np.float64)
+    return ratio(np.where(defined, values, 0).sum(axis=axis), counts)
 
 
 def interval(
@@ -141,11 +167,34 @@ def interval(
         the figure is undefined in half of the resamples or more, or if all values are the same.
     """
     defined_values = values[~np.isnan(values)]
-    if defined_values.size <= LEAST_DEFINED * values.size or not varies(defined_values):
+    if not varies(defined_values):
         return None
-    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    tails = _TAILS
     if left_out is not None:
         tails = _corrected_tails(tails, estimate, defined_values, left_out[~np.isnan(left_out)])
+    return percentiles(estimate, values, tails)
+
+
+_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+"""The percentiles of an interval, as shares."""
+
+
+def percentiles(
+    estimate: float, values: NDArray[np.float64], tails: Interval = _TAILS
+) -> Interval | None:
+    """Return the percentiles of the defined values, widened to include the estimate.
+
+    Args:
+        estimate: The figure of all units.
+        values: The figure in each resample, NaN if it is undefined there.
+        tails: The percentiles, as shares.
+
+    Returns:
+        The interval; None if the figure is undefined in half of the resamples or more.
+    """
+    defined_values = values[~np.isnan(values)]
+    if defined_values.size <= LEAST_DEFINED * values.size:
+        return None
     low, high = np.quantile(defined_values, tails)
     return min(float(low), estimate), max(float(high), estimate)
 

@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm, sqrt
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval, ratio
-from mast_tui.figures.intervals import Z, to_resolve, wilson_of
-from mast_tui.figures.jackknife import student_t
+from mast_tui.figures.intervals import student_t, to_resolve, wilson_with_student
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -35,7 +34,7 @@ from mast_tui.figures.signatures.model import (
     Integers,
     SignatureInput,
 )
-from mast_tui.figures.significance import group_permutations, holm, sign_flips_of_rows
+from mast_tui.figures.significance import group_permutations, holm, sign_flips
 
 Values = NDArray[np.float64]
 
@@ -107,8 +106,7 @@ class Experiment:
     def rows(self, arm: str) -> NDArray[np.bool_]:
         """Return a mask of the runs that belong to an arm and name a task."""
         in_arm = self.inputs.group == self.inputs.group_names.index(arm)
-        selected: NDArray[np.bool_] = in_arm & (self.tasks >= 0)
-        return selected
+        return np.asarray(in_arm & (self.tasks >= 0))
 
     @property
     def tasks(self) -> Integers:
@@ -294,10 +292,7 @@ def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
             if variance and binomial_variance
             else float(task_count)
         )
-        # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-        interval = wilson_of(
-            value, effective_runs * (Z / student_t(_degrees_of_freedom(values))) ** 2
-        )
+        interval = wilson_with_student(value, effective_runs, _degrees_of_freedom(values))
     reason = "few_tasks" if task_count < LEAST_TASKS else ""
     return TaskEstimate(value, interval, reason, variance)
 
@@ -334,7 +329,8 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
     task_differences = arms[0].values - arms[1].values
     task_count = len(task_differences)
     value = float(task_differences.sum()) / task_count
-    p_value = _flip_test(arms)
+    (whole_differences,) = _whole_numbers([task_differences], arms)
+    p_value = sign_flips(whole_differences.tolist())
     least_count = _least_task_count(arms, paired=True)
     reason = _lacking_reason(task_count, least_count, kind)
     if task_count < 2:
@@ -425,12 +421,6 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     return "rare_mode" if kind == "share" and least_task_count < LEAST_TASKS else ""
 
 
-def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
-    """Return the p-value of the differences of tasks, by flipping their signs."""
-    (task_differences,) = _whole_numbers([sides[0].values - sides[1].values], sides)
-    return float(sign_flips_of_rows(task_differences[None, :])[0])
-
-
 def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[Integers]:
     """Multiply the values of the tasks of both arms so that they become whole numbers.
 
@@ -461,52 +451,58 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
     the share with a fatal failure, the relative position of the first failure, and costs.
     """
     inputs = experiment.inputs
-    has_outcome = inputs.outcome != UNKNOWN
-    success = _values_where_defined(inputs.outcome == SUCCEEDED, has_outcome)
+    success = _values_where_defined(inputs.outcome == SUCCEEDED, inputs.outcome != UNKNOWN)
     yield Measure("experiment_success", "", "share", success)
+    yield from _mode_measures(experiment)
+    yield from _category_measures(inputs)
+    present_counts = (inputs.verdicts == PRESENT).sum(axis=1)
+    judged_and_failed = np.logical_and(_judged_on_all(inputs), inputs.outcome == FAILED)
+    modes_per_failed_run = _values_where_defined(present_counts, judged_and_failed)
+    yield Measure("experiment_amount", "modes_per_failed_run", "mean", modes_per_failed_run)
+    yield from _place_measures(inputs)
+    for name in AMOUNTS:
+        if name in experiment.amounts:
+            yield Measure("experiment_cost", name, "mean", experiment.amounts[name])
 
-    # Runs × modes.
-    present = inputs.verdicts == PRESENT
-    judged = present | (inputs.verdicts == ABSENT)
+
+def _mode_measures(experiment: Experiment) -> Iterator[Measure]:
+    """Yield the share of runs with each mode, among the runs that were judged on it."""
+    inputs = experiment.inputs
     for mode_index, mode in enumerate(inputs.modes):
+        verdicts = inputs.verdicts[:, mode_index]
         by_judge = None
         if experiment.judged is not None:
-            verdicts = experiment.judged[:, mode_index]
-            by_judge = _values_where_defined(
-                verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT))
-            )
+            by_judge = _values_of_verdicts(experiment.judged[:, mode_index])
         yield Measure(
             "experiment_mode",
             mode.code,
             "share",
-            _values_where_defined(present[:, mode_index], judged[:, mode_index]),
-            unresolved=inputs.verdicts[:, mode_index] == UNRESOLVED,
+            _values_of_verdicts(verdicts),
+            unresolved=verdicts == UNRESOLVED,
             by_judge=by_judge,
             sources=(mode.slug,),
         )
 
-    judged_modes = judged.any(axis=0)
+
+def _category_measures(inputs: SignatureInput) -> Iterator[Measure]:
+    """Yield the share of runs with each category: with any of its modes."""
     for category, _ in inputs.categories:
         in_category = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
-        shows_category = present[:, in_category].any(axis=1)
-        needed_modes = in_category & judged_modes
-        # A category without a judged mode is judged in no run, although ``all`` of nothing is true.
-        judged_on_all = judged[:, needed_modes].all(axis=1) & bool(needed_modes.any())
+        shows_category = (inputs.verdicts[:, in_category] == PRESENT).any(axis=1)
+        is_defined = np.logical_or(shows_category, _judged_on_all(inputs, in_category))
+        values = _values_where_defined(shows_category, is_defined)
         slugs = tuple(mode.slug for mode in inputs.modes if mode.category == category)
-        values = _values_where_defined(shows_category, shows_category | judged_on_all)
         yield Measure("experiment_category", category, "share", values, sources=slugs)
 
-    failed_and_judged = (
-        (inputs.outcome == FAILED) & judged[:, judged_modes].all(axis=1) & bool(judged_modes.any())
-    )
-    counts = _values_where_defined(present.sum(axis=1), failed_and_judged)
-    yield Measure("experiment_amount", "modes_per_failed_run", "mean", counts)
 
+def _place_measures(inputs: SignatureInput) -> Iterator[Measure]:
+    """Yield the share of runs with a fatal failure, and the position where failures begin."""
     places = inputs.places
     if places.fatal.any():
+        is_judged = np.asarray(np.isin(inputs.verdicts, (PRESENT, ABSENT)).any(axis=1))
         fatal = np.zeros(len(inputs.traces), dtype=bool)
         fatal[places.trace[places.fatal]] = True
-        values = _values_where_defined(fatal, judged.any(axis=1))
+        values = _values_where_defined(fatal, is_judged)
         yield Measure("experiment_amount", "fatal_failure", "share", values)
     if len(places.trace):
         # For each run, the index of the span where the first failure begins.
@@ -517,9 +513,24 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
         values = np.where(has_onset, np.minimum(onset, span_counts - 1) / span_counts, np.nan)
         yield Measure("experiment_amount", "onset", "mean", values)
 
-    for name in AMOUNTS:
-        if name in experiment.amounts:
-            yield Measure("experiment_cost", name, "mean", experiment.amounts[name])
+
+def _judged_on_all(
+    inputs: SignatureInput, modes: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """Return a mask of the runs that were judged on those of the modes that any run was judged on.
+
+    ``modes`` is a mask of the modes; None for all. If no run was judged on any, the mask is empty.
+    """
+    judged = np.isin(inputs.verdicts, (PRESENT, ABSENT))
+    needed_modes = judged.any(axis=0)
+    if modes is not None:
+        needed_modes &= modes
+    return np.asarray(judged[:, needed_modes].all(axis=1) & needed_modes.any())
+
+
+def _values_of_verdicts(verdicts: NDArray[np.uint8]) -> Values:
+    """Return 1 for present, 0 for absent, and NaN for other verdicts."""
+    return _values_where_defined(verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT)))
 
 
 def _values_where_defined(
@@ -581,44 +592,48 @@ def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
     yield scope.number("no_task", int((in_arm & ~has_task).sum()))
 
 
+class _ArmMeans(NamedTuple):
+    """The means of a measure by task in one arm.
+
+    ``needs`` is the number of disagreements to resolve before there is an interval, or None.
+    """
+
+    means: TaskMeans
+    needs: int | None
+
+
+def _arm_means(experiment: Experiment, measure: Measure, arm: str) -> _ArmMeans:
+    """Return the means of a measure in one arm."""
+    in_arm = experiment.rows(arm)
+    task_numbers = experiment.tasks[in_arm]
+    task_count = int(experiment.tasks.max(initial=-1)) + 1
+    values = measure.values[in_arm]
+    if measure.by_judge is None:
+        means = task_means(values, task_numbers, task_count)
+    else:
+        means = powered_means(values, measure.by_judge[in_arm], task_numbers, task_count)
+    unresolved = 0 if measure.unresolved is None else int(measure.unresolved[in_arm].sum())
+    return _ArmMeans(means, to_resolve(unresolved, int((~np.isnan(values)).sum())) or None)
+
+
 def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
     """Yield a measure of each arm, with its difference from the baseline."""
-    task_count = int(experiment.tasks.max(initial=-1)) + 1
-    means: dict[str, TaskMeans] = {}
-    # By arm, the number of disagreements to resolve before there is an interval.
-    needed_decisions: dict[str, int | None] = {}
-    for arm in (experiment.baseline, *experiment.compared):
-        in_arm = experiment.rows(arm)
-        task_numbers = experiment.tasks[in_arm]
-        values = measure.values[in_arm]
-        if measure.by_judge is None:
-            means[arm] = task_means(values, task_numbers, task_count)
-        else:
-            means[arm] = powered_means(values, measure.by_judge[in_arm], task_numbers, task_count)
-        needed_decisions[arm] = None
-        if measure.unresolved is not None:
-            unresolved = int(measure.unresolved[in_arm].sum())
-            needed_decisions[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
-    for arm in experiment.inputs.group_names:
+    arms = {arm: _arm_means(experiment, measure, arm) for arm in experiment.inputs.group_names}
+    baseline = arms[experiment.baseline]
+    for arm, (means, needs) in arms.items():
         scope = _arm_scope(experiment, measure.name, arm, measure.mode)
         if measure.sources:
             scope = replace(scope, sources=Sources("signatures", measure.sources, group=arm))
-        mean = estimate(means[arm], measure.kind)
-        run_count = int(means[arm].runs.sum())
-        yield _task_figure(
-            scope, f"task_{measure.kind}", mean, run_count, needs=needed_decisions[arm]
-        )
+        mean = estimate(means, measure.kind)
+        yield _task_figure(scope, f"task_{measure.kind}", mean, int(means.runs.sum()), needs=needs)
         if arm == experiment.baseline:
             continue
-        arm_difference = difference(means[arm], means[experiment.baseline], measure.kind)
-        needed_of_both = needed_decisions[arm] or needed_decisions[experiment.baseline]
-        yield _task_figure(
-            scope, "arm_difference", arm_difference, arm_difference.tasks, needs=needed_of_both
-        )
+        arm_difference = difference(means, baseline.means, measure.kind)
+        n = arm_difference.tasks
+        needed_of_both = needs or baseline.needs
+        yield _task_figure(scope, "arm_difference", arm_difference, n, needs=needed_of_both)
         undefined = arm_difference.reason if arm_difference.p_value is None else ""
-        yield scope.number(
-            "flip_p", arm_difference.p_value, n=arm_difference.tasks, reason=undefined
-        )
+        yield scope.number("flip_p", arm_difference.p_value, n=n, reason=undefined)
 
 
 def _task_figure(

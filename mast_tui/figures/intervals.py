@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, exp, floor, log, sqrt
+from functools import cache
+from math import atan, ceil, cos, exp, floor, log, pi, sin, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -41,6 +42,12 @@ def bisected(
 MARGIN: Final = 0.03
 """Half the width of an interval for which the labels still needed are counted."""
 
+
+_HALVINGS: Final = 80
+
+_MANY_DEGREES: Final = 1_000
+"""The degrees of freedom from which on an expansion has 11 correct digits. The cost of the series
+of ``student_mass`` grows with the degrees."""
 
 LEAST_CASES: Final = 5
 """The fewest cases (or clusters) that an interval rests on; the interval of a difference also needs
@@ -101,6 +108,72 @@ def wilson_of(share: float, n: float) -> Interval:
     return (0.0 if share <= 0 else centre - half_width), (
         1.0 if share >= 1 else centre + half_width
     )
+
+
+def wilson_with_student(share: float, n: float, degrees: int) -> Interval:
+    """Return the score interval of a share whose number of cases is estimated from a variance.
+
+    Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's t would.
+
+    Args:
+        share: The share, between 0 and 1.
+        n: The number of independent cases whose share has this variance.
+        degrees: The degrees of freedom of the variance, 1 or more.
+    """
+    return wilson_of(share, n * (Z / student_t(degrees)) ** 2)
+
+
+@cache
+def student_t(degrees: int, level: float = LEVEL) -> float:
+    """Return the t of Student's distribution with ``level`` of its mass between -t and t.
+
+    It is computed by bisection, or for many degrees by the expansion of Abramowitz and Stegun 1964,
+    26.7.5.
+
+    Args:
+        degrees: The degrees of freedom, 1 or more.
+        level: The mass between -t and t.
+
+    Raises:
+        ValueError: ``degrees`` is below 1.
+    """
+    if degrees < 1:
+        raise ValueError(f"Student's t needs at least one degree of freedom, not {degrees}")
+    if degrees >= _MANY_DEGREES:
+        return _expanded_student_t(degrees, level)
+    high = 1.0
+    while student_mass(high, degrees) < level:
+        high *= 2
+    # The upper end, so that the interval is never too narrow.
+    return bisected(0.0, high, lambda t: student_mass(t, degrees) < level, _HALVINGS)[1]
+
+
+def _expanded_student_t(degrees: int, level: float) -> float:
+    """Return the t of Student's distribution as a series in 1 / degrees around the normal z."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
+
+
+def student_mass(t: float, degrees: int) -> float:
+    """Return the mass of Student's distribution between -t and t.
+
+    It is the series of Abramowitz and Stegun 1964, 26.7.3 (odd degrees) and 26.7.4 (even degrees).
+
+    Args:
+        t: The upper end of the range.
+        degrees: The degrees of freedom, 1 or more.
+    """
+    angle = atan(t / sqrt(degrees))
+    is_odd = degrees % 2 == 1
+    term = cos(angle) if is_odd else 1.0
+    series_sum = term if degrees > 1 else 0.0
+    for factor in range(3 if is_odd else 2, degrees - 1, 2):
+        term *= cos(angle) ** 2 * (factor - 1) / factor
+        series_sum += term
+    return 2 / pi * (angle + sin(angle) * series_sum) if is_odd else sin(angle) * series_sum
 
 
 def share_of_all(hits: int, n: int, trace_count: int) -> Interval:
@@ -373,10 +446,10 @@ def rate(
     Raises:
         ValueError: There are more hits than cases.
     """
-    hits, cases = (count, n) if effective is None else effective
+    hits, cases = effective or (count, n)
     wilson_ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
-    needed_count = to_resolve(unresolved, n) if unresolved else 0
+    needed_count = to_resolve(unresolved, n)
     reason = "unresolved" if needed_count else ""
     return scope.figure(
         "rate",

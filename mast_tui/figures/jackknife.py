@@ -8,10 +8,9 @@ and Wilson's interval for as many cases as have that spread does not leave the f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from math import atan, ceil, cos, pi, sin, sqrt
-from statistics import NormalDist
+from math import ceil, sqrt
 from typing import Final
 
 import numpy as np
@@ -19,13 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import (
-    LEVEL,
     Interval,
+    Resampling,
     interval,
     ratio,
     resampled_sums,
 )
-from mast_tui.figures.intervals import Z, bisected, wilson_of
+from mast_tui.figures.intervals import wilson_of, wilson_with_student
 from mast_tui.figures.record import STATISTICS, Basis
 
 FEWEST: Final = 3
@@ -48,11 +47,6 @@ _LEAST_TRACES_OF_MEAN: Final = 25
 """The number for each rating of a unit: more ratings lower the spread but not the bias."""
 
 _ALIKE: Final = 1e-12
-_HALVINGS: Final = 80
-
-_MANY_DEGREES: Final = 1_000
-"""The degrees of freedom from which on an expansion has 11 correct digits. The cost of the series
-of ``student_mass`` grows with the degrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +105,12 @@ class Support:
 
     def answers(self, name: str) -> float | None:
         """Return the number of answers on which a figure rests; None if it rests on all."""
-        match STATISTICS[name].basis:
-            case Basis.PRESENT:
-                return self.present
-            case Basis.ABSENT:
-                return self.absent
-            case Basis.RARER:
-                return min(self.present, self.absent)
-        return None
+        counts = {
+            Basis.PRESENT: self.present,
+            Basis.ABSENT: self.absent,
+            Basis.RARER: min(self.present, self.absent),
+        }
+        return counts.get(STATISTICS[name].basis)
 
 
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
@@ -159,19 +151,20 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
     Returns:
         The reason and the number; None if the mean has an interval.
     """
-    least_traces = _LEAST_TRACES_OF_STEADY_MEAN
-    if not STATISTICS[name].steady:
-        least_traces = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
+    least_traces = (
+        _LEAST_TRACES_OF_STEADY_MEAN
+        if STATISTICS[name].steady
+        else ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
+    )
     return ("few_traces", least_traces) if traces < least_traces else None
 
 
-def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> CoefficientJson:
+def share_of_traces(counts: ArrayLike, resampling: Resampling) -> CoefficientJson:
     """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
         counts: Traces × (hits, cases). A trace without cases is left out.
-        rounds: The number of resamples of the traces; 0 leaves out the interval.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the interval.
     """
     table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
     table = table[table[:, 1] > 0]
@@ -179,39 +172,70 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
         return Coefficient(undefined="no_overlap").to_json()
     total = table.sum(axis=0)
     value = float(total[0] / total[1])
-    if not rounds or len(table) < FEWEST:
+    spread = spread_of_traces(table, resampling)
+    if spread is None or len(table) < FEWEST:
         return Coefficient(value).to_json()
-    resampled = resampled_sums(table, rounds, seed)
-    without_each = total - table
-    return spread_coefficient(
-        value,
-        ratio(resampled[:, 0], resampled[:, 1]),
-        ratio(without_each[:, 0], without_each[:, 1]),
-        Scale(lowest=0.0),
-    ).to_json()
+    spread_of_share = spread.of(lambda sums: ratio(sums[:, 0], sums[:, 1]))
+    return spread_of_share.coefficient(value, Scale(lowest=0.0)).to_json()
 
 
-def spread_coefficient(
-    estimate: float,
-    resampled: NDArray[np.float64],
-    left_out: NDArray[np.float64],
-    scale: Scale,
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The values from which the interval of a figure is computed, or the sums for these values.
+
+    Attributes:
+        resampled: A row for each resample of the traces; NaN if the figure is undefined.
+        left_out: A row for all traces without each one in turn; NaN if the figure is undefined.
+    """
+
+    resampled: NDArray[np.float64]
+    left_out: NDArray[np.float64]
+
+    def of(self, figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Spread:
+        """Return the values of a figure, from the sums from which the figure is computed."""
+        return Spread(figure(self.resampled), figure(self.left_out))
+
+    def coefficient(self, estimate: float, scale: Scale) -> Coefficient:
+        """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
+
+        There is no interval if the figure is undefined without one of the traces.
+
+        Args:
+            estimate: The figure of all traces.
+            scale: The values that the figure can take.
+        """
+        if self.left_out.size < MANY or np.isnan(self.left_out).any():
+            return jackknifed_coefficient(estimate, self.left_out, scale)
+        return Coefficient(estimate, ci=interval(estimate, self.resampled, left_out=self.left_out))
+
+
+def spread_of_traces(features: NDArray[np.float64], resampling: Resampling) -> Spread | None:
+    """Return the sums over resamples of traces, and without each trace; None without resamples.
+
+    Args:
+        features: What each trace adds to the sums, traces × columns: whole numbers.
+        resampling: The resamples of the traces.
+    """
+    if not resampling.count or not len(features):
+        return None
+    return Spread(resampled_sums(features, resampling), features.sum(axis=0) - features)
+
+
+def jackknifed_coefficient(
+    estimate: float, left_out: NDArray[np.float64], scale: Scale
 ) -> Coefficient:
-    """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
+    """Return a figure with its interval by the jackknife.
 
     There is no interval if the figure is undefined without one of the traces.
 
     Args:
         estimate: The figure of all traces.
-        resampled: The figure in each resample, NaN if it is undefined.
         left_out: The figure with each trace left out in turn, NaN if it is undefined.
         scale: The values that the figure can take.
     """
     if np.isnan(left_out).any():
         return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
-    if left_out.size < MANY:
-        return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, scale))
-    return Coefficient(estimate, ci=interval(estimate, resampled, left_out=left_out))
+    return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, scale))
 
 
 def jackknife_interval(
@@ -239,78 +263,28 @@ def jackknife_interval(
     position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
     mean_square = float(((left_out - left_out.mean()) ** 2).mean())
     standard_error = sqrt((trace_count - 1) * mean_square) / width
-    at_end = not _ALIKE < position < 1 - _ALIKE
-    one_unit_per_trace = scale.traces > 0
-    # At an end of the scale the jackknife shows no variance, but the number of cases still gives
-    # an interval.
-    if at_end and one_unit_per_trace:
-        position = float(round(position))
-        cases = scale.cases(position)
-    elif at_end or standard_error <= _ALIKE:
+    is_at_end = not _ALIKE < position < 1 - _ALIKE
+    if is_at_end and scale.traces:
+        # The jackknife shows no variance here, but the number of cases still gives an interval.
+        end = float(round(position))
+        ends = wilson_of(end, scale.cases(end))
+    elif is_at_end or standard_error <= _ALIKE:
         return None
-    elif one_unit_per_trace:
-        # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
-        cases = position * (1 - position) / standard_error**2 * trace_count / (trace_count - 1)
-        cases = min(cases, scale.cases(position)) if scale.caps_cases else cases
     else:
-        # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-        cases = (
-            position * (1 - position) / standard_error**2 * (Z / student_t(trace_count - 1)) ** 2
-        )
-    low, high = wilson_of(position, cases)
+        ends = _interval_of_position(position, standard_error, trace_count, scale)
+    low, high = ends
     # Rounding may put an end of the scale beyond the figure.
     lowest = min(float(estimate), scale.lowest + width * low)
     return lowest, max(float(estimate), scale.lowest + width * high)
 
 
-@cache
-def student_t(degrees: int, level: float = LEVEL) -> float:
-    """Return the t of Student's distribution with ``level`` of its mass between -t and t.
-
-    It is computed by bisection, or for many degrees by the expansion of Abramowitz and Stegun 1964,
-    26.7.5.
-
-    Args:
-        degrees: The degrees of freedom, 1 or more.
-        level: The mass between -t and t.
-
-    Raises:
-        ValueError: ``degrees`` is below 1.
-    """
-    if degrees < 1:
-        raise ValueError(f"Student's t needs at least one degree of freedom, not {degrees}")
-    if degrees >= _MANY_DEGREES:
-        return _expanded_student_t(degrees, level)
-    high = 1.0
-    while student_mass(high, degrees) < level:
-        high *= 2
-    # The upper end, so that the interval is never too narrow.
-    return bisected(0.0, high, lambda t: student_mass(t, degrees) < level, _HALVINGS)[1]
-
-
-def _expanded_student_t(degrees: int, level: float) -> float:
-    """Return the t of Student's distribution as a series in 1 / degrees around the normal z."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / degrees + second / degrees**2 + third / degrees**3
-
-
-def student_mass(t: float, degrees: int) -> float:
-    """Return the mass of Student's distribution between -t and t.
-
-    It is the series of Abramowitz and Stegun 1964, 26.7.3 (odd degrees) and 26.7.4 (even degrees).
-
-    Args:
-        t: The upper end of the range.
-        degrees: The degrees of freedom, 1 or more.
-    """
-    angle = atan(t / sqrt(degrees))
-    is_odd = degrees % 2 == 1
-    term = cos(angle) if is_odd else 1.0
-    series_sum = term if degrees > 1 else 0.0
-    for factor in range(3 if is_odd else 2, degrees - 1, 2):
-        term *= cos(angle) ** 2 * (factor - 1) / factor
-        series_sum += term
-    return 2 / pi * (angle + sin(angle) * series_sum) if is_odd else sin(angle) * series_sum
+def _interval_of_position(
+    position: float, standard_error: float, trace_count: int, scale: Scale
+) -> Interval:
+    """Return the interval of a position between the ends of its scale, from 0 to 1."""
+    cases = position * (1 - position) / standard_error**2
+    if not scale.traces:
+        return wilson_with_student(position, cases, trace_count - 1)
+    # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
+    cases = cases * trace_count / (trace_count - 1)
+    return wilson_of(position, min(cases, scale.cases(position)) if scale.caps_cases else cases)

@@ -7,7 +7,7 @@ estimated without bias from pairs of runs. Simulated experiments with these valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from statistics import NormalDist
@@ -115,17 +115,14 @@ def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
     """
     if not 0 < rate < 1 or within_arm <= 0:
         return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
-    low = 0.0
-    high = 20.0
-    # Bisection; half of the steps are enough, and each step is slow.
-    for _ in range(_HALVINGS // 2):
-        spread = (low + high) / 2
+
+    def is_low(spread: float) -> bool:
         _, variance = _rate_moments(_mean_logit_for(rate, spread), spread)
         # The correlation of two runs is the variance of the rates, divided by that of a run.
-        if variance < within_arm * rate * (1 - rate):
-            low = spread
-        else:
-            high = spread
+        return variance < within_arm * rate * (1 - rate)
+
+    # Half of the halvings are enough, and each is slow.
+    spread = sum(bisected(0.0, 20.0, is_low, _HALVINGS // 2 - 1)) / 2
     return _mean_logit_for(rate, spread), spread
 
 
@@ -191,16 +188,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     def is_detected(tasks: int) -> bool:
         return power(design, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    # The normal approximation, from one experiment with many tasks.
-    baseline_hits, changed_hits = draw_hits(
-        design, _MANY, runs, draws=1, random=np.random.default_rng(seed)
-    )
-    differences = (changed_hits - baseline_hits)[0].astype(np.float64)
-    normal = NormalDist()
-    quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
-    approximate_tasks = (
-        quantile_sum**2 * float(differences.var()) / max(float(differences.mean()) ** 2, 1e-9)
-    )
+    approximate_tasks = _approximate_tasks(design, runs, seed)
     if approximate_tasks > 2 * MOST_TASKS:
         return None
 
@@ -222,6 +210,17 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
         else:
             low = middle
     return high if high <= MOST_TASKS else None
+
+
+def _approximate_tasks(design: RateChange, runs: int, seed: int) -> float:
+    """Return the tasks needed by the normal approximation, from one experiment with many tasks."""
+    baseline_hits, changed_hits = draw_hits(
+        design, _MANY, runs, draws=1, random=np.random.default_rng(seed)
+    )
+    differences = (changed_hits - baseline_hits)[0].astype(np.float64)
+    normal = NormalDist()
+    quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
+    return quantile_sum**2 * float(differences.var()) / max(float(differences.mean()) ** 2, 1e-9)
 
 
 def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> float | None:
@@ -274,16 +273,13 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
     if not baseline_means.defined.any():
         return None
     rate = float(np.nanmean(baseline_means.values))
-    within_correlations = [correlation_within_arm(means) for means in means_by_arm.values()]
-    across_correlations = [
+    across = (
         correlation_across_arms(baseline_means, means_by_arm[arm]) for arm in experiment.compared
-    ]
-    defined_within = [value for value in within_correlations if value is not None]
-    defined_across = [value for value in across_correlations if value is not None]
-    across_correlation = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
-    within_correlation = (
-        max(0.0, float(np.mean(defined_within))) if defined_within else across_correlation
     )
+    across_correlation = _mean_correlation(across) or 0.0
+    within_correlation = _mean_correlation(map(correlation_within_arm, means_by_arm.values()))
+    if within_correlation is None:
+        within_correlation = across_correlation
     changed_rate = rate + change
     if not 0 <= changed_rate <= 1 or not 0 < rate < 1:
         return None
@@ -294,6 +290,12 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
         within_arm=min(within_correlation, 0.99),
         across_arms=min(across_correlation, within_correlation, 0.99),
     )
+
+
+def _mean_correlation(correlations: Iterable[float | None]) -> float | None:
+    """Return the mean of the defined correlations, at least 0; None if there are none."""
+    defined = [correlation for correlation in correlations if correlation is not None]
+    return max(0.0, float(np.mean(defined))) if defined else None
 
 
 def correlation_within_arm(means: TaskMeans) -> float | None:
@@ -354,42 +356,23 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
         seed: The seed of the simulated experiments.
     """
     inputs = experiment.inputs
-    all_measures = list(measures(experiment))  # the first measure is success
-    measure_by_mode = {
-        measure.mode: measure for measure in all_measures if measure.name == "experiment_mode"
-    }
-    in_baseline = experiment.rows(experiment.baseline)
-    planned_codes = [code for code in measure_by_mode if code in experiment.tested]
-    # If no modes were named beforehand, ``tested`` has all modes or none.
-    if len(planned_codes) in (0, len(measure_by_mode)):
-        rates = {
-            code: float(np.nanmean(measure.values[in_baseline]))
-            for code, measure in measure_by_mode.items()
-            if not np.isnan(measure.values[in_baseline]).all()
-        }
-        planned_codes = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
-    # Each tested mode is compared in every arm but the baseline. If ``tested`` is empty, all modes
-    # with any verdict are tested.
-    judged_count = sum(not np.isnan(measure.values).all() for measure in measure_by_mode.values())
-    test_count = max(1, len(experiment.tested) or judged_count) * max(1, len(experiment.compared))
     # For each arm, the task of each run.
     tasks_of_runs = [experiment.tasks[experiment.rows(arm)] for arm in inputs.group_names]
     shared_task_count = len(reduce(np.intersect1d, tasks_of_runs))
     first_arm_tasks = tasks_of_runs[0]
     runs_per_task = max(1, round(len(first_arm_tasks) / max(1, len(np.unique(first_arm_tasks)))))
-    for measure in (all_measures[0], *(measure_by_mode[code] for code in planned_codes)):
-        is_success = measure.name == "experiment_success"
+    for measure, test_count in _planned_measures(experiment):
         scope = FigureScope(
             f"{measure.name}_power", inputs.taxonomy_ref, experiment.baseline, measure.mode
         )
+        is_success = measure.name == "experiment_success"
         change = experiment.change if is_success else -experiment.change
         design = design_of(experiment, measure, change)
         if design is None:
             yield scope.number("power", None, reason="no_such_change")
             continue
         # Holm's correction divides the level of the smallest p-value by the number of tests.
-        level = ALPHA / (max(1, len(experiment.compared)) if is_success else test_count)
-        design = replace(design, alpha=level)
+        design = replace(design, alpha=ALPHA / test_count)
         if shared_task_count:
             reached_power = power(design, shared_task_count, runs_per_task, seed=seed)
             yield scope.number("power", reached_power, n=shared_task_count)
@@ -402,3 +385,29 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
             yield scope.number(
                 "tasks_needed", fewest_tasks, condition=str(planned_runs), reason=reason
             )
+
+
+def _planned_measures(experiment: Experiment) -> Iterator[tuple[Measure, int]]:
+    """Yield success and the planned modes, each with the number of tests of its family."""
+    success, *other_measures = measures(experiment)
+    arm_count = max(1, len(experiment.compared))
+    yield success, arm_count
+    modes = [measure for measure in other_measures if measure.name == "experiment_mode"]
+    named_modes = [measure for measure in modes if measure.mode in experiment.tested]
+    # If no modes were named beforehand, ``tested`` has all modes or none.
+    if len(named_modes) in (0, len(modes)):
+        in_baseline = experiment.rows(experiment.baseline)
+        judged_modes = [
+            measure for measure in modes if not np.isnan(measure.values[in_baseline]).all()
+        ]
+        planned_modes = sorted(
+            judged_modes, key=lambda measure: -float(np.nanmean(measure.values[in_baseline]))
+        )[:PLANNED_MODES]
+    else:
+        planned_modes = named_modes
+    # Each tested mode is compared in every arm but the baseline. If ``tested`` is empty, all modes
+    # with any verdict are tested.
+    judged_count = sum(not np.isnan(measure.values).all() for measure in modes)
+    test_count = max(1, len(experiment.tested) or judged_count) * arm_count
+    for measure in planned_modes:
+        yield measure, test_count

@@ -6,7 +6,7 @@ Labels of a trace add the more to it, the less sure the judge's verdicts on it a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from statistics import fmean
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Undefined
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Interval, ratio
 from mast_tui.figures.intervals import (
     MARGIN,
     Z,
@@ -67,8 +67,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
     Returns:
         The prevalences θ; NaN if TPR + TNR ≤ 1 or an argument is NaN.
     """
-    clipped: Values = np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1)
-    return clipped
+    return np.asarray(np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1))
 
 
 def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
@@ -90,7 +89,12 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     if labelled.sum() < _LEAST_LABELLED:
         return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED))
 
-    # From here on, all values are those for the interval.
+    low, high = _lang_reiczigel(labelled, unlabelled)
+    return Coefficient(value, ci=(min(value, low), max(value, high)))
+
+
+def _lang_reiczigel(labelled: Tables, unlabelled: Tables) -> Interval:
+    """Return the interval of ``corrected_prevalence``, between 0 and 1."""
     tp, fp, fn, tn = (float(count) for count in labelled)
     positives = tp + fn + 2
     negatives = tn + fp + 2
@@ -100,7 +104,7 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     apparent = (float(unlabelled[0]) + Z**2 / 2) / trace_count
     youden = tpr + tnr - 1
     if youden <= 0:  # the judge is no better than chance
-        return Coefficient(value, ci=(0.0, 1.0))
+        return 0.0, 1.0
     centre = (apparent + tnr - 1) / youden
     tpr_variance = tpr * (1 - tpr) / positives
     tnr_variance = tnr * (1 - tnr) / negatives
@@ -111,11 +115,7 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     )
     half_width = Z * sqrt(variance) / youden
     moved_centre = centre + 2 * Z**2 * (centre * tpr_variance - (1 - centre) * tnr_variance)
-    ends = (
-        min(value, max(0.0, moved_centre - half_width)),
-        max(value, min(1.0, moved_centre + half_width)),
-    )
-    return Coefficient(value, ci=ends)
+    return max(0.0, moved_centre - half_width), min(1.0, moved_centre + half_width)
 
 
 def prevalence_figures(
@@ -132,100 +132,75 @@ def prevalence_figures(
         units: The verdicts of judge and reference on the same units.
         group: The name of the group of traces; empty for all traces.
     """
-    slugs = judge_input.slugs
-    only_judged = judge_input.unlabelled - judge_input.examples
-    unsure_counts = Counter(
-        slug
-        for (trace, slug), value in judge_input.verdicts.items()
-        if value is VerdictValue.UNSURE and trace in only_judged
-    )
-    # Traces outside the workspace: modes × (present, absent, unsure).
-    outside_counts = np.array(
-        [judge_input.outside_workspace.verdicts.get(slug, (0, 0, 0)) for slug in slugs]
-    ).reshape(-1, 3)
-    # Modes × (present, absent).
-    unlabelled_counts = _unlabelled_counts(judge_input) + outside_counts[:, :2]
-    labelled = _Labelled.from_input(judge_input, units)
+    unlabelled = _unlabelled_counts(judge_input)
+    labelled_by_mode = _labelled_tables(judge_input, units)
     # The counts if all disagreements are decided as absent, and if all are decided as present.
-    all_absent = _Labelled.from_input(judge_input, units.resolved_as(False))
-    all_present = _Labelled.from_input(judge_input, units.resolved_as(True))
-    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
-        judge_counts = labelled.tables[mode_index]
-        tp, fp, fn, tn = (int(count) for count in judge_counts)
-        judge_present, judge_absent = (int(count) for count in unlabelled_counts[mode_index])
+    extremes_by_mode = zip(
+        *(_labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)),
+        strict=True,
+    )
+    for (slug, code, _), labelled, extremes, counts in zip(
+        judge_input.modes, labelled_by_mode, extremes_by_mode, unlabelled, strict=True
+    ):
+        judge_verdicts = counts[:2]
+        judge_present, judge_absent, unsure_count = (int(count) for count in counts)
+        tp, fp, fn, tn = (int(count) for count in labelled.table)
         scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
         yield scope.number("n_unlabelled", judge_present + judge_absent)
-        yield scope.number("n_unsure", unsure_counts[slug] + int(outside_counts[mode_index, 2]))
+        yield scope.number("n_unsure", unsure_count)
         yield scope.number("n_positives", tp + fn)
         yield scope.number("n_negatives", fp + tn)
         yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
         corrected = scope.estimate(
-            "corrected", corrected_prevalence(judge_counts, unlabelled_counts[mode_index])
-        )
-        powered_prevalence = labelled.prediction_powered_prevalence(
-            mode_index, unlabelled_counts[mode_index]
+            "corrected", corrected_prevalence(labelled.table, judge_verdicts)
         )
         unresolved = units.left_out["unresolved"][slug]
+        overall = replace(scope, name="prevalence_overall")
+        powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
         needed_decisions = to_resolve(unresolved, tp + fp + fn + tn)
-        bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None = None
-        if needed_decisions:
-            tables = (all_absent.tables[mode_index], all_present.tables[mode_index])
-            corrected_bounds = _corrected_bounds(tables, unlabelled_counts[mode_index])
-            corrected = _with_bounds(corrected, corrected_bounds, needed_decisions)
-            bounds = (
-                all_absent.prediction_powered_prevalence(mode_index, unlabelled_counts[mode_index]),
-                all_present.prediction_powered_prevalence(
-                    mode_index, unlabelled_counts[mode_index]
-                ),
-            )
-        yield corrected
-        yield from _overall_figures(
-            replace(scope, name="prevalence_overall"),
-            powered_prevalence,
-            unresolved,
-            bounds,
-            needed_decisions,
+        if not needed_decisions:
+            yield corrected
+            yield from _overall_figures(overall, powered, unresolved)
+            continue
+        all_absent, all_present = (extreme.table for extreme in extremes)
+        corrected_bounds = _corrected_bounds(all_absent, all_present, judge_verdicts)
+        yield _with_bounds(corrected, corrected_bounds, needed_decisions)
+        low, high = (
+            prediction_powered(extreme.table, judge_verdicts, extreme.weighted)
+            for extreme in extremes
         )
+        bounds = {
+            "people": (low.people.value, high.people.value),
+            "powered": (low.powered.value, high.powered.value),
+            "these": (low.people.value, high.people.value),
+        }
+        for figure in _overall_figures(overall, powered, unresolved):
+            if figure.statistic == "more_labels":
+                yield overall.number("more_labels", None)
+            elif figure.statistic in bounds:
+                yield _with_bounds(figure, bounds[figure.statistic], needed_decisions)
+            else:
+                yield figure
 
 
 def _overall_figures(
-    scope: FigureScope,
-    powered_prevalence: PoweredPrevalence,
-    unresolved: int,
-    bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None,
-    needed_decisions: int,
+    scope: FigureScope, prevalence: PoweredPrevalence, unresolved: int
 ) -> Iterator[Figure]:
     """Yield the figures of the prevalence over all traces, see ``PoweredPrevalence``.
 
     ``unresolved`` is the number of verdicts on which annotators differ and no one has decided.
-    ``bounds`` are the prevalences if all of these are decided as absent, and as present; they
-    replace the intervals, unless None. An interval needs ``needed_decisions`` more decisions.
     """
-    yield scope.number("n", powered_prevalence.n)
-    yield scope.number("n_labelled", powered_prevalence.n_labelled)
+    yield scope.number("n", prevalence.n)
+    yield scope.number("n_labelled", prevalence.n_labelled)
     yield scope.number("unresolved", unresolved)
-    yield scope.number("weighted", powered_prevalence.weighted)
-    people_figure = scope.estimate("people", powered_prevalence.people)
-    powered_figure = scope.estimate("powered", powered_prevalence.powered)
+    yield scope.number("weighted", prevalence.weighted)
+    yield scope.estimate("people", prevalence.people)
+    yield scope.estimate("powered", prevalence.powered)
+    yield scope.number("judge_weight", prevalence.judge_weight)
+    yield scope.number("more_labels", prevalence.more_labels)
     # The share among these traces alone, not in the population that they represent.
-    share_of_these = powered_prevalence.share_of_these
-    these_figure = None if share_of_these is None else scope.estimate("these", share_of_these)
-    more_labels = powered_prevalence.more_labels
-    if bounds is not None:
-        low, high = bounds
-        people_bounds = (low.people.value, high.people.value)
-        people_figure = _with_bounds(people_figure, people_bounds, needed_decisions)
-        powered_bounds = (low.powered.value, high.powered.value)
-        powered_figure = _with_bounds(powered_figure, powered_bounds, needed_decisions)
-        if these_figure is not None:
-            these_figure = _with_bounds(these_figure, people_bounds, needed_decisions)
-        more_labels = None
-    yield people_figure
-    yield powered_figure
-    yield scope.number("judge_weight", powered_prevalence.judge_weight)
-    yield scope.number("more_labels", more_labels)
-    if these_figure is not None:
-        yield these_figure
+    if prevalence.share_of_these is not None:
+        yield scope.estimate("these", prevalence.share_of_these)
 
 
 def _with_bounds(
@@ -249,7 +224,9 @@ def _with_bounds(
     )
 
 
-def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tuple[float, float]:
+def _corrected_bounds(
+    all_absent: Tables, all_present: Tables, unlabelled: Tables
+) -> tuple[float, float]:
     """Return the least and the greatest corrected prevalence that decisions can lead to.
 
     Decisions may call any share of the disagreements present. Two such shares are varied from 0 to
@@ -257,11 +234,10 @@ def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tupl
     better than chance for some pair of shares, the bounds are 0 and 1.
 
     Args:
-        tables: The counts TP, FP, FN, TN if all disagreements are decided as absent, and if all are
-            decided as present.
+        all_absent: The counts TP, FP, FN, TN if all disagreements are decided as absent.
+        all_present: The counts if all disagreements are decided as present.
         unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
     """
-    all_absent, all_present = tables
     shares = np.linspace(0, 1, _STEPS)
     tables_by_share = all_absent + shares[:, None] * (all_present - all_absent)
     # TP and FP are the traces that the judge calls present, FN and TN the others.
@@ -274,46 +250,28 @@ def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tupl
     return float(values.min()), float(values.max())
 
 
-@dataclass(frozen=True, slots=True)
-class _Labelled:
-    """The tables of all modes (TP, FP, FN, TN), and their weighted sums if traces have weights."""
+class _Labelled(NamedTuple):
+    """The table (TP, FP, FN, TN) of one mode, and its weighted sums if traces have weights."""
 
-    tables: Tables
-    weighted: Sequence[Weighted]
+    table: Tables
+    weighted: Weighted | None
 
-    @classmethod
-    def from_input(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
-        """Count the cells (TP, FP, FN, TN) of each mode.
 
-        If the study drew traces with different chances, also sum the traces' weights in each cell.
+def _labelled_tables(judge_input: JudgeInput, units: Compared) -> list[_Labelled]:
+    """Count the cells of each mode.
 
-        Args:
-            judge_input: The input of the judge's figures.
-            units: The traces that the judge and the reference both judged.
-        """
-        cells = unit_cells(units, judge_input.slugs)
-        study = judge_input.study
-        weight_by_trace = None
-        if study is not None and not study.chances_alike:
-            weight_by_trace = study.trace_weights(frozenset(units.traces))
-        if weight_by_trace is None:
-            return cls(cells.sum(axis=0), ())
-        # A trace outside the study was not drawn, and has no weight.
-        trace_weights = np.array([weight_by_trace.get(trace, 0.0) for trace in units.traces])
-        return cls(cells.sum(axis=0), weighted_tables(cells, trace_weights))
-
-    def prediction_powered_prevalence(
-        self, mode_index: int, unlabelled: Tables
-    ) -> PoweredPrevalence:
-        """Return the prevalence of one mode over all traces, by prediction-powered inference.
-
-        Args:
-            mode_index: The index of the mode.
-            unlabelled: An array of two numbers: the unlabelled traces that the judge calls present
-                and absent.
-        """
-        weighted = self.weighted[mode_index] if self.weighted else None
-        return prediction_powered(self.tables[mode_index], unlabelled, weighted)
+    If the study drew traces with different chances, also sum the traces' weights in each cell.
+    """
+    cells = unit_cells(units, judge_input.slugs)
+    study = judge_input.study
+    weight_by_trace = None
+    if study is not None and not study.chances_alike:
+        weight_by_trace = study.trace_weights(frozenset(units.traces))
+    if weight_by_trace is None:
+        return [_Labelled(table, None) for table in cells.sum(axis=0)]
+    # A trace outside the study was not drawn, and has no weight.
+    trace_weights = np.array([weight_by_trace.get(trace, 0.0) for trace in units.traces])
+    return list(map(_Labelled, cells.sum(axis=0), weighted_tables(cells, trace_weights)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +319,13 @@ class _JoinedPrevalence(NamedTuple):
     variance: float
     people: Coefficient
     least_effective: float
+
+    def effective_count(self, trace_count: int) -> float:
+        """Return the effective number of traces, at most ``trace_count``."""
+        cases = (
+            self.value * (1 - self.value) / self.variance if self.variance else float(trace_count)
+        )
+        return min(max(cases, self.least_effective), trace_count)
 
 
 _NO_OVERLAP: Final = Coefficient(undefined="no_overlap")
@@ -417,42 +382,35 @@ def prediction_powered(
     labelled_count = int(labelled.sum())
     trace_count = labelled_count + int(unlabelled.sum())
     present_count = int(labelled[0] + labelled[2])
-    result = PoweredPrevalence(
-        trace_count, labelled_count, weighted is not None, share(present_count, labelled_count)
-    )
-    if (
-        labelled_count < 2
-        or trace_count == labelled_count
-        or (weighted is not None and not weighted.sums.any())
-    ):
+    people = share(present_count, labelled_count)
+    result = PoweredPrevalence(trace_count, labelled_count, weighted is not None, people)
+    has_no_weights = weighted is not None and not weighted.sums.any()
+    if labelled_count < 2 or trace_count == labelled_count or has_no_weights:
         return result
     if weighted is None:
-        estimate = _powered_from_sample(labelled, unlabelled, result.people)
-        result = replace(
-            result, share_of_these=_share_of_these(present_count, labelled_count, trace_count)
-        )
+        estimate = _powered_from_sample(labelled, unlabelled, people)
+        share_of_these = _share_of_these(present_count, labelled_count, trace_count)
     else:
         estimate = _powered_from_unequal_chances(labelled, unlabelled, weighted)
-    prevalence = estimate.value
-    result = replace(result, people=estimate.people, judge_weight=estimate.judge_weight)
-    if labelled_count < _LEAST_PREDICTION_POWERED:
-        return replace(
-            result,
-            powered=Coefficient(prevalence, withheld=("few_traces", _LEAST_PREDICTION_POWERED)),
-        )
-    effective_count = (
-        prevalence * (1 - prevalence) / estimate.variance
-        if estimate.variance
-        else float(trace_count)
+        share_of_these = None
+    result = replace(
+        result,
+        people=estimate.people,
+        judge_weight=estimate.judge_weight,
+        share_of_these=share_of_these,
     )
-    effective_count = min(max(effective_count, estimate.least_effective), trace_count)
-    low, high = (float(end) for end in wilson_of(prevalence, effective_count))
+    if labelled_count < _LEAST_PREDICTION_POWERED:
+        withheld = Coefficient(estimate.value, withheld=("few_traces", _LEAST_PREDICTION_POWERED))
+        return replace(result, powered=withheld)
+    effective_count = estimate.effective_count(trace_count)
+    low, high = (float(end) for end in wilson_of(estimate.value, effective_count))
     # The further labels that would narrow the interval to ± MARGIN.
     more_labels = 0
     if high - low > 2 * MARGIN:
-        needed_cases = Z**2 * prevalence * (1 - prevalence) / MARGIN**2
+        needed_cases = Z**2 * estimate.value * (1 - estimate.value) / MARGIN**2
         more_labels = max(0, ceil(labelled_count * (needed_cases / effective_count - 1)))
-    return replace(result, powered=Coefficient(prevalence, ci=(low, high)), more_labels=more_labels)
+    powered = Coefficient(estimate.value, ci=(low, high))
+    return replace(result, powered=powered, more_labels=more_labels)
 
 
 def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
@@ -533,56 +491,70 @@ def _powered_from_unequal_chances(
     weight = min(1.0, max(0.0, covariance / judge_variance)) if judge_variance else 0.0
     value = min(1.0, max(0.0, people_share + weight * (judge_share_of_all - judge_share)))
 
-    # The sample may show no error by chance: a fraction of a trace is added to both kinds of error,
-    # with the mean variance weight of the traces with the same verdict of the judge.
-    weight_if_present, weight_if_absent = (
-        float(variance_weights[cells].sum() / max(labelled[cells].sum(), 1))
-        for cells in ([0, 1], [2, 3])
-    )
-    unseen_errors = np.array([0.0, weight_if_present, weight_if_absent, 0.0]) * _UNSEEN_ERRORS
-
-    def variance_of(judge_weight: float, corrected_share: float, added_weights: Tables) -> float:
+    def variance_of(judge_weight: float, corrected_share: float, case_weights: Tables) -> float:
         """Return the variance of a share that is corrected by the judge's verdicts.
 
         Args:
             judge_weight: The weight of the judge's verdicts.
             corrected_share: The corrected share.
-            added_weights: Weights that are added to those of the cells TP, FP, FN, TN.
+            case_weights: The weights w(w - 1) of the cells TP, FP, FN, TN.
         """
         residual = _PEOPLE - people_share - judge_weight * (_JUDGE - judge_share)
-        squares = (variance_weights + added_weights) * residual**2
-        sampling_variance = float(squares.sum()) / weight_sum**2
+        sampling_variance = float((case_weights * residual**2).sum()) / weight_sum**2
         return (
             labelled_count / (labelled_count - 1) * sampling_variance
             + corrected_share * (1 - corrected_share) / trace_count
         )
 
-    people_variance = variance_of(0.0, people_share, np.zeros(4))
+    people_variance = variance_of(0.0, people_share, variance_weights)
     # A share of 0 or 1 shows no variance; half of the labelled traces are counted for it.
     effective_count = (
         people_share * (1 - people_share) / people_variance
         if 0 < people_share < 1
         else labelled_count / 2
     )
-    people = Coefficient(people_share, ci=wilson_of(people_share, effective_count))
-    effective_trace_count = weight_sum**2 / float(weighted.squares.sum())
     return _JoinedPrevalence(
-        value, weight, variance_of(weight, value, unseen_errors), people, effective_trace_count
+        value,
+        weight,
+        variance_of(weight, value, variance_weights + _unseen_errors(labelled, weighted)),
+        people=Coefficient(people_share, ci=wilson_of(people_share, effective_count)),
+        least_effective=weight_sum**2 / float(weighted.squares.sum()),
     )
 
 
-def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
-    """Count the traces that only the judge has judged, as modes × (present, absent).
+def _unseen_errors(labelled: Tables, weighted: Weighted) -> Tables:
+    """Return weights that are added to the cells of both kinds of error.
 
-    The examples in the judge's prompt do not count.
+    The sample may show no error by chance. So a fraction of a trace is added, with the mean
+    variance weight of the traces with the same verdict of the judge.
     """
+    weight_if_present, weight_if_absent = (
+        float(weighted.variance_weights[cells].sum() / max(labelled[cells].sum(), 1))
+        for cells in ([0, 1], [2, 3])
+    )
+    return np.array([0.0, weight_if_present, weight_if_absent, 0.0]) * _UNSEEN_ERRORS
+
+
+_UNLABELLED_COLUMNS: Final = {
+    VerdictValue.PRESENT: 0,
+    VerdictValue.ABSENT: 1,
+    VerdictValue.UNSURE: 2,
+}
+
+
+def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
+    """Count the traces that only the judge has judged, as modes × (present, absent, unsure).
+
+    The examples in the judge's prompt do not count, traces outside the workspace do.
+    """
+    outside_counts = judge_input.outside_workspace.verdicts
+    rows = [outside_counts.get(slug, (0, 0, 0)) for slug in judge_input.slugs]
+    counts = np.array(rows, dtype=np.float64).reshape(-1, 3)
     only_judged = judge_input.unlabelled - judge_input.examples
     row_by_slug = {slug: row for row, slug in enumerate(judge_input.slugs)}
-    column_by_verdict = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
-    counts = np.zeros((len(row_by_slug), 2))
     for (trace, mode), value in judge_input.verdicts.items():
-        if trace in only_judged and mode in row_by_slug and value in column_by_verdict:
-            counts[row_by_slug[mode], column_by_verdict[value]] += 1
+        if trace in only_judged and mode in row_by_slug:
+            counts[row_by_slug[mode], _UNLABELLED_COLUMNS[value]] += 1
     return counts
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, Final
 
 from mast_tui.figures.agreement.coefficients import Coefficient
@@ -194,8 +195,8 @@ class Figure:
         sources = self.sources
         if sources is None:
             return self
-        conditions = (*sources.where, (field_name, value))
-        return replace(self, sources=replace(sources, where=conditions))
+        where = (*sources.where, (field_name, value))
+        return replace(self, sources=replace(sources, where=where))
 
     @property
     def definition(self) -> Statistic:
@@ -670,32 +671,22 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
 
     # The place of each statistic of a scope, group and mode, by its first figure.
     statistic_indexes: dict[tuple[str, str, str, str], int] = {}
-    keyed_figures = []
+    renamed = []
     for figure in figures:
         sources = figure.sources
-        renamed_figure = replace(
+        new = replace(
             figure,
             subject=renamed_subject(figure.subject),
             condition=names.get(figure.condition, figure.condition),
             group=names.get(figure.group, figure.group),
             sources=sources and replace(sources, subject=renamed_subject(sources.subject)),
         )
-        statistic_key = (
-            renamed_figure.scope,
-            renamed_figure.group,
-            renamed_figure.mode,
-            renamed_figure.statistic,
-        )
+        statistic_key = (new.scope, new.group, new.mode, new.statistic)
         statistic_index = statistic_indexes.setdefault(statistic_key, len(statistic_indexes))
         # The condition of a figure of a pair may be the name of one annotator.
-        condition_name = renamed_figure.condition if figure.condition in figure.subject else ""
-        keyed_figures.append(
-            (statistic_index, renamed_figure.subject, condition_name, renamed_figure)
-        )
-    return [
-        figure
-        for _, _, _, figure in sorted(keyed_figures, key=lambda keyed_figure: keyed_figure[:3])
-    ]
+        condition_name = new.condition if figure.condition in figure.subject else ""
+        renamed.append(((statistic_index, new.subject, condition_name), new))
+    return [figure for _, figure in sorted(renamed, key=itemgetter(0))]
 
 
 # The registry

@@ -48,8 +48,7 @@ class LogFactorials:
             n: The size of the set.
             k: The sizes of the subsets; there is one logarithm for each.
         """
-        logs: NDArray[np.longdouble] = self._table[n] - self._table[k] - self._table[n - k]
-        return logs
+        return np.asarray(self._table[n] - self._table[k] - self._table[n - k])
 
 
 def fisher_exact(
@@ -142,16 +141,14 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
     None stays None.
     """
-    indices = [index for index, p in enumerate(p_values) if p is not None]
-    defined = np.array([p for p in p_values if p is not None], dtype=np.float64)
-    order = np.argsort(defined, kind="stable")
-    count = len(defined)
-    raised = defined[order] * count / np.arange(1, count + 1)
-    # An adjusted value is at most that of the next larger p-value.
-    sorted_values = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     adjusted: list[float | None] = [None] * len(p_values)
-    for position, value in zip(order.tolist(), sorted_values.tolist(), strict=True):
-        adjusted[indices[position]] = value
+    sorted_p_values = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    count = len(sorted_p_values)
+    lowest = 1.0
+    for rank, (p, index) in reversed(list(enumerate(sorted_p_values, start=1))):
+        # An adjusted value is at most that of the next larger p-value.
+        lowest = min(lowest, p * count / rank)
+        adjusted[index] = lowest
     return adjusted
 
 
@@ -209,10 +206,7 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     # The least p-value is the chance of two of the 2ⁿ combinations: all signs alike. The exponent
     # is limited, because 2⁻¹⁰⁷⁵ is 0 as a float.
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
-    p_values: NDArray[np.float64] = np.where(
-        distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0)
-    )
-    return p_values
+    return np.where(distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0))
 
 
 def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:

@@ -13,14 +13,14 @@ from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import ratio
-from mast_tui.figures.jackknife import student_t
+from mast_tui.figures.intervals import student_t
 from mast_tui.figures.judge.confusion import DEFINITE
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.labels import VerdictValue, annotator_kind
@@ -39,7 +39,13 @@ _MIGRATED: Final = f"{IMPORT_PREFIX}{MIGRATION}:"
 PassKey = tuple[str, str, int]
 """Annotator, trace id and number of a pass."""
 
-_Moments = dict[PassKey, list[tuple[str, bool]]]
+
+class _Event(NamedTuple):
+    """An event of a pass: its time, and whether it is a finish or was imported."""
+
+    time: str
+    is_finish: bool
+    is_imported: bool
 
 
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
@@ -53,50 +59,38 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
         taxonomy: The taxonomy.
     """
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
-    imported_passes = set[PassKey]()
 
-    def read_moments(rows: Iterator[tuple[Any, ...]]) -> _Moments:
-        """Return the (time, is a finish) of the events of each pass.
-
-        Also add the passes with imported events to ``imported_passes``.
-        """
-        moments: _Moments = defaultdict(list)
+    def events_by_pass(rows: Iterator[tuple[Any, ...]]) -> dict[PassKey, list[_Event]]:
+        events: dict[PassKey, list[_Event]] = defaultdict(list)
         for annotator, trace_id, number, time, kind, action in rows:
-            if trace_id is None or number is None:
-                continue
-            key = (annotator, trace_id, number)
-            moments[key].append((time, kind == KIND_OF[PassFinished]))
-            # A migration to another version of the taxonomy keeps the times of events.
-            if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
-                imported_passes.add(key)
-        return moments
+            if trace_id is not None and number is not None:
+                # A migration to another version of the taxonomy keeps the times of events.
+                is_imported = action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED)
+                event = _Event(time, kind == KIND_OF[PassFinished], is_imported)
+                events[annotator, trace_id, number].append(event)
+        return events
 
-    moments = workspace.read_columns(
-        "events", columns, read_moments, equal_to={"taxonomy": taxonomy.ref}
-    )
-    minutes_by_pass = {}
-    for key, pass_moments in moments.items():
-        annotator, _, _ = key
-        if key in imported_passes or not annotator_kind(annotator).is_person:
-            continue
-        minutes = _minutes_until_finish(pass_moments)
-        if minutes is not None:
-            minutes_by_pass[key] = minutes
-    return minutes_by_pass
+    minutes_by_pass = {
+        key: _minutes_until_finish(events)
+        for key, events in workspace.read_columns(
+            "events", columns, events_by_pass, equal_to={"taxonomy": taxonomy.ref}
+        ).items()
+        if annotator_kind(key[0]).is_person
+    }
+    return {key: minutes for key, minutes in minutes_by_pass.items() if minutes is not None}
 
 
-def _minutes_until_finish(moments: Iterable[tuple[str, bool]]) -> float | None:
+def _minutes_until_finish(events: Sequence[_Event]) -> float | None:
     """Return the minutes of work up to the last finish of a pass, without long pauses.
 
-    Each moment is the time of an event, and True if the event is a finish. Return None if there is
-    no finish, or no event before it.
+    Return None if there is no finish, no event before it, or an imported event.
     """
-    events = sorted((datetime.fromisoformat(time), is_finish) for time, is_finish in moments)
-    finish_indices = [index for index, (_, is_finish) in enumerate(events) if is_finish]
-    if not finish_indices or finish_indices[-1] == 0:
+    moments = sorted((datetime.fromisoformat(event.time), event.is_finish) for event in events)
+    finishes = [index for index, (_, is_finish) in enumerate(moments) if is_finish]
+    if not finishes or finishes[-1] == 0 or any(event.is_imported for event in events):
         return None
-    work_times = [time for time, _ in events[: finish_indices[-1] + 1]]
-    gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(work_times))
+    times = [time for time, _ in moments[: finishes[-1] + 1]]
+    gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(times))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 
 
@@ -145,16 +139,16 @@ def time_study(
     compared_passes = [
         study_pass for study_pass in passes if study_pass.annotator in compared_annotators
     ]
-
-    def minutes(study_pass: AssistedPass) -> Amount:
-        # (Number of units, sum): a pass with known minutes is one unit.
-        return (0, 0) if study_pass.minutes is None else (1, study_pass.minutes)
-
+    # A pass with known minutes is one unit.
+    minutes_difference = difference(
+        compared_passes,
+        lambda study_pass: (0, 0) if study_pass.minutes is None else (1, study_pass.minutes),
+    )
     return {
         "annotators": sorted(compared_annotators),
         "shown": _condition_json([study_pass for study_pass in passes if not study_pass.withheld]),
         "withheld": _condition_json([study_pass for study_pass in passes if study_pass.withheld]),
-        "minutes_difference": difference(compared_passes, minutes),
+        "minutes_difference": minutes_difference,
         "anchoring": _anchoring_json(compared_passes, [slug for slug, _, _ in modes]),
         "modes": {code: _anchoring_json(compared_passes, [slug]) for slug, code, _ in modes},
     }
@@ -168,8 +162,11 @@ def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
     # Traces × (passes, minutes, labels).
     sums = np.zeros((len(traces), 3))
     for study_pass in timed:
-        label_count = sum(study_pass.labels.values())
-        sums[traces.index(study_pass.trace_id)] += (1, study_pass.minutes or 0.0, label_count)
+        sums[traces.index(study_pass.trace_id)] += (
+            1,
+            study_pass.minutes or 0.0,
+            sum(study_pass.labels.values()),
+        )
     return {
         "passes": len(passes),
         "timed": len(timed),
@@ -244,11 +241,10 @@ def difference(
         """Return the weighted mean of the annotators' differences, from sums over traces."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
         withheld_units, withheld_sums = np.moveaxis(totals[..., 1, :], -1, 0)
-        has_both = (shown_units > 0) & (withheld_units > 0)
         mean_differences = ratio(shown_sums, shown_units) - ratio(withheld_sums, withheld_units)
-        weights = ratio(shown_units * withheld_units, shown_units + withheld_units)
-        weights = np.where(has_both, weights, 0.0)
-        weighted = np.where(has_both, mean_differences, 0.0) * weights
+        # The weight of an annotator who worked in one way only is 0.
+        weights = ratio(shown_units * withheld_units, shown_units + withheld_units, default=0.0)
+        weighted = np.where(weights > 0, mean_differences, 0.0) * weights
         return ratio(weighted.sum(axis=-1), weights.sum(axis=-1))
 
     return _jackknifed_json(sums, weighted_difference)

@@ -9,6 +9,7 @@ the same function of sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,11 +19,12 @@ from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.jackknife import (
     Scale,
+    Spread,
     Support,
     least_over_chance,
-    spread_coefficient,
     why_no_interval,
 )
+from mast_tui.figures.record import STATISTICS
 
 Tables = NDArray[np.float64]
 Values = NDArray[np.float64]
@@ -107,42 +109,58 @@ FIGURES: Final[Mapping[str, TableFormula]] = {
 """The figures of a judge by their names in the report."""
 
 
-def coefficient(
-    figure: TableFormula, table: Tables, resampled: Tables, left_out: Tables | None = None
-) -> Coefficient:
+@dataclass(frozen=True, slots=True)
+class JudgeTables:
+    """Tables (TP, FP, FN, TN), summed over traces.
+
+    Attributes:
+        total: The sums over all traces; the last axis has the four cells.
+        spread: The sums in resamples and without each trace; None without resamples.
+    """
+
+    total: Tables
+    spread: Spread | None = None
+
+    def mode(self, mode_index: int) -> JudgeTables:
+        """Return the table of one mode, if there is a table for each mode."""
+        spread = self.spread and self.spread.of(lambda sums: sums[:, mode_index])
+        return JudgeTables(self.total[mode_index], spread)
+
+    def pooled(self) -> JudgeTables:
+        """Return one table of all modes together."""
+        spread = self.spread and self.spread.of(lambda sums: sums.sum(axis=1))
+        return JudgeTables(self.total.sum(axis=0), spread)
+
+
+def coefficient(name: str, sums: JudgeTables) -> Coefficient:
     """Return a figure of one table with its interval.
 
     Args:
-        figure: The formula of the figure, one of ``FIGURES``.
-        table: The counts TP, FP, FN, TN.
-        resampled: The counts in the resamples, rounds × 4; empty if no interval is needed.
-        left_out: The counts without each trace in turn, traces × 4; None if no interval is needed.
+        name: The name of the figure, one of ``FIGURES``.
+        sums: The table; without a spread there is no interval.
 
     Returns:
         The figure. It is undefined without units (``no_overlap``), for agreement beyond chance on
         one unit (``single_trace``), or if the formula has no value (``no_variance``).
     """
+    table = sums.total
+    figure = FIGURES[name]
     value = float(figure(table))
     if not table.sum():
         return Coefficient(undefined="no_overlap")
-    if table.sum() == 1 and figure in (cohen_kappa, gwet_ac1):
+    if table.sum() == 1 and STATISTICS[name].over_chance:
         return Coefficient(undefined="single_trace")
     if np.isnan(value):
         return Coefficient(undefined="no_variance")
-    if left_out is None or not len(resampled):
+    if sums.spread is None:
         return Coefficient(value)
-    name = next(name for name, formula in FIGURES.items() if formula is figure)
-    trace_tables = table - left_out
+    trace_tables = table - sums.spread.left_out
     support = _support_of_table(table, trace_tables)
     withheld = why_no_interval(name, support)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    return spread_coefficient(
-        value,
-        figure(resampled),
-        figure(left_out),
-        _scale_of_figure(name, table, support, trace_tables),
-    )
+    scale = _scale_of_figure(name, table, support, trace_tables)
+    return sums.spread.of(figure).coefficient(value, scale)
 
 
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
@@ -181,22 +199,20 @@ def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: T
     The number of cases is 0 (unknown) if traces have several units, which are not independent. F1
     and κ rest on the traces with one of the two answers.
     """
-    has_one_unit_per_trace = support.units == support.traces
+    if support.units == support.traces:
+        all_traces = support.traces
+        rare_traces = support.rare_traces
+        traces_with_present = _traces_with(trace_tables, _WITH_PRESENT)
+    else:
+        all_traces = rare_traces = traces_with_present = 0
+    if name == "raw_agreement":
+        return Scale(0.0, all_traces)
+    if name == "f1":
+        return Scale(0.0, traces_with_present, on_one_answer=True)
     if name == "cohen_kappa":
         lowest = float(least_kappa(table))
-        return Scale(
-            lowest,
-            traces=support.rare_traces if has_one_unit_per_trace and lowest < 0 else 0,
-            on_one_answer=True,
-        )
-    if name == "f1":
-        return Scale(
-            lowest=0.0,
-            traces=_traces_with(trace_tables, _WITH_PRESENT) if has_one_unit_per_trace else 0,
-            on_one_answer=True,
-        )
+        return Scale(lowest, rare_traces if lowest < 0 else 0, on_one_answer=True)
     if name == "gwet_ac1":
         share = support.present / support.units
-        by_chance = 2 * share * (1 - share)
-        return Scale(least_over_chance(by_chance), support.traces if has_one_unit_per_trace else 0)
-    return Scale(0.0, support.traces if has_one_unit_per_trace and name == "raw_agreement" else 0)
+        return Scale(least_over_chance(2 * share * (1 - share)), all_traces)
+    return Scale(0.0)

@@ -225,7 +225,7 @@ class _GroupCharts:
             f"n = {group.count('n_complete')} of {self.failed} failed traces, those with verdicts "
             f"on all {group.count('modes_judged')} modes. Dot and line: mean number of modes over "
             "all failed traces with its 95 % interval (percentile bootstrap over traces, "
-            f"{self.signatures.rounds} resamples)."
+            f"{self.signatures.resampling.count} resamples)."
         )
         return self.chart("distribution", "Modes per failed trace", note, distribution_bars(group))
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.prevalence import PREVALENCE_PATHS
 from mast_tui.figures.record import (
     OUTCOMES,
@@ -65,7 +64,7 @@ def signature_document(report: SignatureReport) -> Document:
             "cascading": rules.cascading,
             "failed_below": inputs.failed_below,
         },
-        "bootstrap": bootstrap_json(report.rounds, report.seed),
+        "bootstrap": report.resampling.to_json(),
         "stated": None if report.stated is None else {"source": report.stated.source},
         "weighted": inputs.weights is not None,
         "traces": {

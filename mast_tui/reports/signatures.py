@@ -1714,8 +1714,8 @@ def _reading_rules(signatures: SignatureReport) -> Iterator[str]:
     yield (
         "All intervals are 95 %. Shares: Wilson's. Mean scores: Wilson's, with an effective sample "
         "size from the variance between tasks. Differences: Newcombe's. Ratios: Katz's. Modes per "
-        f"failed trace: percentile bootstrap over traces ({signatures.rounds:,} resamples, seed "
-        f"{signatures.seed})."
+        "failed trace: percentile bootstrap over traces "
+        f"({signatures.resampling.count:,} resamples, seed {signatures.resampling.seed})."
     )
     yield "p: Fisher's exact test, two-sided. p adj: over the modes (Benjamini and Hochberg)."
     yield (

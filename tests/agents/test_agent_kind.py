@@ -12,6 +12,7 @@ from mast_tui.adjudication.conflicts import choice_of_side
 from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.gold import no_orders
@@ -100,7 +101,7 @@ def test_adjudicators_see_agents_like_judges(workspace: Workspace) -> None:
 def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     study = study_from_workspace(workspace, MAST)
     assert study.annotators == ("alice", "bob")
-    figures = agreement_figures(study, rounds=0)
+    figures = agreement_figures(study, Resampling(0))
     document = agreement_json(figures)
     assert document["annotators"] == ["alice", "bob"]
     assert sorted(document["agents"]) == [f"{AGENT}|alice", f"{AGENT}|bob"]
@@ -112,7 +113,7 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     assert "Agreement of agents with people" in text
     named = study_from_workspace(workspace, MAST, annotators=["alice", AGENT])
     assert named.annotators == ("alice", AGENT)
-    assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}
+    assert agreement_json(agreement_figures(named, Resampling(0)))["agents"] == {}
     beside = study_from_workspace(workspace, MAST, annotators=["alice"], with_agents=True)
     assert [table.annotators for table in beside.agents] == [(AGENT, "alice")]
 

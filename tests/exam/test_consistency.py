@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.exam.consistency import TraceComparison, judge_pair_figures, samples_figures
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
 
 
@@ -38,8 +39,8 @@ def test_figures_of_two_judges() -> None:
 
 
 def test_an_interval_needs_three_traces() -> None:
-    two = share_of_traces([(1, 2), (2, 2), (0, 0)], rounds=200, seed=0)
+    two = share_of_traces([(1, 2), (2, 2), (0, 0)], Resampling(200))
     assert (two["value"], two["ci"]) == (0.75, None)
-    ends = share_of_traces([(1, 2), (2, 2), (1, 3), (2, 5)], rounds=200, seed=0)["ci"]
+    ends = share_of_traces([(1, 2), (2, 2), (1, 3), (2, 5)], Resampling(200))["ci"]
     assert ends is not None
     assert ends[0] < 6 / 12 < ends[1]

@@ -99,15 +99,6 @@ def test_places_are_scored_by_step_category_and_both() -> None:
     assert found["category"]["recall"]["value"] == 0.5
 
 
-def test_the_same_seed_gives_the_same_intervals() -> None:
-    questions = [question(str(n), n % 4) for n in range(12)]
-    answers = Answers({str(n): named(n % 3) for n in range(12)})
-    one, other = (places_figures(questions, answers, rounds=200, seed=3) for _ in range(2))
-    assert one == other
-    low, high = one["location"]["f1"]["ci"] or (1, 0)
-    assert low < (one["location"]["f1"]["value"] or 0) < high
-
-
 def test_categories_of_another_taxonomy_do_not_count() -> None:
     questions, answers = [question("p", 1)], Answers({"p": named(1)}, uses_set_taxonomy=False)
     found = decisive_figures(questions, answers)

@@ -23,6 +23,7 @@ from mast_tui.figures.agreement.report import (
     agreement_figures,
     agreement_json,
 )
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import span_figures
@@ -57,7 +58,7 @@ VERDICTS = {
 }
 TABLE = verdict_table(MODES, FINISHED, VERDICTS)
 STUDY = StudyInput(MAST.ref, MODES, NAMES, "1", TABLE, FINISHED)
-AGREEMENT = agreement_figures(STUDY, rounds=20)
+AGREEMENT = agreement_figures(STUDY, Resampling(20))
 REPORT = agreement_json(AGREEMENT)
 EVENTS = "0" * 64
 
@@ -149,7 +150,7 @@ def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace)
     given = SpanInput(
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
     )
-    spans = span_figures(given, rounds=20)
+    spans = span_figures(given, Resampling(20))
     text = sheet(filled, replace(AGREEMENT, spans=spans))
     row = next(line for line in text.splitlines() if "| place and mode |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
@@ -159,7 +160,7 @@ def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace)
         said("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),
         seen=frozenset(said("·" * 20 + "1" * 4)),
     )
-    report = judge_report(judged, rounds=20)
+    report = judge_report(judged, Resampling(20))
     text = sheet(filled, judges={"judge:a": report})
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
@@ -171,7 +172,7 @@ def test_missing_figures_and_studies_are_stated() -> None:
     workspace = Workspace.open(":memory:")
     gold = exported(workspace, {})
     nobody = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
-    text = datasheet(gold, agreement_figures(nobody, rounds=0))
+    text = datasheet(gold, agreement_figures(nobody, Resampling(0)))
     assert "No study was set up" in text
     assert "fewer than two annotators" in text
 

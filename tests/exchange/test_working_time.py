@@ -10,6 +10,7 @@ from mast_tui.exchange.exporters.datasheet import datasheet
 from mast_tui.exchange.exporters.gold_document import gold_document, with_set_facts
 from mast_tui.exchange.selection import gold_entries
 from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.time_study import minutes_worked
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
 from mast_tui.workspace import Event, TraceRecord, Workspace
@@ -19,7 +20,7 @@ from tests.figures.agreement.tables import verdict_table
 
 BEGIN = datetime(2026, 5, 4, 10, tzinfo=UTC)
 NOBODY = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
-AGREEMENT = agreement_figures(NOBODY, rounds=0)
+AGREEMENT = agreement_figures(NOBODY, Resampling(0))
 NOTHING = agreement_json(AGREEMENT)
 
 

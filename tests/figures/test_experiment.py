@@ -24,7 +24,7 @@ from mast_tui.figures.experiment import (
 from mast_tui.figures.power import RateChange, detectable_change, power, power_figures, tasks_needed
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.model import ABSENT, NO_VALUE, OPEN, PRESENT
-from mast_tui.figures.significance import holm, mcnemar, sign_flips, sign_flips_of_rows
+from mast_tui.figures.significance import holm, sign_flips, sign_flips_of_rows
 from mast_tui.figures.source.signatures import experiment_of
 from mast_tui.reports.experiment import experiment_document, experiment_report
 from mast_tui.reports.render.text import render_text
@@ -64,17 +64,6 @@ def test_pass_k_is_the_share_of_samples_that_all_succeed(successes: int, runs: i
         assert found == pytest.approx(sum(samples) / len(samples))
         assert found == pytest.approx(comb(successes, k) / comb(runs, k))
     assert np.isnan(pass_values(np.array([successes]), np.array([runs]), runs + 1)[0])
-
-
-def test_one_run_of_each_task_is_tested_as_by_mcnemar() -> None:
-    random = np.random.default_rng(1)
-    for _ in range(20):
-        a = random.integers(0, 2, 12).astype(float)
-        b = random.integers(0, 2, 12).astype(float)
-        found = difference(means(list(a)), means(list(b)), "share")
-        only = int(((a == 1) & (b == 0)).sum()), int(((a == 0) & (b == 1)).sum())
-        assert found.p_value == pytest.approx(mcnemar(*only))
-        assert found.value == pytest.approx(float(a.mean() - b.mean()))
 
 
 def test_exchanging_the_arms_negates_the_difference() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.intervals import Doubt, newcombe, rate, share_of_all, to_resolve, wilson
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.prevalence import prediction_powered
@@ -123,7 +124,7 @@ def judged() -> JudgeReport:
     differ = frozenset(said("·" * 40 + "1" * 10))
     alone = frozenset(f"u{n}" for n in range(50))
     judge_input = given_words(judge, reference, unresolved=differ, unlabelled=alone)
-    return judge_report(judge_input, rounds=20)
+    return judge_report(judge_input, Resampling(20))
 
 
 def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:

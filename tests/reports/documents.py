@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mast_tui.figures.agreement.report import Agreement, agreement_figures
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import span_figures
@@ -28,14 +29,15 @@ def agreement() -> Agreement:
         unfinished={"bob": 2},
         not_in_study={"dan": 3},
     )
-    report = agreement_figures(study, rounds=20)
+    resampling = Resampling(20)
+    report = agreement_figures(study, resampling)
     verdicts = said("110101001")
     passes = tuple(
         assisted("ann", f"t{i}", i > 3, {MODE: PRESENT if i % 2 else ABSENT}) for i in range(8)
     )
     judged = given_words(verdicts, said("100101011"), passes=passes, unlabelled=frozenset({"t8"}))
     return replace(
-        report, spans=span_figures(_places(), rounds=20), judge=judge_report(judged, rounds=20)
+        report, spans=span_figures(_places(), resampling), judge=judge_report(judged, resampling)
     )
 
 

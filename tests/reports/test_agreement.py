@@ -10,6 +10,7 @@ import pytest
 
 from mast_tui.figures.agreement.report import Agreement, StudyInput
 from mast_tui.figures.agreement.report import agreement_figures as figures_of
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex, Sources
 from mast_tui.figures.spans.input import LabelRange
 from mast_tui.figures.spans.report import span_figures
@@ -62,21 +63,21 @@ def study_of_one_mode(lines: dict[str, str]) -> StudyInput:
 
 
 def of_tables(*tables: tuple[int, int, int, int]) -> Report:
-    return agreement_report(figures_of(study(*tables), rounds=50))
+    return agreement_report(figures_of(study(*tables), Resampling(50)))
 
 
 def of_lines(lines: dict[str, str]) -> Report:
-    return agreement_report(figures_of(study_of_one_mode(lines), rounds=20))
+    return agreement_report(figures_of(study_of_one_mode(lines), Resampling(20)))
 
 
 def of_two(ann: str, bob: str) -> Report:
     slug = MODES[0][0]
     given = study_of({("ann", slug): ann, ("bob", slug): bob})
-    return agreement_report(figures_of(given, rounds=50))
+    return agreement_report(figures_of(given, Resampling(50)))
 
 
 def test_row_of_a_mode_has_its_figures_intervals_and_traces() -> None:
-    document = figures_of(study((20, 5, 10, 15)), rounds=50)
+    document = figures_of(study((20, 5, 10, 15)), Resampling(50))
     report = agreement_report(document)
     mode = row(table(report, "modes"), "m0")
     kappa = document.index.table("mode", mode="1.1")["cohen_kappa"]
@@ -106,7 +107,7 @@ def test_report_on_two_people_has_one_section_with_totals_last() -> None:
     assert not reasons(report) & {"few_annotators", "nothing_shared", "identical_blocks"}
     for part in ("ann and bob", "2 traces finished by both", "mast@3", "first pass", "[a, b]"):
         assert part in modes.caption
-    large = agreement_report(figures_of(study((950, 50, 50, 950)), rounds=30, seed=7))
+    large = agreement_report(figures_of(study((950, 50, 50, 950)), Resampling(30, 7)))
     assert "30 resamples, seed 7" in table(large, "modes").caption
 
 
@@ -145,7 +146,7 @@ def test_degenerate_studies_have_reasons_instead_of_numbers(name: str) -> None:
 def test_kappa_paradox_is_marked_only_at_extreme_prevalence(
     counts: tuple[int, int, int, int], paradox: bool
 ) -> None:
-    document = figures_of(study(counts), rounds=0)
+    document = figures_of(study(counts), Resampling(0))
     report = agreement_report(document)
     figures = document.index.table("mode", mode="1.1")
     assert is_kappa_paradox(figures) is paradox
@@ -202,7 +203,7 @@ def test_left_out_traces_are_counted_by_annotator() -> None:
         not_in_study={"eve": 2},
         examples={"bob": 4},
     )
-    report = agreement_report(figures_of(given, rounds=0))
+    report = agreement_report(figures_of(given, Resampling(0)))
     text = note(report, "left_out").text
     assert "begun but not finished (ann 3)" in text
     assert "no other annotator has finished (bob 1)" in text
@@ -232,7 +233,7 @@ def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
         for name in ("ann", "bob")
         for place, (slug, _, _) in enumerate(modes)
     }
-    report = agreement_report(figures_of(study_by_modes(modes, lines), rounds=0))
+    report = agreement_report(figures_of(study_by_modes(modes, lines), Resampling(0)))
     summary, first, *_ = report.notes
     assert summary.warning
     assert summary.text.startswith("6 traces share 1 block of verdicts")
@@ -248,7 +249,7 @@ def test_rounds_and_retests_have_tables() -> None:
     again = {("t0", "m0"): VALUES["1"], ("t9", "m0"): VALUES["0"]}
     both = retest_table(study_input.modes, ("t0", "t9"), again, again)
     report = agreement_report(
-        figures_of(replace(study_input, rounds=halves, retests={"ann": both}), rounds=20)
+        figures_of(replace(study_input, rounds=halves, retests={"ann": both}), Resampling(20))
     )
     rounds = table(report, "rounds")
     assert [(one.id, one.cells["traces"]) for one in rounds.rows] == [("1", 4), ("2", 2)]
@@ -270,7 +271,7 @@ def test_withheld_interval_has_a_note_with_its_reason() -> None:
 
 
 def test_report_for_one_person_warns_of_traces_left_out() -> None:
-    document = figures_of(study_of_one_mode({"ann": "110", "bob": "101"}), rounds=0)
+    document = figures_of(study_of_one_mode({"ann": "110", "bob": "101"}), Resampling(0))
     report = agreement_report(
         document, visibility={"annotator": "ann", "blind": True, "left_out": 3}
     )
@@ -284,7 +285,7 @@ def test_report_for_one_person_warns_of_traces_left_out() -> None:
 
 def test_alpha_comes_first_if_pairs_share_few_traces() -> None:
     lines = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
-    report = agreement_report(figures_of(study_of(lines), rounds=50))
+    report = agreement_report(figures_of(study_of(lines), Resampling(50)))
     modes = table(report, "modes")
     shown = keys(modes)
     ordered = [key for key in keys(table(of_two("10", "11"), "modes")) if key in shown]
@@ -304,7 +305,7 @@ def test_mean_kappa_comes_first_if_all_label_all() -> None:
     line = "10" * 40
     lines = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
     study_input = study_of({(name, MODES[0][0]): text for name, text in lines.items()})
-    shown = keys(table(agreement_report(figures_of(study_input, rounds=50)), "modes"))
+    shown = keys(table(agreement_report(figures_of(study_input, Resampling(50))), "modes"))
     assert shown.index("cohen_kappa") < shown.index("krippendorff_alpha")
 
 
@@ -344,7 +345,7 @@ def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
         "ann": reading(("a", LabelRange(1, 4)), ("b", LabelRange(7, 7))),
         "bob": reading(("a", LabelRange(2, 4)), ("b", LabelRange(8, 8))),
     }
-    places = places_section(span_figures(places_of(marked), rounds=0))
+    places = places_section(span_figures(places_of(marked), Resampling(0)))
     by_mode = table(places, "spans")
     assert [one.id for one in by_mode.rows] == ["a", "b", "finding", "finding_and_naming"]
     first = row(by_mode, "a")
@@ -360,7 +361,7 @@ def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
 def test_present_verdicts_without_a_place_are_counted() -> None:
     same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
     unplaced = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a", "b"))}
-    sentences = all_notes(places_section(span_figures(places_of(same, unplaced), rounds=0)))
+    sentences = all_notes(places_section(span_figures(places_of(same, unplaced), Resampling(0))))
     assert "2 traces × modes" in sentences
     assert "bob gave no places for 1.2" in sentences
 

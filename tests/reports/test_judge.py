@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
@@ -14,11 +15,11 @@ USELESS = (6, 13, 33, 106)
 
 
 def of_counts(tp: int, fp: int, fn: int, tn: int) -> ReportSection:
-    return judge_section(judge_report(counted(tp, fp, fn, tn), rounds=200))
+    return judge_section(judge_report(counted(tp, fp, fn, tn), Resampling(200)))
 
 
 def test_useless_judge_is_called_no_better_than_chance() -> None:
-    report = judge_report(counted(*USELESS), rounds=200)
+    report = judge_report(counted(*USELESS), Resampling(200))
     page = judge_section(report)
     warning = note(page, "not_better_than_chance")
     assert warning.warning
@@ -56,7 +57,7 @@ def test_modes_called_present_too_often_are_named() -> None:
     assert note(page, "tilted").text.endswith("Hochberg): 1.3 (p < 0.001).")
     # A tilt is named by the adjusted test only.
     judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
-    report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), rounds=0)
+    report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), Resampling(0))
     mode = report.table("judge_mode", mode="1.3")
     adjusted = mode.value("mcnemar_p_adjusted")
     assert (mode.value("mcnemar_p") or 1) < 0.05 < (adjusted or 0)
@@ -72,7 +73,7 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     assert "read TPR and TNR" in note(page, "kappa_paradox").text
     gold = said("1010")
     given = given_words(said("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
-    page = judge_section(judge_report(given, rounds=0))
+    page = judge_section(judge_report(given, Resampling(0)))
     assert (
         "1 labelled with suggestions on screen, 1 reference unsure" in note(page, "left_out").text
     )
@@ -82,7 +83,7 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
 
 
 def test_empty_comparison_gives_its_reasons() -> None:
-    page = judge_section(judge_report(given_words({}, {}), rounds=20))
+    page = judge_section(judge_report(given_words({}, {}), Resampling(20)))
     (rates,) = page.tables
     assert {estimate(mode, "true_positive_rate").undefined for mode in rates.groups[0]} == {
         "no_overlap"
@@ -96,11 +97,11 @@ def test_refused_correction_of_prevalence_has_its_reason() -> None:
     judge = said("1" * 6 + "0" * 4) | said("1" * 5, prefix="u")
     alone = frozenset(f"u{i}" for i in range(5))
     judge_input = given_words(judge, said("1" * 3 + "0" * 3 + "1" * 2 + "0" * 2), unlabelled=alone)
-    page = judge_section(judge_report(judge_input, rounds=20))
+    page = judge_section(judge_report(judge_input, Resampling(20)))
     mode = row(table(page, "judge_prevalence"), MODE)
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
     assert "TPR + TNR ≤ 1" in detail(mode)
-    report = judge_report(judge_input, rounds=0).without_prevalence()
+    report = judge_report(judge_input, Resampling(0)).without_prevalence()
     assert "hidden from blind annotators" in note(judge_section(report), "blind").text
 
 
@@ -112,7 +113,7 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
         labelled.reference.verdicts,
         unlabelled=frozenset(t for t, _ in alone),
     )
-    report = judge_report(judge_input, rounds=100)
+    report = judge_report(judge_input, Resampling(100))
     page = judge_section(report, visibility={"annotator": "ann", "unlabelled": 3})
     mode = row(table(page, "judge_prevalence"), MODE)
     corrected = estimate(mode, "corrected")
@@ -129,7 +130,7 @@ def test_calibration_compares_confidence_with_gold() -> None:
         suggestion(f"t{i}", at(1), confidence) for i, confidence in enumerate((0.95, 0.95, 0.25))
     )
     judge_input = given_words(said("111"), said("110"), suggestions=suggestions)
-    page = judge_section(judge_report(judge_input, rounds=0))
+    page = judge_section(judge_report(judge_input, Resampling(0)))
     calibration = table(page, "judge_calibration")
     surest = row(calibration, "0.9")
     assert (surest.cells["n"], surest.cells["mean_confidence#value"]) == (2, 0.95)
@@ -143,7 +144,7 @@ def test_passes_with_and_without_suggestions_are_compared() -> None:
         assisted("ann", f"t{i}", i % 2 == 0, {MODE: VerdictValue.PRESENT}) for i in range(4)
     )
     judge_input = given_words(said("1100"), said("1100"), passes=passes)
-    page = judge_section(judge_report(judge_input, rounds=20))
+    page = judge_section(judge_report(judge_input, Resampling(20)))
     pull = table(page, "judge_withheld")
     share = row(pull, "present_rate")
     assert [estimate(share, key).value for key in ("shown", "withheld", "difference")] == [1, 1, 0]

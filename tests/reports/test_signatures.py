@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.intervals import MARGIN, more_for
 from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.bill import Spent
@@ -108,7 +109,7 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
 
 def test_weights_are_told() -> None:
     weighted = replace(small_input(), weights=np.ones(40))
-    text = all_text(signatures_report(signature_report(weighted, rounds=0)))
+    text = all_text(signatures_report(signature_report(weighted, Resampling(0))))
     assert "weighted by the inverse probability" in text
 
 
@@ -179,7 +180,7 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
             scope.figure("apparent", 0.5, interval=(0.4, 0.6)),
             scope.figure("corrected", value, interval=ends, reason=reason),
         ]
-    report = signatures_report(signature_report(inputs, rounds=0, corrected=corrected))
+    report = signatures_report(signature_report(inputs, Resampling(0), corrected=corrected))
     first, second = table(report, "corrected-plain").rows
     assert first.cells["apparent"] == Estimate(0.5, (0.4, 0.6))
     assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
@@ -256,7 +257,7 @@ def test_reversal_within_models_is_a_warning() -> None:
     rows += [(-1, "all - F 00")] * 3
     models, lines = zip(*rows, strict=True)
     given = input_of(*lines, by="all", stratum_numbers=np.array(models), stratum_names=("a", "b"))
-    shown = table(signatures_report(signature_report(given, rounds=0)), "stratified-all")
+    shown = table(signatures_report(signature_report(given, Resampling(0))), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
     assert "Simpson's paradox), for 1.3" in shown.notes[0].text
@@ -272,7 +273,7 @@ def test_trends_have_tables() -> None:
         group_parts=tuple((name,) for name in names),
         group=np.arange(40) % 2,
     )
-    figures = signature_report(made, rounds=0)
+    figures = signature_report(made, Resampling(0))
     document = signature_document(figures)
     report = signatures_report(figures)
     trend = document["trend"]
@@ -292,7 +293,7 @@ def test_tokens_of_failed_runs_have_a_table() -> None:
     made = small_input()
     places = replace(made.places, fatal=np.ones(len(made.places.trace), dtype=bool))
     figures = signature_report(
-        replace(made, places=places), rounds=0, spent_of=lambda _trace: spent
+        replace(made, places=places), Resampling(0), spent_of=lambda _trace: spent
     )
     (row, *_) = table(signatures_report(figures), "bill-plain").rows
     bill = signature_document(figures)["groups"][PLAIN]["bill"]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.jsonl import fill_samples_workspace
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import Sources
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
 from mast_tui.figures.signatures.report import signature_report
@@ -278,7 +279,8 @@ def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
         spans=spans,
         places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
     )
-    return Signatures(SignatureChoice(), report=signature_report(given, rounds=0), inputs=given)
+    report = signature_report(given, Resampling(0))
+    return Signatures(SignatureChoice(), report=report, inputs=given)
 
 
 def count_in(column: str | None, row: Row) -> int | None:

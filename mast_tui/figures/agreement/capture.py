@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from functools import partial
+from itertools import chain, combinations, product
 from math import atan, ceil, erfc, exp, floor, log, pi, prod, sqrt, tan
 from typing import Final, NamedTuple
 
@@ -98,8 +99,7 @@ class Catch:
     @property
     def finder_counts(self) -> NDArray[np.int_]:
         """The number of finders of each failure."""
-        finder_counts: NDArray[np.int_] = self.caught.sum(axis=1)
-        return finder_counts
+        return np.asarray(self.caught.sum(axis=1))
 
     @property
     def lone_counts(self) -> NDArray[np.float64]:
@@ -146,42 +146,31 @@ def capture(
         code: tuple(_catches_of_mode(looked[:, :, mode], caught[:, :, mode]))
         for code, mode in modes.items()
     }
-    all_catches = tuple(catch for catches in catches_by_code.values() for catch in catches)
+    all_catches = tuple(chain.from_iterable(catches_by_code.values()))
     # The test of a pair needs the failures that a third finder found.
     pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
     tests = [dependence(all_catches, first, second) for first, second in pairs]
-    p_value, find_same_failures = _combined_test(
-        all_catches, len(names), [test.p_value for test in tests]
-    )
-    dependent = None if p_value is None else p_value < ALPHA
-
-    def figures() -> Iterator[Figure]:
-        """Yield the figures of each mode, of all modes, of each pair, then the counts left out."""
-        for code, catches in catches_by_code.items():
-            scope = FigureScope("missed", taxonomy, mode=code)
-            yield from missed_figures(
-                catches, scope, dependent=bool(dependent), with_intervals=with_intervals
-            )
-        pooled = FigureScope("missed_pooled", taxonomy)
-        yield from missed_figures(
-            all_catches, pooled, dependent=bool(dependent), with_intervals=with_intervals
-        )
-        adjusted = benjamini_hochberg([test.p_value for test in tests])
-        for (first, second), test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
-            scope = FigureScope("missed_pair", taxonomy, subject=(names[first], names[second]))
-            yield scope.number("n", test.n)
-            yield scope.number("odds_ratio", test.odds_ratio, n=test.n)
-            yield scope.number("p_value", test.p_value, n=test.n)
-            yield scope.number("p_adjusted", p_adjusted, n=test.n)
-        yield FigureScope("missed_together", taxonomy).number("p_value", p_value)
-        left_out = FigureScope("missed_left_out", taxonomy)
-        for name, has_own_verdict, with_judge in zip(names, has_verdict, suggested, strict=True):
-            unit_count = int((has_own_verdict & with_judge[:, None]).sum())
-            yield left_out.number("with_suggestions", unit_count, annotator=name)
-        absent_count = int((present.any(axis=0) & settled_absent).sum())
-        yield left_out.number("settled_absent", absent_count)
-
-    return Capture(tuple(names), dependent, find_same_failures, tuple(figures()))
+    together = _combined_test(all_catches, len(names), [test.p_value for test in tests])
+    dependent = None if together.p_value is None else together.p_value < ALPHA
+    estimates = partial(missed_figures, dependent=bool(dependent), with_intervals=with_intervals)
+    adjusted = benjamini_hochberg([test.p_value for test in tests])
+    figures: list[Figure] = []
+    for code, catches in catches_by_code.items():
+        figures += estimates(catches, FigureScope("missed", taxonomy, mode=code))
+    figures += estimates(all_catches, FigureScope("missed_pooled", taxonomy))
+    for (first, second), test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
+        scope = FigureScope("missed_pair", taxonomy, subject=(names[first], names[second]))
+        figures.append(scope.number("n", test.n))
+        figures.append(scope.number("odds_ratio", test.odds_ratio, n=test.n))
+        figures.append(scope.number("p_value", test.p_value, n=test.n))
+        figures.append(scope.number("p_adjusted", p_adjusted, n=test.n))
+    figures.append(FigureScope("missed_together", taxonomy).number("p_value", together.p_value))
+    left_out = FigureScope("missed_left_out", taxonomy)
+    suggested_counts = (has_verdict & suggested[:, :, None]).sum(axis=(1, 2)).tolist()
+    figures += left_out.numbers("with_suggestions", dict(zip(names, suggested_counts, strict=True)))
+    absent_count = int((present.any(axis=0) & settled_absent).sum())
+    figures.append(left_out.number("settled_absent", absent_count))
+    return Capture(tuple(names), dependent, together.find_same_failures, tuple(figures))
 
 
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
@@ -222,6 +211,16 @@ def missed_figures(
     """
     unit_count = sum(catch.unit_count for catch in catches)
     caught_count = sum(len(catch.caught) for catch in catches)
+    once_count = sum(int((catch.finder_counts == 1).sum()) for catch in catches)
+    yield scope.number("n", unit_count)
+    yield scope.number("found", caught_count, n=unit_count)
+    yield scope.number("found_once", once_count, n=unit_count)
+    yield scope.number("found_twice", sum(catch.twice_count for catch in catches), n=unit_count)
+    if not caught_count:
+        undefined = Coefficient(undefined="no_variance" if unit_count else "no_overlap")
+        yield scope.estimate("missed", undefined, n=unit_count)
+        yield scope.estimate("share_found", undefined, n=unit_count)
+        return
     # Each unit without a found failure holds at most one missed failure.
     missed_count = sum(
         min(
@@ -230,38 +229,36 @@ def missed_figures(
         )
         for catch in catches
     )
-    missed_figure = share_figure = Coefficient(
-        undefined="no_variance" if unit_count else "no_overlap"
-    )
-    if caught_count:
-        missed_interval: Interval | None = None
-        share_interval: Interval | None = None
-        withheld = _withheld_reason(catches, dependent) if with_intervals else None
-        if with_intervals and withheld is None:
-            low, high = (
-                sadinle_interval(catches[0].lone_counts, catches[0].twice_count)
-                if len(catches) == 1
-                else lognormal_interval(catches)
-            )
-            # The ends are whole numbers of failures, with the estimate between them.
-            lowest = float(min(max(0, floor(low)), missed_count))
-            highest = float(max(min(ceil(high), unit_count - caught_count), missed_count))
-            missed_interval = (lowest, highest)
-            share_interval = (
-                caught_count / (caught_count + highest),
-                caught_count / (caught_count + lowest),
-            )
-        missed_figure = Coefficient(missed_count, ci=missed_interval, withheld=withheld)
-        share_figure = Coefficient(
-            caught_count / (caught_count + missed_count), ci=share_interval, withheld=withheld
+    missed_interval: Interval | None = None
+    share_interval: Interval | None = None
+    withheld = _withheld_reason(catches, dependent) if with_intervals else None
+    if with_intervals and withheld is None:
+        missed_interval = _missed_interval(catches, missed_count)
+        lowest, highest = missed_interval
+        share_interval = (
+            caught_count / (caught_count + highest),
+            caught_count / (caught_count + lowest),
         )
-    yield scope.number("n", unit_count)
-    yield scope.number("found", caught_count, n=unit_count)
-    once_count = sum(int((catch.finder_counts == 1).sum()) for catch in catches)
-    yield scope.number("found_once", once_count, n=unit_count)
-    yield scope.number("found_twice", sum(catch.twice_count for catch in catches), n=unit_count)
-    yield scope.estimate("missed", missed_figure, n=unit_count)
-    yield scope.estimate("share_found", share_figure, n=unit_count)
+    missed = Coefficient(missed_count, ci=missed_interval, withheld=withheld)
+    share_found = Coefficient(
+        caught_count / (caught_count + missed_count), ci=share_interval, withheld=withheld
+    )
+    yield scope.estimate("missed", missed, n=unit_count)
+    yield scope.estimate("share_found", share_found, n=unit_count)
+
+
+def _missed_interval(catches: Sequence[Catch], missed_count: float) -> Interval:
+    """Return the interval of the number of missed failures: whole numbers around the estimate."""
+    low, high = (
+        sadinle_interval(catches[0].lone_counts, catches[0].twice_count)
+        if len(catches) == 1
+        else lognormal_interval(catches)
+    )
+    most_missed = sum(catch.unit_count - len(catch.caught) for catch in catches)
+    return (
+        float(min(max(0, floor(low)), missed_count)),
+        float(max(min(ceil(high), most_missed), missed_count)),
+    )
 
 
 def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
@@ -359,48 +356,71 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
         first: The number of one finder.
         second: The number of the other finder.
     """
-    caught_by_third_sum = 0
-    deviation = 0.0
-    variance = 0.0
-    concordant_sum = 0.0
-    discordant_sum = 0.0
-    for catch in catches:
-        has_third_finder = {first, second} < set(catch.finders)
-        if not has_third_finder:
-            continue
-        columns_of_pair = [catch.finders.index(first), catch.finders.index(second)]
-        caught_by_third = np.delete(catch.caught, columns_of_pair, axis=1).any(axis=1)
-        table_sum = int(caught_by_third.sum())
-        caught_by_third_sum += table_sum
-        if table_sum < 2:  # a single failure has no variance
-            continue
-        first_caught, second_caught = catch.caught[caught_by_third][:, columns_of_pair].T
-        caught_by_both = int((first_caught & second_caught).sum())
-        caught_by_neither = int((~first_caught & ~second_caught).sum())
-        first_count = int(first_caught.sum())
-        second_count = int(second_caught.sum())
-        deviation += caught_by_both - first_count * second_count / table_sum
-        variance += (
-            first_count
-            * (table_sum - first_count)
-            * second_count
-            * (table_sum - second_count)
-            / (table_sum * table_sum * (table_sum - 1))
-        )
-        concordant_sum += caught_by_both * caught_by_neither / table_sum
-        discordant_sum += (
-            (first_count - caught_by_both) * (second_count - caught_by_both) / table_sum
-        )
+    tables = [
+        _pair_table(catch, first, second)
+        for catch in catches
+        if {first, second} < set(catch.finders)  # there is a third finder
+    ]
+    # A single failure has no variance.
+    compared = [table for table in tables if table.n > 1]
+    deviation = sum(table.both - table.first * table.second / table.n for table in compared)
+    variance = sum(
+        table.first
+        * (table.n - table.first)
+        * table.second
+        * (table.n - table.second)
+        / (table.n * table.n * (table.n - 1))
+        for table in compared
+    )
+    concordant_sum = sum(table.both * table.neither / table.n for table in compared)
+    discordant_sum = sum(
+        (table.first - table.both) * (table.second - table.both) / table.n for table in compared
+    )
     return Dependence(
-        n=caught_by_third_sum,
+        n=sum(table.n for table in tables),
         odds_ratio=concordant_sum / discordant_sum if discordant_sum else None,
         p_value=erfc(abs(deviation) / sqrt(2 * variance)) if variance else None,
     )
 
 
+class _PairTable(NamedTuple):
+    """The failures that a third finder found: all, and those that each of two finders found."""
+
+    n: int
+    first: int
+    second: int
+    both: int
+    neither: int
+
+
+def _pair_table(catch: Catch, first: int, second: int) -> _PairTable:
+    """Count the failures of a catch that a third finder found, by whether two finders did."""
+    columns = [catch.finders.index(first), catch.finders.index(second)]
+    caught_by_third = np.delete(catch.caught, columns, axis=1).any(axis=1)
+    first_caught, second_caught = catch.caught[caught_by_third][:, columns].T
+    return _PairTable(
+        n=int(caught_by_third.sum()),
+        first=int(first_caught.sum()),
+        second=int(second_caught.sum()),
+        both=int((first_caught & second_caught).sum()),
+        neither=int((~first_caught & ~second_caught).sum()),
+    )
+
+
+class _CombinedTest(NamedTuple):
+    """A test of all finders together: the p-value, and whether they find the same failures.
+
+    ``find_same_failures`` is True if they find the same failures more often than by chance. Both
+    are None without any test.
+    """
+
+    p_value: float | None
+    find_same_failures: bool | None
+
+
 def _combined_test(
     catches: Sequence[Catch], finder_count: int, pair_p_values: Sequence[float | None]
-) -> tuple[float | None, bool | None]:
+) -> _CombinedTest:
     """Combine the tests of the pairs with score tests of all found failures.
 
     There is a score test for each pair and one for all pairs together, which detects failures that
@@ -411,10 +431,6 @@ def _combined_test(
         catches: The found failures, one catch for each mode and group of finders.
         finder_count: The number of finders.
         pair_p_values: The p-value of each pair, None if there was nothing to test.
-
-    Returns:
-        The combined p-value, and whether finders found the same failures more often than by
-        chance; (None, None) without any test.
     """
     scores, covariances = interaction_scores(catches, finder_count)
     tests = [*zip(scores, np.diag(covariances), strict=True), (scores.sum(), covariances.sum())]
@@ -423,12 +439,12 @@ def _combined_test(
     ]
     p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
-        return None, None
+        return _CombinedTest(None, None)
     # Their Cauchy combination. The tangent is infinite at 0 and 1, so p-values are moved inwards.
     mean_tangent = sum(
         tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
     ) / len(p_values)
-    return 0.5 - atan(mean_tangent) / pi, bool(scores.sum() > 0)
+    return _CombinedTest(0.5 - atan(mean_tangent) / pi, bool(scores.sum() > 0))
 
 
 def interaction_scores(
@@ -454,34 +470,43 @@ def interaction_scores(
         skills = _finder_skills(catch)
         if skills is None:
             continue
-        # A row for each set of finders who may find a failure, with 1 for these finders. The first
-        # row is left out, because failures that no finder found are not observed.
-        finder_sets = np.array(list(product((0, 1), repeat=len(skills)))[1:])
-        column_pairs = np.array(list(combinations(range(len(skills)), 2)))
-        has_both = finder_sets[:, column_pairs[:, 0]] * finder_sets[:, column_pairs[:, 1]]
-        probabilities = np.where(finder_sets, skills, 1 - skills).prod(axis=1)
-        probabilities /= probabilities.sum()
-
-        # The covariances for one failure, of single finders and of pairs who both find it.
-        finder_deviations = finder_sets - probabilities @ finder_sets
-        pair_deviations = has_both - probabilities @ has_both
-        cross_covariance = pair_deviations.T @ (probabilities[:, None] * finder_deviations)
-        finder_covariance = finder_deviations.T @ (probabilities[:, None] * finder_deviations)
-        pair_covariance = pair_deviations.T @ (probabilities[:, None] * pair_deviations)
-
         pair_numbers = [pairs.index(pair) for pair in combinations(catch.finders, 2)]
-        found_count = len(catch.caught)
-        both_caught = catch.caught[:, column_pairs[:, 0]] & catch.caught[:, column_pairs[:, 1]]
-        scores[pair_numbers] += both_caught.sum(axis=0) - found_count * (probabilities @ has_both)
-        # The part of the covariance that the numbers of the single finders leave open.
-        residual_covariance = (
-            pair_covariance
-            - cross_covariance
-            @ np.linalg.pinv(finder_covariance, rcond=_NO_SPREAD)
-            @ cross_covariance.T
-        )
-        covariances[np.ix_(pair_numbers, pair_numbers)] += found_count * residual_covariance
+        caught_count = len(catch.caught)
+        first, second = np.array(list(combinations(range(len(skills)), 2))).T
+        caught_counts = (catch.caught[:, first] & catch.caught[:, second]).sum(axis=0)
+        expected, covariance = _moments_of_pairs(skills, first, second)
+        scores[pair_numbers] += caught_counts - caught_count * expected
+        covariances[np.ix_(pair_numbers, pair_numbers)] += caught_count * covariance
     return scores, covariances
+
+
+def _moments_of_pairs(
+    skills: NDArray[np.float64], first: NDArray[np.int_], second: NDArray[np.int_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the chances that both finders of a pair find one failure, and their covariances.
+
+    The covariances hold given the number of failures that each finder found. ``skills`` has the
+    share of failures that each finder finds, ``first`` and ``second`` the finders of each pair.
+    """
+    # A row for each set of finders who may find a failure, with 1 for these finders. The first
+    # row is left out, because failures that no finder found are not observed.
+    finder_sets = np.array(list(product((0, 1), repeat=len(skills)))[1:])
+    has_both = finder_sets[:, first] * finder_sets[:, second]
+    probabilities = np.where(finder_sets, skills, 1 - skills).prod(axis=1)
+    probabilities /= probabilities.sum()
+    finder_deviations = finder_sets - probabilities @ finder_sets
+    pair_deviations = has_both - probabilities @ has_both
+    cross_covariance = pair_deviations.T @ (probabilities[:, None] * finder_deviations)
+    finder_covariance = finder_deviations.T @ (probabilities[:, None] * finder_deviations)
+    pair_covariance = pair_deviations.T @ (probabilities[:, None] * pair_deviations)
+    # The part of the covariance that the numbers of the single finders leave open.
+    residual_covariance = (
+        pair_covariance
+        - cross_covariance
+        @ np.linalg.pinv(finder_covariance, rcond=_NO_SPREAD)
+        @ cross_covariance.T
+    )
+    return probabilities @ has_both, residual_covariance
 
 
 def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
@@ -505,5 +530,4 @@ def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
             low = failure_count
         else:
             high = failure_count
-    skills: NDArray[np.float64] = np.minimum(counts_by_finder / low, 1.0)
-    return skills
+    return np.asarray(np.minimum(counts_by_finder / low, 1.0))

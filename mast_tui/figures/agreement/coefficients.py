@@ -70,7 +70,7 @@ Withheld = Literal[
 MISSING = -1
 
 # From the reason nearest to a figure to the one farthest from it.
-_REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap", "single_rater")
+_REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap")
 
 
 class CoefficientJson(TypedDict):
@@ -140,7 +140,5 @@ def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, i
     if values:
         return Coefficient(sum(values) / len(values)), len(values)
     reasons = {c.undefined for c in coefficients}
-    for reason in _REASONS:
-        if reason in reasons:
-            return Coefficient(undefined=reason), 0
-    return Coefficient(undefined="single_rater"), 0
+    reason: Undefined = next((reason for reason in _REASONS if reason in reasons), "single_rater")
+    return Coefficient(undefined=reason), 0

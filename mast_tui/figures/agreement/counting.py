@@ -10,7 +10,7 @@ definitions are in ``tests/figures/agreement/reference.py``, with which every on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
@@ -25,13 +25,18 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
     mean_of_defined,
 )
-from mast_tui.figures.bootstrap import interval, ratio, resamples
+from mast_tui.figures.bootstrap import (
+    Resampling,
+    interval,
+    mean_of_defined_values,
+    ratio,
+    resamples,
+)
 from mast_tui.figures.jackknife import (
-    FEWEST_RARE_TRACES,
     MANY,
     Scale,
     Support,
-    jackknife_interval,
+    jackknifed_coefficient,
     least_over_chance,
     scale_of_mean,
     why_no_interval,
@@ -177,8 +182,8 @@ class TableSums:
     @property
     def complete_traces(self) -> int:
         """The number of traces in which all annotators rated a unit; Fleiss' κ rests on these."""
-        judged_by_all: NDArray[np.bool_] = np.asarray(self.rated_by_both.all(axis=0))
-        return int(judged_by_all.any(axis=1).sum()) if len(self.rated_by_both) else 0
+        rated_by_all = np.asarray(self.rated_by_both.all(axis=0))
+        return int(rated_by_all.any(axis=1).sum()) if len(self.rated_by_both) else 0
 
     @property
     def most_shared(self) -> int:
@@ -286,7 +291,7 @@ class TableSums:
             return least_over_chance(2 * present_share * (1 - present_share))
         # In all other figures, no two raters agree on the rarer answer.
         if name == "cohen_kappa":
-            return float(defined_mean(_values_by_pair(self, least_kappa), len(self.pairs))[0][0])
+            return float(_mean_over_pairs(self, least_kappa)[0])
         if name == "fleiss_kappa":
             # Then κ is -r / (1 - r), where r is the share of the rarer answer.
             return least_over_chance(self._share_of_rarer_answer(self._units_judged_by_all))
@@ -368,12 +373,23 @@ class TableSums:
             return self.complete_units
         if name == "cohen_kappa":
             # The mean is over the pairs with a defined κ.
-            kappas = [values[0] for values in _values_by_pair(self, cohen_kappa)]
-            defined_pairs = [pair for pair, kappa in enumerate(kappas) if not np.isnan(kappa)]
+            is_defined = ~np.isnan(cohen_kappa(self.pairs[0]))
             # Without a defined κ there is no figure, and all units are counted.
-            if 0 < len(defined_pairs) < len(kappas):
-                return int(self.rated_by_both[defined_pairs].any(axis=0).sum())
+            if is_defined.any() and not is_defined.all():
+                return int(self.rated_by_both[is_defined].any(axis=0).sum())
         return self.n
+
+
+def block_indices(blocks: NDArray[np.int_] | None, unit_count: int) -> NDArray[np.int_]:
+    """Return the index of each unit's block, from 0; a unit without copies is a block of its own.
+
+    Args:
+        blocks: The block number of each unit, the same for copies; None if there are no copies.
+        unit_count: The number of units.
+    """
+    if blocks is None:
+        return np.arange(unit_count)
+    return np.unique(blocks, return_inverse=True)[1].ravel()
 
 
 def rating_patterns(annotators: int) -> NDArray[np.int_]:
@@ -385,8 +401,7 @@ def rating_patterns(annotators: int) -> NDArray[np.int_]:
 def sums_of(
     verdicts: VerdictArray,
     shared_traces: Sequence[int],
-    rounds: int,
-    seed: int,
+    resampling: Resampling,
     *,
     blocks: NDArray[np.int_] | None = None,
     resampled_from: int = MANY,
@@ -399,71 +414,80 @@ def sums_of(
         verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on traces
             that are not shared only serve to explain an undefined figure.
         shared_traces: The indices of the traces that count.
-        rounds: The number of resamples; with 0 there is only the sum over the traces themselves.
-        seed: The seed of the resamples.
+        resampling: The resamples; without any there is only the sum over the traces themselves.
         blocks: The block number of each trace. Traces with the same number are copies of each other
             and are left out or drawn together. None if there are no copies.
         resampled_from: The fewest traces, copies counted once, that are resampled; of fewer, each
             is left out in turn.
     """
-    has_rating = np.asarray((verdicts >= 0).any(axis=1))
-    verdicts = verdicts[:, list(shared_traces)]
-    annotator_count, trace_count, mode_count = verdicts.shape
-    pair_count = _pair_count(annotator_count)
+    shared = verdicts[:, list(shared_traces)]
+    annotator_count, trace_count, mode_count = shared.shape
+    pairs = list(combinations(range(annotator_count), 2))
+    pair_count = len(pairs)
     # For each mode, traces × columns.
     counts_by_mode: list[NDArray[np.integer[Any]]] = [
-        _counts_of_mode(verdicts[:, :, mode]) for mode in range(mode_count)
+        _counts_of_mode(shared[:, :, mode]) for mode in range(mode_count)
     ]
-    rated_by_both = np.array(
-        [
-            (verdicts[first] >= 0) & (verdicts[second] >= 0)
-            for first, second in combinations(range(annotator_count), 2)
-        ],
-        dtype=np.bool_,
-    ).reshape(pair_count, trace_count, mode_count)
+    has_verdict = shared >= 0
+    rated_by_both = np.zeros((pair_count, trace_count, mode_count), dtype=np.bool_)
+    for pair_number, (first, second) in enumerate(pairs):
+        rated_by_both[pair_number] = has_verdict[first] & has_verdict[second]
 
-    # Blocks of traces are resampled. A trace without copies is a block of its own.
-    block_count = trace_count
-    if blocks is not None:
-        block_numbers, block_of_trace = np.unique(blocks[list(shared_traces)], return_inverse=True)
-        block_count = len(block_numbers)
-        if block_count < trace_count:
-            counts_by_mode = [
-                _counts_of_blocks(counts, block_of_trace, block_count) for counts in counts_by_mode
-            ]
-            block_rated_by_both = np.zeros((pair_count, block_count, mode_count), dtype=np.bool_)
-            for trace, block in enumerate(block_of_trace.tolist()):
-                block_rated_by_both[:, block] |= rated_by_both[:, trace]
-            rated_by_both = block_rated_by_both
+    # Blocks of traces are resampled.
+    own_blocks = None if blocks is None else blocks[list(shared_traces)]
+    block_of_trace = block_indices(own_blocks, trace_count)
+    block_count = int(block_of_trace.max(initial=-1)) + 1
+    if block_count < trace_count:
+        counts_by_mode = [
+            _counts_of_blocks(counts, block_of_trace, block_count) for counts in counts_by_mode
+        ]
+        rated_by_block = np.zeros((block_count, pair_count, mode_count), dtype=np.bool_)
+        np.logical_or.at(rated_by_block, block_of_trace, np.moveaxis(rated_by_both, 1, 0))
+        rated_by_both = np.moveaxis(rated_by_block, 0, 1)
 
-    by_jackknife = rounds > 0 and block_count < resampled_from
-    row_count = 1 + (block_count if by_jackknife else rounds)
+    by_jackknife = resampling.count > 0 and block_count < resampled_from
+    row_count = 1 + (block_count if by_jackknife else resampling.count)
     pair_column_count = 4 * pair_count  # as in ``_counts_of_mode``
     column_count = pair_column_count + len(rating_patterns(annotator_count))
-    summed = np.empty((row_count, mode_count, column_count))
-    # Without modes, 0 replaces the empty list, which NumPy does not accept.
-    summed[0] = [counts.sum(axis=0, dtype=np.float64) for counts in counts_by_mode] or 0
-    summed[1:] = 0
-    if by_jackknife:
-        for mode, counts in enumerate(counts_by_mode):
+    summed = np.zeros((row_count, mode_count, column_count))
+    for mode, counts in enumerate(counts_by_mode):
+        summed[0, mode] = counts.sum(axis=0, dtype=np.float64)
+        if by_jackknife:
             summed[1:, mode] = summed[0, mode] - counts
-    else:
-        row = 1
-        # Sums are whole numbers up to the number of traces: single precision is exact and faster.
+    if not by_jackknife:
+        # Sums are at most the number of traces, which single precision may hold, and faster.
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
-        for weights in resamples(block_count, rounds, seed):
-            float_weights = weights.astype(float_type, copy=False)
-            for mode, counts in enumerate(counts_by_mode):
-                summed[row : row + len(weights), mode] = float_weights @ counts.astype(float_type)
-            row += len(weights)
+        _fill_with_resamples(
+            summed[1:],
+            [counts.astype(float_type) for counts in counts_by_mode],
+            resamples(block_count, resampling),
+        )
     return Sums(
         pairs=summed[:, :, :pair_column_count].reshape(row_count, mode_count, pair_count, 4),
         units_by_pattern=summed[:, :, pair_column_count:],
-        rated=has_rating,
+        rated=np.asarray((verdicts >= 0).any(axis=1)),
         rated_by_both=rated_by_both,
         by_jackknife=by_jackknife,
         has_copies=block_count < trace_count,
     )
+
+
+def _fill_with_resamples(
+    rows: Floats,
+    counts_by_mode: Sequence[NDArray[np.floating[Any]]],
+    weight_batches: Iterable[NDArray[np.float32]],
+) -> None:
+    """Fill ``rows`` (resamples × modes × columns) with the sums of counts over resamples.
+
+    ``counts_by_mode`` has the counts of each block, blocks × columns, for each mode, and
+    ``weight_batches`` how often each block is drawn, resamples × blocks.
+    """
+    row = 0
+    for weights in weight_batches:
+        for mode, counts in enumerate(counts_by_mode):
+            batch_sums = weights.astype(counts.dtype, copy=False) @ counts
+            rows[row : row + len(weights), mode] = batch_sums
+        row += len(weights)
 
 
 def _counts_of_blocks(
@@ -473,10 +497,6 @@ def _counts_of_blocks(
     summed = np.zeros((block_count, counts.shape[1]), dtype=np.int64)
     np.add.at(summed, block_of_trace, counts)
     return summed
-
-
-def _pair_count(people: int) -> int:
-    return people * (people - 1) // 2
 
 
 def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
@@ -512,31 +532,17 @@ def table_values(table: TableSums) -> dict[str, Floats]:
         for name, row_values in values.items():
             if STATISTICS[name].over_chance:
                 row_values[:] = np.nan
-    values["cohen_kappa"], _ = defined_mean(_values_by_pair(table, cohen_kappa), len(table.pairs))
+    values["cohen_kappa"] = _mean_over_pairs(table, cohen_kappa)
     if table.most_shared == 1:
         values["cohen_kappa"][:] = np.nan
     return values
 
 
-def _values_by_pair(table: TableSums, figure: Callable[[Floats], Floats]) -> list[Floats]:
-    """Return a figure of each pair, one value per row, NaN where it is undefined."""
-    return [figure(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
-
-
-def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
-    """Return for each row the mean of the defined values and their number.
-
-    Args:
-        values: An array for each of several statistics, with one value per row: NaN if undefined.
-        rows: The number of rows.
-
-    Returns:
-        The means, NaN in rows without a defined value, and the numbers of defined values.
-    """
-    stacked = np.array(values).reshape(len(values), rows)
-    defined = ~np.isnan(stacked)
-    defined_counts = defined.sum(axis=0).astype(np.float64)
-    return ratio(np.where(defined, stacked, 0).sum(axis=0), defined_counts), defined_counts
+def _mean_over_pairs(table: TableSums, figure: Callable[[Floats], Floats]) -> Floats:
+    """Return the mean of a figure over the pairs for which it is defined, one value per row."""
+    # Pairs come first, so that NumPy adds up their values one after the other.
+    pairs = np.ascontiguousarray(np.moveaxis(table.pairs, 1, 0))
+    return mean_of_defined_values(figure(pairs), axis=0)
 
 
 def _shared_values(units_by_pattern: Floats, annotator_count: int) -> dict[str, Floats]:
@@ -637,8 +643,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
         name: with_interval(
             values[name],
             _undefined_reason(name, table),
-            by_jackknife=table.by_jackknife,
-            scale=table.scale(name) if table.by_jackknife else None,
+            table.scale(name) if table.by_jackknife else None,
             withheld=_reason_for_no_interval(name, why_no_interval(name, support), table),
         )
         for name in COEFFICIENTS
@@ -652,9 +657,8 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
 def with_interval(
     values: Floats,
     undefined: Undefined,
-    scale: Scale | None,
+    jackknife_scale: Scale | None,
     *,
-    by_jackknife: bool = False,
     withheld: tuple[Withheld, int] | None = None,
 ) -> Coefficient:
     """Return a figure with its interval, or with the reason why it has none.
@@ -663,13 +667,10 @@ def with_interval(
         values: The figure first, NaN if it is undefined. Further values are those in the resamples,
             or those without each trace in turn; without further values there is no interval.
         undefined: The reason for no value, used if the figure is NaN.
-        scale: The possible values of the figure; only the jackknife needs them.
-        by_jackknife: Whether the further values are those without each trace in turn.
+        jackknife_scale: The possible values of the figure if the further values are those without
+            each trace in turn; None if they are those in the resamples.
         withheld: The reason for no interval, with the number of cases that an interval needs; None
             if the figure may have an interval.
-
-    Raises:
-        ValueError: ``by_jackknife`` is set without a scale.
     """
     estimate = float(values[0])
     if np.isnan(estimate):
@@ -678,13 +679,8 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
-    # A NaN means that the figure is undefined without one of the traces.
-    if by_jackknife and np.isnan(values).any():
-        return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
-    if by_jackknife:
-        if scale is None:
-            raise ValueError("the jackknife needs the scale of the figure")
-        return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], scale))
+    if jackknife_scale is not None:
+        return jackknifed_coefficient(estimate, values[1:], jackknife_scale)
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
 
 
@@ -729,37 +725,33 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
 
 def macro_coefficients(
     sums: Sums, per_mode: Sequence[Mapping[str, Coefficient]]
-) -> tuple[dict[str, Coefficient], dict[str, int]]:
-    """Return the mean of each figure over the modes, and the number of modes with the figure.
+) -> dict[str, Coefficient]:
+    """Return the mean of each figure over the modes; its ``n`` is the number of modes with it.
 
     In each resample, the mean is over the modes whose figure is defined in that resample.
 
     Args:
         sums: The sums of all modes.
         per_mode: The figures of each mode by name, in the order of the modes.
-
-    Returns:
-        The means and the numbers of modes, both by the name of the figure.
     """
-    row_count = len(sums.pairs)
     pooled_sums = sums.everything()
     values_by_mode = [table_values(sums.of_modes([mode])) for mode in range(len(per_mode))]
     means: dict[str, Coefficient] = {}
-    mode_counts: dict[str, int] = {}
     for name in COEFFICIENTS:
         # The coefficients only give the count and the reason for an undefined mean. The mean itself
         # is taken from the values, which include those of the resamples.
-        coefficient, mode_counts[name] = mean_of_defined([figures[name] for figures in per_mode])
-        reason: Undefined = coefficient.undefined or "no_variance"
-        means[name] = with_interval(
-            defined_mean([mode_values[name] for mode_values in values_by_mode], row_count)[0],
-            reason,
-            by_jackknife=sums.by_jackknife,
-            scale=scale_of_mean(name),
+        mean, mode_count = mean_of_defined([figures[name] for figures in per_mode])
+        # Modes × rows.
+        values = np.array([mode_values[name] for mode_values in values_by_mode])
+        mean_with_interval = with_interval(
+            mean_of_defined_values(values.reshape(len(per_mode), len(sums.pairs)), axis=0),
+            mean.undefined or "no_variance",
+            scale_of_mean(name) if sums.by_jackknife else None,
             withheld=_reason_for_no_interval(
                 name,
                 why_no_mean_interval(name, pooled_sums.traces, pooled_sums.mean_ratings),
                 pooled_sums,
             ),
         )
-    return means, mode_counts
+        means[name] = replace(mean_with_interval, n=mode_count)
+    return means

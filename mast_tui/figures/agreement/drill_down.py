@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mast_tui.figures.agreement.counting import PRESENT, VALUE_OF
+from mast_tui.figures.agreement.counting import VALUE_OF
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
@@ -47,10 +47,8 @@ def source_traces(
     rows = [study.annotators.index(name) for name in names]
     # Annotators × traces.
     cells = table.verdicts[rows, :, table.slugs.index(mode)]
-    rated_counts = (cells >= 0).sum(axis=0)
-    present_counts = (cells == PRESENT).sum(axis=0)
-    ranked_traces = []
-    for column in (rated_counts > 1).nonzero()[0].tolist():
+    traces = []
+    for column in ((cells >= 0).sum(axis=0) > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
         # None is an open verdict, so annotators who have not finished the trace are left out.
         verdicts = {
@@ -58,15 +56,22 @@ def source_traces(
             for name, cell in zip(names, cells[:, column].tolist(), strict=True)
             if trace_id in study.finished.get(name, frozenset())
         }
-        present_count = int(present_counts[column])
-        disagreement = _share_of_differing_pairs(int(rated_counts[column]), present_count)
-        trace = SourceTrace(trace_id, verdicts, disagreement)
-        ranked_traces.append((-disagreement, -present_count, trace_id, trace))
-    return tuple(trace for *_, trace in sorted(ranked_traces, key=lambda item: item[:3]))
-
-
-def _share_of_differing_pairs(rated: int, present: int) -> float:
-    return present * (rated - present) / (rated * (rated - 1) / 2)
+        values = list(verdicts.values())
+        present_count = values.count(VerdictValue.PRESENT)
+        absent_count = values.count(VerdictValue.ABSENT)
+        rated_count = present_count + absent_count
+        pair_count = rated_count * (rated_count - 1) / 2
+        traces.append(SourceTrace(trace_id, verdicts, present_count * absent_count / pair_count))
+    return tuple(
+        sorted(
+            traces,
+            key=lambda trace: (
+                -trace.disagreement,
+                -list(trace.verdicts.values()).count(VerdictValue.PRESENT),
+                trace.trace_id,
+            ),
+        )
+    )
 
 
 def judged_source_traces(
@@ -84,17 +89,24 @@ def judged_source_traces(
         reference calls present come first, each sorted by id.
     """
     value_of_answer = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
-    ranked_traces = []
+    reference = judge_input.reference.name
+    traces = []
     for (trace_id, slug), judge_says_present in units.judge.items():
-        if slug != mode:
-            continue
-        reference_says_present = units.reference[trace_id, slug]
-        verdicts = {
-            judge_input.judge: value_of_answer[judge_says_present],
-            judge_input.reference.name: value_of_answer[reference_says_present],
-        }
-        trace = SourceTrace(
-            trace_id, verdicts, float(judge_says_present is not reference_says_present)
+        if slug == mode:
+            reference_says_present = units.reference[trace_id, slug]
+            verdicts = {
+                judge_input.judge: value_of_answer[judge_says_present],
+                reference: value_of_answer[reference_says_present],
+            }
+            is_error = judge_says_present is not reference_says_present
+            traces.append(SourceTrace(trace_id, verdicts, float(is_error)))
+    return tuple(
+        sorted(
+            traces,
+            key=lambda trace: (
+                -trace.disagreement,
+                trace.verdicts[reference] is not VerdictValue.PRESENT,
+                trace.trace_id,
+            ),
         )
-        ranked_traces.append((-trace.disagreement, not reference_says_present, trace_id, trace))
-    return tuple(trace for *_, trace in sorted(ranked_traces, key=lambda item: item[:3]))
+    )

@@ -8,7 +8,7 @@ side: it counts as missing, and its number is a figure too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import Any, Final, NamedTuple
@@ -32,7 +32,7 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison, comparison_json
 from mast_tui.figures.judge.report import JudgeReport, judge_json
@@ -151,11 +151,6 @@ class Agreement:
         parts = (self.spans, self.judge, self.judges)
         figures_of_parts = (part.index.figures for part in parts if part is not None)
         return self.index.figures + tuple(chain.from_iterable(figures_of_parts))
-
-    @property
-    def slugs(self) -> tuple[str, ...]:
-        """The slugs of the modes."""
-        return tuple(slug for slug, _, _ in self.modes)
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -320,8 +315,7 @@ class Tables:
         verdicts: Their verdicts, annotators × traces × modes.
         shared_traces: The indices of the traces that two annotators or more have finished, which
             are resampled.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The resamples of these traces.
         blocks: A number for each trace, the same for traces that are copies of each other.
     """
 
@@ -330,22 +324,21 @@ class Tables:
         names: Sequence[str],
         verdicts: VerdictArray,
         shared_traces: Sequence[int],
-        rounds: int,
-        seed: int,
+        resampling: Resampling,
         blocks: NDArray[np.int_] | None = None,
     ) -> None:
         self._blocks = blocks
         self._names = tuple(names)
         self._verdicts = verdicts
-        self._sums: Sums = sums_of(verdicts, shared_traces, rounds, seed, blocks=blocks)
-        self._sums_by_pair = self._sums_of_pairs(shared_traces, rounds, seed)
+        self._sums: Sums = sums_of(verdicts, shared_traces, resampling, blocks=blocks)
+        self._sums_by_pair = self._sums_of_pairs(shared_traces, resampling)
         self._mode_count = verdicts.shape[2]
         self._coefficients_by_mode = [
             table_coefficients(self._sums.of_modes([mode])) for mode in range(self._mode_count)
         ]
 
     def _sums_of_pairs(
-        self, shared_traces: Sequence[int], rounds: int, seed: int
+        self, shared_traces: Sequence[int], resampling: Resampling
     ) -> dict[int, Sums]:
         """Return the sums of the pairs that share neither all traces nor ``MANY``, by pair index.
 
@@ -356,7 +349,7 @@ class Tables:
         has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
         # A single pair shares all of its traces, and without resamples there is nothing to change.
-        if len(pairs) < 2 or not rounds:
+        if len(pairs) < 2 or not resampling.count:
             return {}
         sums_by_pair: dict[int, Sums] = {}
         for pair_number, (first, second) in enumerate(pairs):
@@ -366,8 +359,7 @@ class Tables:
                 sums_by_pair[pair_number] = sums_of(
                     self._verdicts[[first, second]],
                     pair_traces.tolist(),
-                    rounds,
-                    seed,
+                    resampling,
                     blocks=self._blocks,
                 )
         return sums_by_pair
@@ -419,11 +411,11 @@ class Tables:
 
     def macro(self, scope: FigureScope) -> Iterator[Figure]:
         """Yield the means over the modes, then the numbers of modes and of units of each mean."""
-        means, mode_counts = macro_coefficients(self._sums, self._coefficients_by_mode)
+        means = macro_coefficients(self._sums, self._coefficients_by_mode)
         for statistic, mean in means.items():
-            yield scope.estimate(statistic, mean, n=mode_counts[statistic])
-        for statistic, mode_count in mode_counts.items():
-            yield scope.number("modes_defined", mode_count, condition=statistic)
+            yield scope.estimate(statistic, mean)
+        for statistic, mean in means.items():
+            yield scope.number("modes_defined", mean.n, condition=statistic)
         for statistic in means:
             unit_count = sum(
                 coefficients[statistic].n or 0
@@ -470,17 +462,15 @@ def _prevalence_figures(
     Only the units that the annotator has rated count.
     """
     has_verdict = verdicts >= 0
-    rated_by_two = has_verdict.sum(axis=0) > 1
-    unit_counts: dict[str, int] = {}
-    counted_units = has_verdict & rated_by_two
-    for name, is_counted, own_verdicts in zip(names, counted_units, verdicts, strict=True):
-        n = int(is_counted.sum())
-        share = int(((own_verdicts == PRESENT) & is_counted).sum()) / n if n else None
-        unit_counts[name] = n
+    is_counted = has_verdict & (has_verdict.sum(axis=0) > 1)
+    unit_counts = is_counted.sum(axis=(1, 2)).tolist()
+    present_counts = ((verdicts == PRESENT) & is_counted).sum(axis=(1, 2)).tolist()
+    for name, n, present_count in zip(names, unit_counts, present_counts, strict=True):
+        share = present_count / n if n else None
         yield scope.number(
             "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
         )
-    yield from scope.numbers("prevalence_n", unit_counts)
+    yield from scope.numbers("prevalence_n", dict(zip(names, unit_counts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,7 +526,7 @@ class StudyInput:
                 raise ValueError(f"two modes of {self.taxonomy_ref} have the same {field_name}")
 
 
-def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Agreement:
+def agreement_figures(study: StudyInput, resampling: Resampling = RESAMPLING) -> Agreement:
     """Compute the agreement of annotators.
 
     There are figures for each mode, then ``macro`` (means over the modes) and ``pooled`` (all
@@ -545,13 +535,13 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
 
     Args:
         study: The verdicts of the annotators.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
     """
     verdict_table = study.verdicts
-    finished_mask = _finished_mask(study, verdict_table)
+    finished_sets = (study.finished.get(name, frozenset()) for name in study.annotators)
+    finished_mask = _mask(finished_sets, verdict_table.traces)
     blocks = identical_blocks(verdict_table.verdicts, finished_mask)
-    missed = _missed_failures(study, verdict_table, with_intervals=rounds > 0)
+    missed = _missed_failures(study, verdict_table, with_intervals=resampling.count > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
         annotators=study.annotators,
@@ -563,7 +553,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         retested=tuple(name for name in study.retests if name in study.annotators),
         # Each of these tables has two annotators: an agent and a person.
         agents=tuple((table.annotators[0], table.annotators[1]) for table in study.agents),
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         identical_blocks=tuple(
             NamedBlock(
                 tuple(verdict_table.traces[trace] for trace in block.traces),
@@ -576,7 +566,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         finders_alike=missed.finders_alike,
         index=FigureIndex(
             (
-                *_study_figures(_ResampledStudy(study, finished_mask, blocks, rounds, seed)),
+                *_study_figures(_ResampledStudy(study, finished_mask, blocks, resampling)),
                 *missed.figures,
             )
         ),
@@ -590,8 +580,7 @@ class _ResampledStudy:
     study: StudyInput
     finished: NDArray[np.bool_]
     blocks: Blocks
-    rounds: int
-    seed: int
+    resampling: Resampling
 
     @property
     def block_numbers(self) -> NDArray[np.int_]:
@@ -609,8 +598,7 @@ class _ResampledStudy:
             names=self.study.annotators,
             verdicts=verdicts,
             shared_traces=self.shared_traces.tolist(),
-            rounds=self.rounds,
-            seed=self.seed,
+            resampling=self.resampling,
             blocks=self.block_numbers,
         )
 
@@ -648,8 +636,7 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from tables.figures(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
         table.verdicts[:, resampled_study.shared_traces],
-        resampled_study.rounds,
-        resampled_study.seed,
+        resampled_study.resampling,
         blocks=resampled_study.block_numbers[resampled_study.shared_traces],
         scope=resampled_study.scope("sets", slugs),
     )
@@ -673,11 +660,10 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from _level_figures(resampled_study, level, groups)
 
 
-def _finished_mask(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
-    """Return a mask of the finished traces, annotators × traces."""
-    finished_sets = [study.finished.get(name, frozenset()) for name in study.annotators]
-    mask_rows = [[trace in traces for trace in table.traces] for traces in finished_sets]
-    return np.array(mask_rows, dtype=np.bool_).reshape(len(finished_sets), len(table.traces))
+def _mask(sets: Iterable[Container[str]], items: Sequence[str]) -> NDArray[np.bool_]:
+    """Return for each set (row) and item (column) whether the set contains the item."""
+    rows = [[item in members for item in items] for members in sets]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(items))
 
 
 def _finished_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
@@ -739,8 +725,7 @@ def _round_figures(
         names=table.annotators,
         verdicts=table.verdicts[:, in_round],
         shared_traces=shared_traces.tolist(),
-        rounds=resampled_study.rounds,
-        seed=resampled_study.seed,
+        resampling=resampled_study.resampling,
         blocks=resampled_study.block_numbers[in_round],
     )
     yield resampled_study.scope("round", table.slugs, group=round_name).number(
@@ -757,9 +742,7 @@ def _figures_of_two_readings(
 
     The readings are an annotator's first pass and retest, or those of an agent and a person.
     """
-    sums = sums_of(
-        table.verdicts, range(len(table.traces)), resampled_study.rounds, resampled_study.seed
-    )
+    sums = sums_of(table.verdicts, range(len(table.traces)), resampled_study.resampling)
     scope = replace(resampled_study.scope(scope_name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)
@@ -767,19 +750,17 @@ def _figures_of_two_readings(
 
 def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: bool) -> Capture:
     """Estimate the number of failures that no annotator found."""
-    # By annotator, the traces with a judge's suggestions on screen.
-    suggested_traces = [study.suggested.get(name, frozenset()) for name in table.annotators]
-    suggested_rows = [[trace in traces for trace in table.traces] for traces in suggested_traces]
+    suggested_traces = (study.suggested.get(name, frozenset()) for name in table.annotators)
     # By trace, the modes that an adjudicator decided to be absent: any label of them is no failure.
-    absent_rows = [
-        [(trace, slug) in study.settled_absent for slug in table.slugs] for trace in table.traces
-    ]
+    absent_slugs: dict[str, set[str]] = {trace: set() for trace in table.traces}
+    for trace, slug in study.settled_absent:
+        absent_slugs.setdefault(trace, set()).add(slug)
     return capture(
         table.annotators,
         {code: column for column, (_, code, _) in enumerate(study.modes)},
         table.verdicts,
-        suggested=np.array(suggested_rows, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
-        settled_absent=np.array(absent_rows, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
+        suggested=_mask(suggested_traces, table.traces),
+        settled_absent=_mask((absent_slugs[trace] for trace in table.traces), table.slugs),
         with_intervals=with_intervals,
         taxonomy=study.taxonomy_ref,
     )
@@ -895,15 +876,9 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         rows_of_block = np.flatnonzero(block_numbers == block_number)
         first_row = int(rows_of_block[0])
         present_mode_count = (answers[first_row] == PRESENT).any(axis=1).sum()
-        if present_mode_count < _LEAST_PRESENT:
-            continue
-        chance = _chance_of_block(
-            answer_numbers[first_row], answer_counts, len(rows_of_block), len(traces)
-        )
-        # The chance that, beside the first trace with the block, as many others have it too.
-        bound = _bound_on_chance(len(rows_of_block) - 1, chance * len(traces))
-        # The bound is corrected for the number of blocks.
-        if bound * len(trace_counts) < _MOST_CHANCE:
+        chance = _chance_of_copies(answer_numbers[first_row], answer_counts, len(rows_of_block))
+        # The chance is corrected for the number of blocks.
+        if present_mode_count >= _LEAST_PRESENT and chance * len(trace_counts) < _MOST_CHANCE:
             annotators = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
                 VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(annotators.tolist()))
@@ -912,33 +887,30 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
     return Blocks(len(traces), len(trace_counts), tuple(shared_blocks))
 
 
-def _chance_of_block(
-    block: NDArray[np.int_],
-    answer_counts: list[NDArray[np.int_]],
-    traces_with_block: int,
-    trace_count: int,
+def _chance_of_copies(
+    block: NDArray[np.int_], answer_counts: list[NDArray[np.int_]], traces_with_block: int
 ) -> float:
-    """Return the chance that a trace has a block of verdicts, if modes are independent.
+    """Return a bound on the chance that as many traces have a block, if modes are independent.
 
     The chances of the modes are estimated from the traces without the block.
 
     Args:
         block: For each mode, the number of its joint answer (the verdicts of all annotators).
         answer_counts: For each mode, the number of traces with each joint answer.
-        traces_with_block: The number of traces with the block.
-        trace_count: The number of all traces.
+        traces_with_block: The number of traces with the block, two or more.
     """
-    other_traces = trace_count - traces_with_block
+    trace_count = int(answer_counts[0].sum())
     # One trace with the answer and one without it are added, so that no chance is 0.
     log_chances = [
-        math.log((int(counts[answer]) - traces_with_block + 1) / (other_traces + 2))
+        math.log(
+            (int(counts[answer]) - traces_with_block + 1) / (trace_count - traces_with_block + 2)
+        )
         for answer, counts in zip(block.tolist(), answer_counts, strict=True)
     ]
-    return math.exp(sum(log_chances))
-
-
-def _bound_on_chance(count: int, expected: float) -> float:
-    """Return a bound on the chance of ``count`` or more of a Poisson variable (Chernoff)."""
-    if expected >= count:
+    expected = math.exp(sum(log_chances)) * trace_count
+    # Beside the first trace with the block, as many others have it: Chernoff's bound for a Poisson
+    # variable.
+    others = traces_with_block - 1
+    if expected >= others:
         return 1.0
-    return math.exp(count - expected + count * math.log(expected / count))
+    return math.exp(others - expected + others * math.log(expected / others))

@@ -20,8 +20,14 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows, with_interval
-from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.agreement.counting import (
+    PRESENT,
+    VerdictArray,
+    block_indices,
+    numbered_rows,
+    with_interval,
+)
+from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling, resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope
 
@@ -68,8 +74,7 @@ def masi_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floa
 
 
 def _jaccard_index(shared: Floats, union: Floats) -> Floats:
-    alike: Floats = np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
-    return alike
+    return np.asarray(np.divide(shared, union, out=np.ones_like(shared), where=union > 0))
 
 
 SETS: Final = FigureScope("sets")
@@ -78,8 +83,7 @@ SETS: Final = FigureScope("sets")
 
 def set_agreement(
     verdicts: VerdictArray,
-    rounds: int,
-    seed: int,
+    resampling: Resampling,
     *,
     blocks: NDArray[np.int_] | None = None,
     scope: FigureScope = SETS,
@@ -90,14 +94,13 @@ def set_agreement(
 
     Args:
         verdicts: Annotators × traces × modes.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
         blocks: The block number of each trace, the same for copies; None if there are no copies.
         scope: The scope of the figures.
     """
     sets, members = _sets_of(verdicts)
     jaccard, masi = set_alphas(
-        sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed, blocks=blocks
+        sets, members, (jaccard_distance, masi_distance), resampling=resampling, blocks=blocks
     )
     n = int(((sets != MISSING).sum(axis=0) > 1).sum())
     return (
@@ -131,8 +134,7 @@ def set_alphas(
     members: Members,
     distances: Sequence[Distance],
     *,
-    rounds: int = 0,
-    seed: int = 0,
+    resampling: Resampling = NO_RESAMPLING,
     blocks: NDArray[np.int_] | None = None,
 ) -> list[Coefficient]:
     """Return Krippendorff's α of sets of modes, one for each distance.
@@ -146,8 +148,7 @@ def set_alphas(
             ``members`` need to occur.
         members: Sets × modes: True if the mode is in the set with this number.
         distances: The distances between two sets.
-        rounds: The number of resamples of the units; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the units; a count of 0 leaves out the intervals.
         blocks: The block number of each unit, the same for copies; None if there are no copies.
     """
     has_value = sets != MISSING
@@ -155,25 +156,22 @@ def set_alphas(
     shared_sets = sets[:, compared_units]
     unit_count = shared_sets.shape[1]
     if unit_count < 2:
-        reason: Undefined = "single_trace" if unit_count else _reason_for_no_pairs(has_value)
-        return [Coefficient(undefined=reason) for _ in distances]
+        return [Coefficient(undefined=_why_no_alpha(has_value, unit_count)) for _ in distances]
     # Number the sets that occur from 0.
     used_numbers, numbers = np.unique(shared_sets[shared_sets != MISSING], return_inverse=True)
     renumbered = np.full_like(shared_sets, MISSING)
     renumbered[shared_sets != MISSING] = numbers.ravel()
     tables = _distance_tables(renumbered, members[used_numbers], distances)
 
-    # For each distance: α of all units, then α of the resamples.
-    alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
-    block_of_unit = np.arange(unit_count)
-    if blocks is not None:
-        block_of_unit = np.unique(blocks[compared_units], return_inverse=True)[1]
+    block_of_unit = block_indices(None if blocks is None else blocks[compared_units], unit_count)
     block_count = int(block_of_unit.max()) + 1
-    by_jackknife = rounds > 0 and block_count < MANY
+    by_jackknife = resampling.count > 0 and block_count < MANY
     # The jackknife gives each block in turn the weight 0.
     weight_batches = (
-        [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, rounds, seed)
+        [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, resampling)
     )
+    # For each distance: α of all units, then α of the resamples.
+    alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
     for weights in weight_batches:
         for table, alphas in zip(tables, alphas_by_distance, strict=True):
             alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
@@ -185,17 +183,19 @@ def set_alphas(
         with_interval(
             np.concatenate(alphas),
             "no_variance",
-            Scale(lowest=-1.0),
-            by_jackknife=by_jackknife,
+            Scale(lowest=-1.0) if by_jackknife else None,
             withheld=withheld,
         )
         for alphas in alphas_by_distance
     ]
 
 
-def _reason_for_no_pairs(has_value: NDArray[np.bool_]) -> Undefined:
-    alone = len(has_value) < 2 or int(has_value.any(axis=1).sum()) == 1
-    return "single_rater" if alone else "no_overlap"
+def _why_no_alpha(has_value: NDArray[np.bool_], unit_count: int) -> Undefined:
+    """Return why there is no α of fewer than two units with two sets."""
+    if unit_count:
+        return "single_trace"
+    rater_count = int(has_value.any(axis=1).sum())
+    return "single_rater" if len(has_value) < 2 or rater_count == 1 else "no_overlap"
 
 
 def _distance_tables(
@@ -303,8 +303,7 @@ def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]
     column_factors = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
     column_factors = column_factors.astype(float_type)
     # The product is shared size + base · size of the row set + base² · size of the column set.
-    indices: NDArray[np.intp] = (row_factors @ column_factors.T).astype(np.intp)
-    return indices
+    return np.asarray((row_factors @ column_factors.T).astype(np.intp))
 
 
 def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> Floats:

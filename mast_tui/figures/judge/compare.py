@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
 from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.jackknife import Scale, scale_of_mean, spread_coefficient
+from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
     SHARES,
     Compared,
-    TraceSums,
     compared_units,
     figures_of,
     figures_of_mode,
@@ -41,7 +40,7 @@ from mast_tui.figures.record import (
     scope_paths,
 )
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
-from mast_tui.figures.two_by_two import FIGURES, Tables
+from mast_tui.figures.two_by_two import FIGURES, JudgeTables, Tables
 
 _PATHS: Final = scope_paths("""
     judges        | judges              | no n | no subject
@@ -54,6 +53,8 @@ _SHARES_OF_SAME_CASES: Final = ("true_positive_rate", "true_negative_rate", "raw
 
 _RIGHT: Final = (0, 3)
 """The cells in which a judge says what the reference says."""
+
+_JOINT_COUNTS: Final = ("both_right", "only_first_right", "only_second_right", "neither_right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +118,7 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
 def judges_compared(
     first: JudgeInput,
     second: JudgeInput,
-    *,
-    rounds: int = ROUNDS,
-    seed: int = 0,
+    resampling: Resampling = RESAMPLING,
 ) -> JudgeComparison:
     """Compare two judges with the same reference, on the units that both have judged.
 
@@ -130,8 +129,7 @@ def judges_compared(
     Args:
         first: The verdicts of one judge and of the reference.
         second: The verdicts of another judge and of the same reference.
-        rounds: The number of resamples; 0 leaves out the intervals that need them.
-        seed: The seed of the resamples.
+        resampling: The resamples; a count of 0 leaves out the intervals that need them.
 
     Raises:
         ValueError: The judges are the same, or their taxonomies or references differ.
@@ -144,14 +142,14 @@ def judges_compared(
         taxonomy=first.taxonomy_ref,
         judges=(first.judge, second.judge),
         against=first.reference.name,
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         modes=first.modes,
-        index=FigureIndex(_comparison_figures(first, second, rounds, seed)),
+        index=FigureIndex(_comparison_figures(first, second, resampling)),
     )
 
 
 def _comparison_figures(
-    first: JudgeInput, second: JudgeInput, rounds: int, seed: int
+    first: JudgeInput, second: JudgeInput, resampling: Resampling
 ) -> Iterator[Figure]:
     """Yield the figures on the units that both judges have judged.
 
@@ -169,9 +167,7 @@ def _comparison_figures(
     # Traces × modes × judges × the four cells of a table.
     cells = np.stack([unit_cells(judge_units, slugs) for judge_units in shared_by_judge], axis=2)
     # Both have the same traces, and so the same resamples.
-    sums = [
-        trace_sums(judge_units, slugs, rounds=rounds, seed=seed) for judge_units in shared_by_judge
-    ]
+    sums = [trace_sums(judge_units, slugs, resampling) for judge_units in shared_by_judge]
     total_scope = _scope_of_both(first, second, "judges", slugs)
     yield total_scope.number("traces", len(cells))
     yield total_scope.number("units", len(shared_units))
@@ -193,21 +189,27 @@ def _comparison_figures(
     yield from _figures_of_both(pooled_scope, pooled_sums, cells, _p_value(cells))
 
 
-class _Answers:
-    """Masks of the judged units, and of the units on which the first or second judge is right."""
-
-    def __init__(self, cells: Tables) -> None:
-        self.judged = cells.sum(axis=-1)[..., 0] > 0
-        right = cells[..., _RIGHT].sum(axis=-1) > 0
-        self.first = right[..., 0] & self.judged
-        self.second = right[..., 1] & self.judged
+def _is_right(cells: Tables) -> NDArray[np.bool_]:
+    """Return whether a judge says what the reference says; ``cells`` has the table's cells last."""
+    return np.asarray(cells[..., _RIGHT].sum(axis=-1) > 0)
 
 
 def _p_value(cells: Tables) -> float | None:
     """Return the p-value of one judge being right more often; None without units."""
-    answers = _Answers(cells)
-    by_trace = (answers.first.astype(np.int64) - answers.second).sum(axis=1)
-    return sign_flips(by_trace.tolist()) if answers.judged.any() else None
+    is_right = _is_right(cells).astype(np.int64)
+    by_trace = (is_right[..., 0] - is_right[..., 1]).sum(axis=1)
+    return sign_flips(by_trace.tolist()) if cells.any() else None
+
+
+def _joint_counts(is_right: NDArray[np.bool_]) -> list[int]:
+    """Count the units on which both judges are right, only the first, only the second, neither.
+
+    The last axis has both judges.
+    """
+    first = is_right[..., 0]
+    second = is_right[..., 1]
+    masks = (first & second, first & ~second, ~first & second, ~first & ~second)
+    return [int(mask.sum()) for mask in masks]
 
 
 def _scope_of_both(
@@ -218,7 +220,7 @@ def _scope_of_both(
 
 
 def _figures_of_both(
-    scope: FigureScope, sums_of_both: Sequence[TraceSums], cells: Tables, p_value: float | None
+    scope: FigureScope, sums_of_both: Sequence[JudgeTables], cells: Tables, p_value: float | None
 ) -> Iterator[Figure]:
     """Yield the figures of both judges and their differences, for one mode or all modes pooled.
 
@@ -226,14 +228,11 @@ def _figures_of_both(
     TN). ``p_value`` is that of the test whether one judge is right more often than the other.
     """
     is_mode = bool(scope.mode)
-    answers = _Answers(cells)
-    first_right = answers.first
-    second_right = answers.second
-    yield scope.number("n", int(answers.judged.sum()))
-    yield scope.number("both_right", int((first_right & second_right).sum()))
-    yield scope.number("only_first_right", int((first_right & ~second_right).sum()))
-    yield scope.number("only_second_right", int((second_right & ~first_right).sum()))
-    yield scope.number("neither_right", int((answers.judged & ~first_right & ~second_right).sum()))
+    is_judged = cells[..., 0, :].any(axis=-1)  # the same units for both judges
+    counts = _joint_counts(_is_right(cells[is_judged]))
+    yield scope.number("n", int(is_judged.sum()))
+    for statistic, count in zip(_JOINT_COUNTS, counts, strict=True):
+        yield scope.number(statistic, count)
     yield scope.number("p_value", p_value)
     figures_from_sums = figures_of_mode if is_mode else figures_of
     first_figures, second_figures = map(figures_from_sums, sums_of_both)
@@ -251,7 +250,7 @@ def _figures_of_both(
 
 
 def _figure_difference(
-    name: str, sums_of_both: Sequence[TraceSums], figures_of_both: tuple[Coefficient, Coefficient]
+    name: str, sums_of_both: Sequence[JudgeTables], figures_of_both: tuple[Coefficient, Coefficient]
 ) -> Coefficient:
     """Return a figure of the first judge less that of the second, with an interval."""
     first, second = figures_of_both
@@ -261,18 +260,17 @@ def _figure_difference(
     withheld = _withheld_reason(figures_of_both)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    first_sums, second_sums = sums_of_both
-    if first_sums.without_each is None or second_sums.without_each is None:
+    first_spread, second_spread = (sums.spread for sums in sums_of_both)
+    if first_spread is None or second_spread is None:
         return Coefficient(value)
     formula = FIGURES[name]
     # Coefficients from -1 to 1 may differ by 2. The jackknife needs a scale from -1 to 1.
     width = 1 - scale_of_mean(name).lowest
-    scaled = spread_coefficient(
-        value / width,
-        (formula(first_sums.resampled) - formula(second_sums.resampled)) / width,
-        (formula(first_sums.without_each) - formula(second_sums.without_each)) / width,
-        Scale(lowest=-1.0),
+    scaled_spread = Spread(
+        (formula(first_spread.resampled) - formula(second_spread.resampled)) / width,
+        (formula(first_spread.left_out) - formula(second_spread.left_out)) / width,
     )
+    scaled = scaled_spread.coefficient(value / width, Scale(lowest=-1.0))
     interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
     return Coefficient(value, ci=interval, withheld=scaled.withheld)
 
@@ -306,15 +304,6 @@ def _differences_of_shares(
             continue
         # The first judge is enough, since the same traces count for the second.
         in_share = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
-        is_right = cells[in_share][..., _RIGHT].sum(axis=-1) > 0
-        first_right = is_right[:, 0]
-        second_right = is_right[:, 1]
-        masks = (
-            first_right & second_right,
-            first_right & ~second_right,
-            ~first_right & second_right,
-            ~first_right & ~second_right,
-        )
-        counts = [int(mask.sum()) for mask in masks]
+        counts = _joint_counts(_is_right(cells[in_share]))
         with_intervals[name] = Coefficient(value, ci=newcombe_paired(*counts))
     return with_intervals

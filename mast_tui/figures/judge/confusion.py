@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, mean_of_defined
-from mast_tui.figures.bootstrap import ratio, resampled_sums
+from mast_tui.figures.bootstrap import Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import share
-from mast_tui.figures.jackknife import scale_of_mean, spread_coefficient, why_no_mean_interval
+from mast_tui.figures.jackknife import scale_of_mean, spread_of_traces, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
-from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
+from mast_tui.figures.two_by_two import FIGURES, JudgeTables, Tables, coefficient
 from mast_tui.labels import VerdictValue
 
 DEFINITE: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
@@ -141,47 +142,16 @@ def unit_cells(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
     return cells
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSums:
-    """The tables (TP, FP, FN, TN) of all modes, summed over traces.
-
-    Attributes:
-        total: Modes × 4: the sums over all traces.
-        resampled: Rounds × modes × 4: the sums in each resample.
-        without_each: Traces × modes × 4: the sums without each trace in turn; None without
-            resamples.
-    """
-
-    total: NDArray[np.float64]
-    resampled: NDArray[np.float64]
-    without_each: NDArray[np.float64] | None
-
-    def mode(self, mode_index: int) -> TraceSums:
-        """Return the table of one mode."""
-        without = None if self.without_each is None else self.without_each[:, mode_index]
-        return TraceSums(self.total[mode_index], self.resampled[:, mode_index], without)
-
-    def pooled(self) -> TraceSums:
-        """Return one table of all modes together."""
-        without = None if self.without_each is None else self.without_each.sum(axis=1)
-        return TraceSums(self.total.sum(axis=0), self.resampled.sum(axis=1), without)
-
-
-def trace_sums(units: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
+def trace_sums(units: Compared, modes: Sequence[str], resampling: Resampling) -> JudgeTables:
     """Sum the tables of all modes over all traces, over resamples, and without each trace in turn.
 
     Args:
         units: The compared units.
         modes: The slugs of the modes, in the order of the tables.
-        rounds: The number of resamples of the traces; with 0, the sums without each trace are left
-            out too.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
     cells = unit_cells(units, modes)
-    total = cells.sum(axis=0)
-    flat_sums = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
-    resampled = flat_sums.reshape(-1, *total.shape)
-    return TraceSums(total, resampled, total - cells if len(resampled) else None)
+    return JudgeTables(cells.sum(axis=0), spread_of_traces(cells, resampling))
 
 
 SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
@@ -192,10 +162,8 @@ SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
 }
 """The cells (TP, FP, FN, TN) that each rate is a share of: its hits, and the rest."""
 
-_NO_RESAMPLES: Final = np.empty((0, 4))
 
-
-def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> Iterator[Figure]:
+def judge_figures(judge_input: JudgeInput, units: Compared, sums: JudgeTables) -> Iterator[Figure]:
     """Yield the figures of each mode, their means over the modes, and those of all units pooled.
 
     Args:
@@ -221,15 +189,12 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> 
     yield from _table_figures(scope, pooled.total, figures_of(pooled), left_out)
 
 
-def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
+def figures_of(sums: JudgeTables) -> dict[str, Coefficient]:
     """Return every figure of one table by name, with intervals by resampling traces."""
-    return {
-        name: coefficient(figure, sums.total, sums.resampled, sums.without_each)
-        for name, figure in FIGURES.items()
-    }
+    return {name: coefficient(name, sums) for name in FIGURES}
 
 
-def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
+def figures_of_mode(sums: JudgeTables) -> dict[str, Coefficient]:
     """Return every figure of the table of one mode by name.
 
     Each of its units is a different trace, so a rate is a share of traces with Wilson's interval.
@@ -275,31 +240,23 @@ def _table_figures(
         yield left_out_scope.number(reason, left_out_count)
 
 
-def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
+def _macro_figures(scope: FigureScope, sums: JudgeTables) -> Iterator[Figure]:
     """Yield the mean of each figure over the modes, then the number of modes with the figure.
 
     In each resample, the mean is over the modes whose figure is defined in that resample.
     """
     modes_defined: dict[str, int] = {}
     for name, formula in FIGURES.items():
-        mode_coefficients = [coefficient(formula, table, _NO_RESAMPLES) for table in sums.total]
+        mode_coefficients = [coefficient(name, JudgeTables(table)) for table in sums.total]
         mean, modes_defined[name] = mean_of_defined(mode_coefficients)
         value = mean.value
-        if value is not None and sums.without_each is not None:
-            jackknifed = _row_means(formula(sums.without_each))
-            withheld_reason = why_no_mean_interval(name, len(jackknifed), ratings=2)
+        if value is not None and sums.spread is not None:
+            withheld_reason = why_no_mean_interval(name, len(sums.spread.left_out), ratings=2)
             if withheld_reason is not None:
                 mean = Coefficient(value, withheld=withheld_reason)
             else:
-                resampled = _row_means(formula(sums.resampled))
-                mean = spread_coefficient(value, resampled, jackknifed, scale_of_mean(name))
+                means = sums.spread.of(formula).of(partial(mean_of_defined_values, axis=1))
+                mean = means.coefficient(value, scale_of_mean(name))
         yield scope.estimate(name, mean)
     for name, mode_count in modes_defined.items():
         yield scope.number("modes_defined", mode_count, condition=name)
-
-
-def _row_means(values: Tables) -> Tables:
-    """Return the mean of each row's defined values, NaN if there is none."""
-    defined = ~np.isnan(values)
-    counts = defined.sum(axis=1).astype(np.float64)
-    return ratio(np.where(defined, values, 0).sum(axis=1), counts)

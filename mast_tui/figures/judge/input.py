@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.record import FigureScope, Sources
-from mast_tui.gold.model import GoldTrace, Resolution, only_settled
+from mast_tui.gold.model import GoldLabel, GoldTrace, Resolution, only_settled
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.labels import (
     AnnotatorKind,
@@ -18,6 +18,7 @@ from mast_tui.labels import (
     PassKind,
     Review,
     Target,
+    Verdict,
     VerdictValue,
     Which,
     annotator_kind,
@@ -191,48 +192,43 @@ def judge_input_from_workspace(
     _check_names(workspace, judge, against)
     ref = taxonomy.ref
     passes = workspace.passes(taxonomy=ref)
-    outside_names = workspace.outside_study(ref) - {against}
     passes_of_people = [
         labelling for labelling in passes if annotator_kind(labelling.annotator).is_person
     ]
-    # Only the judge has labelled a trace outside of this set, so hidden traces belong to it too.
-    labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
     visible_passes = [
         labelling
         for labelling in passes_of_people
         if traces is None or labelling.trace_id in traces
     ]
+    outside_names = workspace.outside_study(ref) - {against}
     study_passes = [
         labelling for labelling in visible_passes if labelling.annotator not in outside_names
     ]
-    judged_units = {
-        (judgement.trace_id, mode)
-        for judgement in workspace.judgements(annotator=judge, taxonomy=ref)
-        for mode in judgement.looks_at
-    }
-    judged_traces = {trace for trace, _ in judged_units}
-    verdicts = {
-        (verdict.trace_id, verdict.mode): verdict.value
-        for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
-        if (verdict.trace_id, verdict.mode) in judged_units
-    }
-    if against == GOLD:
-        gold = gold or {}
-        visible_gold = {
-            trace: gold_trace
-            for trace, gold_trace in gold.items()
-            if traces is None or trace in traces
-        }
+    # Only the judge has labelled a trace outside of this set, so hidden traces belong to it too.
+    labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
+    if against == GOLD and gold is not None:
+        labelled_traces |= gold.keys()
+        visible_gold = {trace: gold[trace] for trace in gold if traces is None or trace in traces}
         not_in_study = finished_by(outside_names, counted_passes(visible_passes, "last"))
         reference = _reference_of_gold(visible_gold, settled_only, not_in_study)
-        labelled_traces |= gold.keys()
     else:
         reference = _reference_of_person(workspace, ref, against, study_passes, which)
+    judged_modes = {
+        judgement.trace_id: judgement.looks_at
+        for judgement in workspace.judgements(annotator=judge, taxonomy=ref)
+        if judgement.looks_at
+    }
+    # A judge that is interrupted has a pass on the trace, but no judgement.
+    begun_traces = {labelling.trace_id for labelling in passes if labelling.annotator == judge}
     return JudgeInput(
         taxonomy_ref=ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         judge=judge,
-        verdicts=verdicts,
+        verdicts={
+            (verdict.trace_id, verdict.mode): verdict.value
+            for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
+            if verdict.mode in judged_modes.get(verdict.trace_id, ())
+        },
         reference=reference,
         suggestions=workspace.labels(annotator=judge, taxonomy=ref),
         reviews=tuple(
@@ -241,15 +237,11 @@ def judge_input_from_workspace(
             if traces is None or review.trace_id in traces
         ),
         examples=workspace.run_examples(judge),
-        unlabelled=frozenset(judged_traces - labelled_traces),
+        unlabelled=frozenset(judged_modes.keys() - labelled_traces),
         passes=assisted_passes(workspace, ref, study_passes, only_if_some_hidden=True),
         order_of=order_of,
         study=workspace.study(ref),
-        # A judge that is interrupted has a pass on the trace, but no judgement.
-        unfinished=len(
-            {labelling.trace_id for labelling in passes if labelling.annotator == judge}
-            - judged_traces
-        ),
+        unfinished=len(begun_traces - judged_modes.keys()),
     )
 
 
@@ -278,48 +270,70 @@ def _reference_of_gold(
     With ``settled_only``, verdicts of a single annotator are left out. A place is the target of a
     label; labels on whole traces have none.
     """
-    verdicts: dict[Unit, VerdictValue] = {}
-    places: dict[Unit, tuple[Target, ...]] = {}
-    merged_places: dict[Unit, frozenset[Target]] = {}
-    units_with_judge_seen: set[Unit] = set()
-    unresolved_units: set[Unit] = set()
-    sources: dict[Unit, Resolution] = {}
-    sides: dict[Unit, tuple[str, ...]] = {}
-    for trace_id, gold_trace in gold.items():
-        counted_gold = only_settled(gold_trace) if settled_only else gold_trace
-        for verdict in counted_gold.verdicts:
-            unit = (trace_id, verdict.mode)
-            if verdict.value is not None:
-                verdicts[unit] = verdict.value
-                sources[unit] = verdict.source
-                sides[unit] = tuple(
-                    name for name, value in verdict.sides.items() if value is not None
-                )
-                if verdict.judge_seen:
-                    units_with_judge_seen.add(unit)
-            # Annotators differ, and no one has decided. If all left the mode open, none differs.
-            elif verdict.source is not Resolution.SINGLE and any(
-                value is not None for value in verdict.sides.values()
-            ):
-                unresolved_units.add(unit)
-        for label in counted_gold.labels:
-            if not label.target.is_whole:
-                unit = (trace_id, label.mode)
-                places[unit] = (*places.get(unit, ()), label.target)
-                if label.merged:  # from different places of several annotators
-                    merged_places[unit] = merged_places.get(unit, frozenset()) | {label.target}
+    counted_gold = {
+        trace_id: only_settled(gold_trace) if settled_only else gold_trace
+        for trace_id, gold_trace in gold.items()
+    }
+    all_verdicts = {
+        (trace_id, verdict.mode): verdict
+        for trace_id, gold_trace in counted_gold.items()
+        for verdict in gold_trace.verdicts
+    }
+    verdicts = {
+        unit: verdict for unit, verdict in all_verdicts.items() if verdict.value is not None
+    }
+    labels = [
+        (trace_id, label) for trace_id in counted_gold for label in counted_gold[trace_id].labels
+    ]
+    merged = [(trace_id, label) for trace_id, label in labels if label.merged]
     return Reference(
         name=GOLD,
-        verdicts=verdicts,
-        seen=frozenset(units_with_judge_seen),
-        places=places,
-        unresolved=frozenset(unresolved_units),
-        sources=sources,
-        sides=sides,
+        verdicts={unit: verdict.value for unit, verdict in verdicts.items() if verdict.value},
+        seen=frozenset(unit for unit, verdict in verdicts.items() if verdict.judge_seen),
+        places=_places_by_unit(labels),
+        # Annotators differ, and no one has decided. If all left the mode open, none differs.
+        unresolved=frozenset(
+            unit
+            for unit, verdict in all_verdicts.items()
+            if verdict.value is None
+            and verdict.source is not Resolution.SINGLE
+            and any(value is not None for value in verdict.sides.values())
+        ),
+        sources={unit: verdict.source for unit, verdict in verdicts.items()},
+        sides={
+            unit: tuple(name for name, value in verdict.sides.items() if value is not None)
+            for unit, verdict in verdicts.items()
+        },
         settled_only=settled_only,
         not_in_study=not_in_study,
-        merged=merged_places,
+        merged={unit: frozenset(places) for unit, places in _places_by_unit(merged).items()},
     )
+
+
+def _places_by_unit(
+    labels: Iterable[tuple[str, Label | GoldLabel]],
+) -> dict[Unit, tuple[Target, ...]]:
+    """Return the places of labels, given with their trace ids, but for labels on whole traces."""
+    places: dict[Unit, tuple[Target, ...]] = {}
+    for trace_id, label in labels:
+        if not label.target.is_whole:
+            unit = (trace_id, label.mode)
+            places[unit] = (*places.get(unit, ()), label.target)
+    return places
+
+
+_Record = TypeVar("_Record", Label, Verdict)
+
+
+def _in_passes(records: Iterable[_Record], passes: Mapping[str, Pass]) -> Iterator[_Record]:
+    """Yield the labels or verdicts of one annotator that belong to these passes.
+
+    ``passes`` has the pass that counts by trace id.
+    """
+    for record in records:
+        labelling = passes.get(record.trace_id)
+        if labelling is not None and labelling.number == record.pass_number:
+            yield record
 
 
 def _reference_of_person(
@@ -334,26 +348,18 @@ def _reference_of_person(
         trace_id: labelling
         for (_, trace_id), labelling in counted_passes(own_passes, which).items()
     }
+    all_verdicts = workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None)
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value
-        for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None)
-        if verdict.trace_id in pass_by_trace
-        and pass_by_trace[verdict.trace_id].number == verdict.pass_number
+        for verdict in _in_passes(all_verdicts, pass_by_trace)
     }
-    places: dict[Unit, tuple[Target, ...]] = {}
-    units_with_judge_seen = {
-        (trace_id, mode) for trace_id, mode in verdicts if pass_by_trace[trace_id].judge_seen
-    }
-    for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
-        labelling = pass_by_trace.get(label.trace_id)
-        if labelling is None or labelling.number != label.pass_number:
-            continue
-        unit = (label.trace_id, label.mode)
-        if label.saw_suggestions:
-            units_with_judge_seen.add(unit)
-        if not label.target.is_whole:
-            places[unit] = (*places.get(unit, ()), label.target)
-    return Reference(name, verdicts, frozenset(units_with_judge_seen), places)
+    all_labels = workspace.labels(annotator=name, taxonomy=ref, pass_number=None)
+    labels = [(label.trace_id, label) for label in _in_passes(all_labels, pass_by_trace)]
+    in_seen_passes = {unit for unit in verdicts if pass_by_trace[unit[0]].judge_seen}
+    with_seen_labels = {(trace, label.mode) for trace, label in labels if label.saw_suggestions}
+    return Reference(
+        name, verdicts, frozenset(in_seen_passes | with_seen_labels), _places_by_unit(labels)
+    )
 
 
 def assisted_passes(
@@ -371,34 +377,36 @@ def assisted_passes(
         only_if_some_hidden: Whether to leave out annotators without a pass with hidden suggestions.
     """
     assisted = [labelling for labelling in passes if labelling.kind is PassKind.ASSISTED]
-    first_passes = counted_passes(assisted, "first")
-    counted_names = {
-        name
-        for (name, _), labelling in first_passes.items()
-        if labelling.withheld or not only_if_some_hidden
-    }
-    # By annotator and trace.
-    verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = {}
-    labels: dict[tuple[str, str], Counter[str]] = {}
-    for name in sorted(counted_names):
-        for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None):
-            pass_key = (name, verdict.trace_id)
-            if pass_key in first_passes and first_passes[pass_key].number == verdict.pass_number:
-                verdicts.setdefault(pass_key, {})[verdict.mode] = verdict.value
-        for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
-            pass_key = (name, label.trace_id)
-            if pass_key in first_passes and first_passes[pass_key].number == label.pass_number:
-                labels.setdefault(pass_key, Counter())[label.mode] += 1
-    return tuple(
-        AssistedPass(
+    passes_by_name: dict[str, dict[str, Pass]] = {}
+    for (name, trace_id), labelling in sorted(counted_passes(assisted, "first").items()):
+        passes_by_name.setdefault(name, {})[trace_id] = labelling
+    study_passes: list[AssistedPass] = []
+    for name, pass_by_trace in passes_by_name.items():
+        hides_some = any(labelling.withheld for labelling in pass_by_trace.values())
+        if hides_some or not only_if_some_hidden:
+            study_passes += _assisted_passes_of(workspace, ref, name, pass_by_trace)
+    return tuple(study_passes)
+
+
+def _assisted_passes_of(
+    workspace: Workspace, ref: str, name: str, pass_by_trace: Mapping[str, Pass]
+) -> Iterator[AssistedPass]:
+    """Yield the passes of one annotator with their verdicts and numbers of labels."""
+    verdicts: dict[str, dict[str, VerdictValue]] = {trace_id: {} for trace_id in pass_by_trace}
+    all_verdicts = workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None)
+    for verdict in _in_passes(all_verdicts, pass_by_trace):
+        verdicts[verdict.trace_id][verdict.mode] = verdict.value
+    label_counts: dict[str, Counter[str]] = {trace_id: Counter() for trace_id in pass_by_trace}
+    all_labels = workspace.labels(annotator=name, taxonomy=ref, pass_number=None)
+    for label in _in_passes(all_labels, pass_by_trace):
+        label_counts[label.trace_id][label.mode] += 1
+    for trace_id, labelling in pass_by_trace.items():
+        yield AssistedPass(
             annotator=name,
-            trace_id=trace,
+            trace_id=trace_id,
             withheld=labelling.withheld,
             judge_seen=labelling.judge_seen,
-            verdicts=verdicts.get((name, trace), {}),
-            labels=labels.get((name, trace), Counter()),
+            verdicts=verdicts[trace_id],
+            labels=label_counts[trace_id],
             number=labelling.number,
         )
-        for (name, trace), labelling in sorted(first_passes.items())
-        if name in counted_names
-    )

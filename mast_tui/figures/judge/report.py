@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
 from mast_tui.figures.judge.confusion import Compared, compared_units, judge_figures, trace_sums
 from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
 from mast_tui.figures.judge.suggestions import (
@@ -168,7 +168,7 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
 
 
 def judge_report(
-    judge_input: JudgeInput, *, rounds: int = ROUNDS, seed: int = 0, with_seen: bool = False
+    judge_input: JudgeInput, resampling: Resampling = RESAMPLING, *, with_seen: bool = False
 ) -> JudgeReport:
     """Compute the figures of a judge.
 
@@ -176,8 +176,7 @@ def judge_report(
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
-        rounds: The number of resamples; 0 leaves out the intervals that need them.
-        seed: The seed of the resamples.
+        resampling: The resamples; a count of 0 leaves out the intervals that need them.
         with_seen: Whether to count reference verdicts that were made with a judge on screen.
     """
     units = compared_units(judge_input, with_seen=with_seen)
@@ -187,10 +186,10 @@ def judge_report(
         against=judge_input.reference.name,
         judge_seen_counted=with_seen,
         gold=_gold_mix(judge_input.reference, units),
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         modes=judge_input.modes,
         annotators_with_both_kinds=annotators_with_both_kinds(judge_input),
-        index=FigureIndex(_report_figures(judge_input, units, rounds, seed)),
+        index=FigureIndex(_report_figures(judge_input, units, resampling)),
     )
 
 
@@ -221,7 +220,7 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
 
 
 def _report_figures(
-    judge_input: JudgeInput, units: Compared, rounds: int, seed: int
+    judge_input: JudgeInput, units: Compared, resampling: Resampling
 ) -> Iterator[Figure]:
     """Yield all figures of a judge, from counts of traces to the effect of suggestions."""
     trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
@@ -237,10 +236,10 @@ def _report_figures(
         yield left_out_scope.number(reason, by_mode.total())
     yield left_out_scope.number("examples", units.examples)
     yield left_out_scope.number("unfinished", judge_input.unfinished)
-    sums = trace_sums(units, judge_input.slugs, rounds=rounds, seed=seed)
+    sums = trace_sums(units, judge_input.slugs, resampling)
     yield from judge_figures(judge_input, units, sums)
     yield from calibration(judge_input, units)
     yield from acceptance(judge_input)
     yield from localisation(judge_input, units)
     yield from prevalence_figures(judge_input, units)
-    yield from effect_figures(judge_input, rounds=rounds, seed=seed)
+    yield from effect_figures(judge_input, resampling)

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Coefficient
-from mast_tui.figures.bootstrap import interval, ratio, resampled_sums
+from mast_tui.figures.bootstrap import Resampling, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import share_figure
 from mast_tui.figures.judge.confusion import DEFINITE, Compared
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
@@ -323,7 +323,7 @@ def _comparable_passes(judge_input: JudgeInput) -> list[AssistedPass]:
     return [study_pass for study_pass in judge_input.passes if study_pass.trace_id in judged]
 
 
-def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterator[Figure]:
+def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[Figure]:
     """Yield the effect of suggestions: passes with suggestions against passes without.
 
     Both kinds of passes are by the same annotators. Each statistic has the conditions ``shown``,
@@ -333,14 +333,12 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
 
     Args:
         judge_input: The judge and the passes of annotators.
-        rounds: The number of resamples of the traces.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
     compared_names = annotators_with_both_kinds(judge_input)
     if compared_names is None:
         return
     judged_traces = {trace for trace, _ in judge_input.verdicts}
-    judged_examples = judge_input.examples & judged_traces
     passes = [
         study_pass
         for study_pass in _comparable_passes(judge_input)
@@ -350,8 +348,7 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     slugs = judge_input.slugs
     # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
-    flat_cells = cells.reshape(len(cells), len(slugs) * 2 * _EFFECT_COLUMNS)
-    resampled = resampled_sums(flat_cells, rounds, seed).reshape(-1, len(slugs), 2, _EFFECT_COLUMNS)
+    resampled = resampled_sums(cells, resampling)
     total_cells = cells.sum(axis=0)
     scope = judge_input.scope("effect", slugs)
     yield scope.number("traces", len(cells))
@@ -361,9 +358,9 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     yield scope.number("on_screen", on_screen)
     not_judged = sum(study_pass.trace_id not in judged_traces for study_pass in judge_input.passes)
     yield scope.number("not_judged", not_judged)
-    yield scope.number(
-        "examples", sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
-    )
+    judged_examples = judge_input.examples & judged_traces
+    example_count = sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
+    yield scope.number("examples", example_count)
     # Each mode counts all passes, so their sum over the modes is divided by the number of modes.
     column_factors = np.ones(_EFFECT_COLUMNS)
     column_factors[_PASSES_COLUMN] = 1 / max(1, len(slugs))
@@ -406,25 +403,21 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
 
 def _effects_on_statistics(scope: FigureScope, sums: _EffectSums) -> Iterator[Figure]:
     """Yield the effect of suggestions on verdicts, labels, and agreement with the judge."""
-    yield from _effect_on_statistic(
-        scope, "present_rate", _share_of(_PRESENT_COLUMN, _VERDICTS_COLUMN), sums
-    )
-    yield from _effect_on_statistic(
-        scope, "labels_per_pass", _share_of(_LABELS_COLUMN, _PASSES_COLUMN), sums
-    )
-    for statistic, formula in (
-        ("agreement_with_judge", raw_agreement),
-        ("kappa_with_judge", cohen_kappa),
-    ):
-        yield from _effect_on_statistic(scope, statistic, _of_table(formula), sums)
+    for statistic, formula in _EFFECT_FORMULAS.items():
+        yield from _effect_on_statistic(scope, statistic, formula, sums)
 
 
 def _share_of(numerator: int, denominator: int) -> TableFormula:
     return lambda cells: ratio(cells[..., numerator], cells[..., denominator])
 
 
-def _of_table(formula: TableFormula) -> TableFormula:
-    return lambda cells: formula(cells[..., _TABLE_COLUMNS])
+_EFFECT_FORMULAS: Final[Mapping[str, TableFormula]] = {
+    "present_rate": _share_of(_PRESENT_COLUMN, _VERDICTS_COLUMN),
+    "labels_per_pass": _share_of(_LABELS_COLUMN, _PASSES_COLUMN),
+    "agreement_with_judge": lambda cells: raw_agreement(cells[..., _TABLE_COLUMNS]),
+    "kappa_with_judge": lambda cells: cohen_kappa(cells[..., _TABLE_COLUMNS]),
+}
+"""Statistics of passes, as functions of the columns of ``_cells_of_passes``."""
 
 
 def _effect_on_statistic(

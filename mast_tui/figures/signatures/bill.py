@@ -8,6 +8,7 @@ failures begin at that span, for their modes in equal parts. So for each run, an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -31,6 +32,18 @@ class Spent:
 
     tokens: NDArray[np.int64] | None
     minutes: NDArray[np.float64] | None
+
+    def amounts(self) -> dict[str, NDArray[Any]]:
+        """Return those of ``AMOUNTS`` that the run records, for each span."""
+        amounts: dict[str, NDArray[Any]] = {}
+        if self.tokens is not None:
+            input_tokens, output_tokens = self.tokens.T
+            amounts["tokens"] = input_tokens + output_tokens
+            amounts["input_tokens"] = input_tokens
+            amounts["output_tokens"] = output_tokens
+        if self.minutes is not None:
+            amounts["minutes"] = self.minutes
+        return amounts
 
 
 SpentOf = Callable[[str], Spent | None]
@@ -63,10 +76,11 @@ def costs(
         group: The group of the traces.
     """
     rows = np.flatnonzero(is_counted).tolist()
-    spent_by_row = {row: spent_of(inputs.traces[row]) for row in rows}
-    readable_by_row = {row: spent for row, spent in spent_by_row.items() if spent is not None}
+    spent_by_row = {
+        row: spent for row in rows if (spent := spent_of(inputs.traces[row])) is not None
+    }
     for definition, is_fatal in fatal_by_definition.items():
-        yield from _cost_figures(inputs, is_fatal, rows, readable_by_row, group, definition)
+        yield from _cost_figures(inputs, is_fatal, rows, spent_by_row, group, definition)
 
 
 def _cost_figures(
@@ -87,34 +101,25 @@ def _cost_figures(
     places = inputs.places
     is_first_fatal = is_fatal & (places.first == first_fatal_spans[places.trace])
     # By trace, the modes of the labels that begin at its first fatal span.
-    fatal_modes_by_row: dict[int, set[int]] = {}
+    fatal_modes: dict[int, set[int]] = defaultdict(set)
     label_rows = places.trace[is_first_fatal].tolist()
     label_modes = places.mode[is_first_fatal].tolist()
     for row, mode in zip(label_rows, label_modes, strict=True):
-        fatal_modes_by_row.setdefault(row, set()).add(mode)
-    runs_by_amount: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
-    for row, spent in spent_by_row.items():
-        first_fatal_span = int(first_fatal_spans[row])
-        modes = sorted(fatal_modes_by_row.get(row, ()))
-        amounts: dict[str, NDArray[Any]] = {}
-        if spent.tokens is not None:
-            input_tokens, output_tokens = spent.tokens.T
-            amounts["tokens"] = input_tokens + output_tokens
-            amounts["input_tokens"] = input_tokens
-            amounts["output_tokens"] = output_tokens
-        if spent.minutes is not None:
-            amounts["minutes"] = spent.minutes
-        for name, amount_by_span in amounts.items():
-            runs_by_amount[name].append(_Run(amount_by_span, first_fatal_span, modes))
+        fatal_modes[row].add(mode)
     scope = group.scope("bill")
     yield scope.number("traces", len(rows), condition=definition)
-    yield scope.number(
-        "with_fatal", sum(row in fatal_modes_by_row for row in rows), condition=definition
-    )
+    with_fatal_count = sum(row in fatal_modes for row in rows)
+    yield scope.number("with_fatal", with_fatal_count, condition=definition)
     yield scope.number("at_hand", len(spent_by_row), condition=definition)
     codes = [mode.code for mode in inputs.modes]
+    amounts_by_row = {row: spent.amounts() for row, spent in spent_by_row.items()}
     for name in AMOUNTS:
-        yield from _amount_figures(runs_by_amount[name], codes, group, f"{definition}{PAIR}{name}")
+        runs = [
+            _Run(amounts[name], int(first_fatal_spans[row]), sorted(fatal_modes.get(row, ())))
+            for row, amounts in amounts_by_row.items()
+            if name in amounts
+        ]
+        yield from _amount_figures(runs, codes, group, f"{definition}{PAIR}{name}")
 
 
 class _Run(NamedTuple):

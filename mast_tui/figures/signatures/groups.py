@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from math import sqrt
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
-from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_of
-from mast_tui.figures.jackknife import student_t
+from mast_tui.figures.bootstrap import Interval, Resampling, percentiles, ratio
+from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_with_student
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
 from mast_tui.figures.signatures.model import (
@@ -82,6 +82,7 @@ the time.
 """
 
 Values = NDArray[np.float64]
+Verdicts = NDArray[np.uint8]
 
 
 def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float | None:
@@ -106,7 +107,7 @@ def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) 
 
 
 def resampled_modes_per_trace(
-    verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
+    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Values | None = None
 ) -> Values:
     """Return ``modes_per_trace`` of each resample of the traces.
 
@@ -115,8 +116,7 @@ def resampled_modes_per_trace(
 
     Args:
         verdicts: The verdict codes, traces × modes.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The number and the seed of the resamples.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
@@ -132,25 +132,24 @@ def resampled_modes_per_trace(
     if not len(features) or len(features) > MOST_PATTERNS:
         return np.empty(0)
     trace_count = int(counts.sum())
-    resample_counts = np.random.default_rng(seed).multinomial(
-        trace_count, counts / trace_count, size=rounds
+    resample_counts = np.random.default_rng(resampling.seed).multinomial(
+        trace_count, counts / trace_count, size=resampling.count
     )
     sums = resample_counts @ features
     present_sums, judged_sums = np.split(sums, 2, axis=1)
-    means: Values = ratio(present_sums, judged_sums).sum(axis=1)
-    return means
+    return np.asarray(ratio(present_sums, judged_sums).sum(axis=1))
 
 
-def interval(
-    verdicts: NDArray[np.uint8], values: Values, weights: Values | None = None
+def modes_per_trace_interval(
+    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Values | None = None
 ) -> Interval | None:
     """Return the interval of ``modes_per_trace``: the percentiles of its resampled values.
 
-    Without resampled values it comes from the standard error.
+    If there are too many different traces for resamples, it comes from the standard error.
 
     Args:
         verdicts: The verdict codes, traces × modes.
-        values: The resampled values, possibly empty.
+        resampling: The resamples of the traces.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
@@ -160,14 +159,11 @@ def interval(
     estimate = modes_per_trace(verdicts, weights)
     if estimate is None or len(verdicts) < 2:
         return None
+    values = resampled_modes_per_trace(verdicts, resampling, weights)
     if not len(values):
         half_width = Z * standard_error(verdicts, weights)
         return max(0.0, estimate - half_width), estimate + half_width
-    defined_values = values[~np.isnan(values)]
-    if defined_values.size <= LEAST_DEFINED * values.size:
-        return None
-    low, high = np.quantile(defined_values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return min(float(low), estimate), max(float(high), estimate)
+    return percentiles(estimate, values)
 
 
 def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
@@ -210,8 +206,7 @@ def _different_traces(
 
 
 def _judged_mask(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    judged: NDArray[np.bool_] = (verdicts == PRESENT) | (verdicts == ABSENT)
-    return judged
+    return np.asarray((verdicts == PRESENT) | (verdicts == ABSENT))
 
 
 def cooccurrence_figures(
@@ -232,28 +227,20 @@ def cooccurrence_figures(
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
     # Modes × modes: the traces with both, with the mode of the row alone, and with neither.
-    both_present = _integer_rows(present.T @ present)
-    only_row = _integer_rows(present.T @ absent)
-    neither = _integer_rows(absent.T @ absent)
-    for first in range(len(codes)):
-        for second in range(first + 1, len(codes)):
-            first_count = both_present[first][second] + only_row[first][second]
-            second_count = both_present[first][second] + only_row[second][first]
-            if first_count and second_count:
-                pair = (codes[first], codes[second])
-                scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
-                yield from _pair_figures(
-                    scope,
-                    both_present[first][second],
-                    only_row[first][second],
-                    only_row[second][first],
-                    neither[first][second],
-                )
-
-
-def _integer_rows(sums: NDArray[np.float64]) -> list[list[int]]:
-    numbers: list[list[int]] = sums.astype(np.int64).tolist()
-    return numbers
+    both_present, only_row, neither = (
+        sums.astype(np.int64).tolist()
+        for sums in (present.T @ present, present.T @ absent, absent.T @ absent)
+    )
+    for first, second in combinations(range(len(codes)), 2):
+        with_both = both_present[first][second]
+        only_first = only_row[first][second]
+        only_second = only_row[second][first]
+        if with_both + only_first and with_both + only_second:
+            pair = (codes[first], codes[second])
+            scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
+            yield from _pair_figures(
+                scope, with_both, only_first, only_second, neither[first][second]
+            )
 
 
 def _pair_figures(
@@ -276,9 +263,6 @@ def _pair_figures(
     yield scope.figure("only_second", only_second, n=n)
 
 
-Verdicts = NDArray[np.uint8]
-
-
 @dataclass(frozen=True, slots=True)
 class GroupInputs:
     """The inputs that all groups of a report share.
@@ -288,8 +272,7 @@ class GroupInputs:
         onsets: The first place of each mode in each trace.
         fatal: The first failures that are labelled as fatal.
         rules: The limits between classes and shapes.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
         spent_of: Returns the tokens and minutes of a trace; None if the report needs none.
         scores: Further scores of the traces by metric.
     """
@@ -298,8 +281,7 @@ class GroupInputs:
     onsets: Onsets
     fatal: FirstFatal
     rules: Rules
-    rounds: int
-    seed: int
+    resampling: Resampling
     spent_of: SpentOf | None = None
     scores: Mapping[str, Values] = field(default_factory=dict)
 
@@ -315,102 +297,106 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     inputs = context.inputs
     group = GroupScope.named(inputs, name)
     in_group = inputs.group == number
-    verdicts = inputs.verdicts[in_group]
-    weights = inputs.weights_of(in_group)
-    failed = inputs.outcome[in_group] == FAILED
-    succeeded = inputs.outcome[in_group] == SUCCEEDED
-    failed_weights, succeeded_weights = (
-        None if weights is None else weights[mask] for mask in (failed, succeeded)
-    )
-
-    scope = group.scope("group")
-    trace_counts = {
-        "": int(in_group.sum()),
-        "failed": int(failed.sum()),
-        "succeeded": int(succeeded.sum()),
-        "unknown": int((~failed & ~succeeded).sum()),
-    }
-    figures = [scope.number("traces", n, condition=outcome) for outcome, n in trace_counts.items()]
-    task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
-    figures.append(_mean_score(scope, inputs.score[in_group], task_numbers))
-    figures += [
-        _mean_score(scope, scores[in_group], task_numbers, metric)
-        for metric, scores in context.scores.items()
-    ]
-    resampled = resampled_modes_per_trace(
-        verdicts[failed], context.rounds, context.seed, failed_weights
-    )
-    figures += _modes_per_trace(scope, verdicts[failed], resampled, context.rounds, failed_weights)
-    counts_by_shape = np.bincount(
-        trace_shapes(verdicts[failed], context.rules), minlength=len(SHAPES)
-    ).tolist()
-    figures += [
-        scope.number("shape", n, condition=shape)
-        for shape, n in zip(SHAPES, counts_by_shape, strict=True)
-    ]
-
+    sides = _sides_of(inputs, in_group)
     codes = tuple(mode.code for mode in inputs.modes)
-    mode_figures_of_group = tuple(
+    verdicts = sides["all"].verdicts
+    counts = {
+        side_name: Counts.from_verdicts(side.verdicts, side.weights)
+        for side_name, side in sides.items()
+    }
+    figures_of_modes = tuple(
         mode_figures(
-            Counts.from_verdicts(verdicts, weights),
-            Counts.from_verdicts(verdicts[failed], failed_weights),
-            Counts.from_verdicts(verdicts[succeeded], succeeded_weights),
+            counts["all"],
+            counts["failed"],
+            counts["succeeded"],
             trace_count=len(verdicts),
             unsure=(verdicts == UNSURE).sum(axis=0).tolist(),
             scopes=[group.scope("mode", code, code) for code in codes],
         )
     )
-    figures += mode_figures_of_group
-
     top_categories = [
         (category, title, tuple(mode.slug for mode in inputs.modes if mode.category == category))
         for category, title in inputs.categories
     ]
-    sides = _sides_of(inputs, in_group)
-    figures += _category_figures(inputs, sides, top_categories, group, "category")
-    for level, groups in inputs.levels.items():
-        figures += _category_figures(inputs, sides, groups, group, f"level {level}")
-
-    figures += length_figures(inputs, context.onsets, in_group, group)
+    categories_by_scope = {
+        "category": top_categories,
+        **{f"level {level}": groups for level, groups in inputs.levels.items()},
+    }
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
-    figures += stratified_figures(inputs, in_group, stratum_scopes)
-    figures += cooccurrence_figures(verdicts[failed], codes, "failed", group)
-    figures += cooccurrence_figures(verdicts, codes, "all", group)
+    return (
+        *_trace_figures(context, group.scope("group"), in_group, sides),
+        *figures_of_modes,
+        *chain.from_iterable(
+            _category_figures(inputs, sides, categories, group, scope_name)
+            for scope_name, categories in categories_by_scope.items()
+        ),
+        *length_figures(inputs, context.onsets, in_group, group),
+        *stratified_figures(inputs, in_group, stratum_scopes),
+        *cooccurrence_figures(sides["failed"].verdicts, codes, "failed", group),
+        *cooccurrence_figures(verdicts, codes, "all", group),
+        *_figures_on_places(context, group, in_group, sides, figures_of_modes),
+    )
 
+
+def _trace_figures(
+    context: GroupInputs, scope: FigureScope, in_group: Flags, sides: Mapping[str, _Side]
+) -> Iterator[Figure]:
+    """Yield the numbers of traces by outcome and shape, their scores, and their modes per trace."""
+    inputs = context.inputs
+    failed = sides["failed"]
+    trace_counts = {name: int(side.mask.sum()) for name, side in sides.items()}
+    yield scope.number("traces", trace_counts["all"])
+    yield scope.number("traces", trace_counts["failed"], condition="failed")
+    yield scope.number("traces", trace_counts["succeeded"], condition="succeeded")
+    unknown_count = trace_counts["all"] - trace_counts["failed"] - trace_counts["succeeded"]
+    yield scope.number("traces", unknown_count, condition="unknown")
+    task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
+    for metric, scores in {"": inputs.score, **context.scores}.items():
+        yield _mean_score(scope, scores[in_group], task_numbers, metric)
+    yield _modes_per_failed_trace(scope, failed, context.resampling)
+    yield from _mode_counts_of_traces(scope, failed.verdicts)
+    shape_counts = np.bincount(
+        trace_shapes(failed.verdicts, context.rules), minlength=len(SHAPES)
+    ).tolist()
+    for shape, n in zip(SHAPES, shape_counts, strict=True):
+        yield scope.number("shape", n, condition=shape)
+
+
+def _figures_on_places(
+    context: GroupInputs,
+    group: GroupScope,
+    in_group: Flags,
+    sides: Mapping[str, _Side],
+    figures_of_modes: Sequence[Figure],
+) -> Iterator[Figure]:
+    """Yield the figures on where failures begin, and on the costs before and after them.
+
+    Nothing is yielded if no label of the group has a known place.
+    """
+    inputs = context.inputs
     places = inputs.places
-    # The flags ``place_…`` are for the labels in ``places``.
-    place_in_group = in_group[places.trace]
-    if place_in_group.any():
-        figures_by_code = FigureIndex(mode_figures_of_group).figures_by_key("mode", group=name)
-        is_fatal_mode = np.array(
-            [severity(figures_by_code[code], context.rules)[0] == "fatal" for code in codes],
-            dtype=bool,
+    is_in_group = in_group[places.trace]  # for each label
+    if not is_in_group.any():
+        return
+    figures_by_code = FigureIndex(figures_of_modes).figures_by_key("mode", group=group.group)
+    fatal_modes = np.array(
+        [
+            severity(figures_by_code[mode.code], context.rules)[0] == "fatal"
+            for mode in inputs.modes
+        ],
+        dtype=bool,
+    )
+    # Two definitions of a fatal label: by its own severity, or by the class of its mode.
+    has_fatal_mode = fatal_modes[places.mode] & is_in_group
+    first_failures = {"labels": context.fatal, "class": first_fatal(inputs, has_fatal_mode)}
+    for name in ("failed", "all"):
+        with_mode_count = int((sides[name].verdicts == PRESENT).any(axis=1).sum())
+        yield from places_figures(
+            inputs, context.onsets, sides[name].mask, with_mode_count, name, group, first_failures
         )
-        place_is_fatal = is_fatal_mode[places.mode] & place_in_group
-        # Two definitions of a fatal label: by its own severity, or by the class of its mode.
-        first_fatal_by_definition = {
-            "labels": context.fatal,
-            "class": first_fatal(inputs, place_is_fatal),
-        }
-        is_failed = in_group & (inputs.outcome == FAILED)
-        has_mode = (verdicts == PRESENT).any(axis=1)
-        for side, is_counted, with_mode_count in (
-            ("failed", is_failed, int(has_mode[failed].sum())),
-            ("all", in_group, int(has_mode.sum())),
-        ):
-            figures += places_figures(
-                inputs,
-                context.onsets,
-                is_counted,
-                with_mode_count,
-                side,
-                group,
-                first_fatal_by_definition,
-            )
-        if context.spent_of is not None:
-            fatal_labels = {"labels": places.fatal & place_in_group, "class": place_is_fatal}
-            figures += costs(inputs, context.spent_of, is_failed, fatal_labels, group)
-    return tuple(figures)
+    if context.spent_of is not None:
+        fatal_labels = {"labels": places.fatal & is_in_group, "class": has_fatal_mode}
+        yield from costs(inputs, context.spent_of, sides["failed"].mask, fatal_labels, group)
 
 
 def _mean_score(
@@ -442,61 +428,59 @@ def _mean_score(
     case_sums = np.bincount(case_of_score, weights=known_scores - mean, minlength=case_count)
     variance = case_count / (case_count - 1) * float((case_sums**2).sum()) / len(known_scores) ** 2
     effective_count = mean * (1 - mean) / variance if variance else float(case_count)
-    # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-    score_interval = wilson_of(mean, effective_count * (Z / student_t(case_count - 1)) ** 2)
+    score_interval = wilson_with_student(mean, effective_count, case_count - 1)
     return scope.figure(
         "mean_score", mean, condition=metric, interval=score_interval, n=len(known_scores)
     )
 
 
-def _modes_per_trace(
-    scope: FigureScope, verdicts: Verdicts, resampled: Values, rounds: int, weights: Values | None
-) -> Iterator[Figure]:
-    """Yield the mean number of modes per failed trace, then the number of traces by their modes.
+def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resampling) -> Figure:
+    """Return the mean number of modes per failed trace.
 
-    The mean has bounds instead of an interval if too many verdicts are unresolved (``to_resolve``:
-    more than 2 %). The numbers of traces are over those that were judged on all modes. ``verdicts``
-    are failed traces × modes.
+    It has bounds instead of an interval if too many verdicts are unresolved (``to_resolve``: more
+    than 2 %).
     """
-    mean = modes_per_trace(verdicts, weights)
-    mean_interval = interval(verdicts, resampled, weights) if rounds else None
-    is_unresolved = verdicts == UNRESOLVED
-    unresolved_count = int(is_unresolved.sum())
-    needed_decisions = (
-        to_resolve(unresolved_count, int(_judged_mask(verdicts).sum())) if unresolved_count else 0
-    )
-    reason = ""
-    bounds = None
+    verdicts = failed.verdicts
+    mean = modes_per_trace(verdicts, failed.weights)
     if mean is None:
         reason = "not_judged" if len(verdicts) else "no_failed"
-    elif needed_decisions:
-        reason = "unresolved"
-        mean_interval = None
-        # The bounds: all unresolved verdicts are taken as absent, then all as present.
+        return scope.figure("modes_per_failed_trace", None, n=len(verdicts), reason=reason)
+    is_unresolved = verdicts == UNRESOLVED
+    unresolved_count = int(is_unresolved.sum())
+    needed_decisions = to_resolve(unresolved_count, int(_judged_mask(verdicts).sum()))
+    if needed_decisions:
+        # All unresolved verdicts are taken as absent, then all as present.
         bounds = [
-            modes_per_trace(np.where(is_unresolved, answer, verdicts), weights) or 0.0
+            modes_per_trace(np.where(is_unresolved, answer, verdicts), failed.weights) or 0.0
             for answer in (ABSENT, PRESENT)
         ]
-    figure = scope.figure(
+        return scope.figure(
+            "modes_per_failed_trace",
+            mean,
+            bounds=bounds,
+            n=len(verdicts),
+            unresolved=unresolved_count,
+            reason="unresolved",
+            needs=needed_decisions,
+        )
+    interval = (
+        modes_per_trace_interval(verdicts, resampling, failed.weights) if resampling.count else None
+    )
+    return scope.figure(
         "modes_per_failed_trace",
         mean,
-        interval=mean_interval,
-        bounds=bounds,
+        interval=interval,
         n=len(verdicts),
-        reason=reason,
-        needs=needed_decisions if bounds else None,
+        unresolved=unresolved_count or None,
     )
-    yield replace(
-        figure, unresolved=unresolved_count if unresolved_count and mean is not None else None
-    )
+
+
+def _mode_counts_of_traces(scope: FigureScope, verdicts: Verdicts) -> Iterator[Figure]:
+    """Yield the number of traces by their number of modes, of those judged on all modes."""
     complete_verdicts = verdicts[judged_on_all_modes(verdicts)]
     yield scope.number("modes_judged", int(_judged_mask(verdicts).any(axis=0).sum()))
     yield scope.number("n_complete", len(complete_verdicts))
-    trace_counts = (
-        np.bincount((complete_verdicts == PRESENT).sum(axis=1)).tolist()
-        if len(complete_verdicts)
-        else []
-    )
+    trace_counts = np.bincount((complete_verdicts == PRESENT).sum(axis=1)).tolist()
     for mode_count, trace_count in enumerate(trace_counts):
         yield scope.number("traces_with_modes", trace_count, condition=str(mode_count))
 
@@ -505,15 +489,17 @@ class _Side(NamedTuple):
     """The traces of a group with one outcome, or all of them.
 
     Attributes:
+        mask: A mask of these traces among all traces.
         verdicts: The verdict codes, traces × modes.
         weights: The weight of each trace; None if the traces are not weighted.
         trace_weights: The same, with 1 for each trace that is not weighted.
         present_sum: The weighted number of present modes.
     """
 
-    verdicts: NDArray[np.uint8]
-    weights: NDArray[np.float64] | None
-    trace_weights: NDArray[np.float64]
+    mask: Flags
+    verdicts: Verdicts
+    weights: Values | None
+    trace_weights: Values
     present_sum: float
 
 
@@ -530,7 +516,7 @@ def _sides_of(inputs: SignatureInput, in_group: Flags) -> dict[str, _Side]:
         weights = inputs.weights_of(mask)
         trace_weights = np.ones(len(verdicts)) if weights is None else weights
         present_sum = float((trace_weights @ (verdicts == PRESENT)).sum())
-        sides[name] = _Side(verdicts, weights, trace_weights, present_sum)
+        sides[name] = _Side(mask, verdicts, weights, trace_weights, present_sum)
     return sides
 
 
@@ -611,21 +597,10 @@ def length_figures(
     """
     has_length = in_group & (inputs.spans > 0)
     lengths = inputs.spans[has_length]
-    if len(lengths) < LEAST_RUNS:
+    ranges = _length_ranges(lengths)
+    if len(ranges) < 2:
         return
-    # The ranges have about equally many runs.
-    last_lengths = np.unique(
-        np.ceil(np.quantile(lengths, np.arange(1, _BINS + 1) / _BINS)).astype(np.int64)
-    )
-    if len(last_lengths) < 2:
-        return
-    first_lengths = np.concatenate([[lengths.min()], last_lengths[:-1] + 1])
-    range_names = [
-        f"{first_length}-{last_length}"
-        for first_length, last_length in zip(
-            first_lengths.tolist(), last_lengths.tolist(), strict=True
-        )
-    ]
+    last_lengths = np.array([last for _, last in ranges])
     range_of_run = np.searchsorted(last_lengths, lengths)
     # Traces × modes: the span where the mode begins, -1 if it is absent or has no place.
     first_spans = np.full(inputs.verdicts.shape, -1, dtype=np.int64)
@@ -633,22 +608,18 @@ def length_figures(
     tests: list[Figure] = []
     for mode_index, mode in enumerate(inputs.modes):
         verdicts = inputs.verdicts[has_length, mode_index]
+        hits, cases = (
+            np.bincount(range_of_run[mask], minlength=len(ranges)).tolist()
+            for mask in (verdicts == PRESENT, _judged_mask(verdicts))
+        )
         scope = group.scope("length", mode.code, mode.code)
-        hits = [
-            int(((verdicts == PRESENT) & (range_of_run == range_index)).sum())
-            for range_index in range(len(last_lengths))
-        ]
-        is_judged = (verdicts == PRESENT) | (verdicts == ABSENT)
-        cases = [
-            int((is_judged & (range_of_run == range_index)).sum())
-            for range_index in range(len(last_lengths))
-        ]
-        for range_name, hit_count, case_count in zip(range_names, hits, cases, strict=True):
-            yield rate(scope, range_name, hit_count, case_count)
+        for (first, last), hit_count, case_count in zip(ranges, hits, cases, strict=True):
+            yield rate(scope, f"{first}-{last}", hit_count, case_count)
         trend = cochran_armitage(hits, cases)
-        reason = "" if trend is not None else "no_variance"
-        p_value = None if trend is None else trend.p_value
-        tests.append(scope.number("p_value", p_value, reason=reason))
+        if trend is None:
+            tests.append(scope.number("p_value", None, reason="no_variance"))
+        else:
+            tests.append(scope.number("p_value", trend.p_value))
         yield from _hazard_figures(
             first_spans[has_length, mode_index], verdicts, lengths, last_lengths, group, mode.code
         )
@@ -656,6 +627,19 @@ def length_figures(
     for test, p_adjusted in zip(tests, adjusted, strict=True):
         yield test
         yield replace(test, statistic="p_adjusted", value=p_adjusted)
+
+
+def _length_ranges(lengths: Integers) -> list[tuple[int, int]]:
+    """Divide lengths of runs into ranges (first, last) with about equally many runs.
+
+    Return no range for fewer than ``LEAST_RUNS`` runs.
+    """
+    if len(lengths) < LEAST_RUNS:
+        return []
+    quantiles = np.quantile(lengths, np.arange(1, _BINS + 1) / _BINS)
+    last_lengths = np.unique(np.ceil(quantiles).astype(np.int64)).tolist()
+    first_lengths = [int(lengths.min()), *(last + 1 for last in last_lengths[:-1])]
+    return list(zip(first_lengths, last_lengths, strict=True))
 
 
 def _hazard_figures(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -74,6 +75,14 @@ ALL: Final = "all"
 
 OVERALL: Final = ""
 """The name of the group of all traces."""
+
+
+_COLUMNS: Final = (
+    "outcome", "score", "verdicts", "spans", "stratum_numbers", "task_numbers", "task_from_text",
+    "trial_numbers", "weights",
+)  # fmt: skip
+"""The fields of ``SignatureInput`` with a row for each trace, beside its groups; some may be None.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,28 +180,19 @@ class SignatureInput:
                 for name in ("mode", "first", "last", "fatal")
             ),
         )
-        remaining_groups = np.unique(self.group[selected])
-        selected_rows = np.flatnonzero(selected).tolist()
+        group_numbers = np.unique(self.group[selected])
+        remaining_groups = group_numbers.tolist()
+        columns = {name: getattr(self, name) for name in _COLUMNS}
         return replace(
             self,
-            traces=tuple(self.traces[row] for row in selected_rows),
-            group=np.searchsorted(remaining_groups, self.group[selected]),
-            group_names=tuple(self.group_names[group] for group in remaining_groups.tolist()),
-            group_parts=tuple(self.group_parts[group] for group in remaining_groups.tolist())
-            if self.group_parts
-            else (),
-            outcome=self.outcome[selected],
-            score=self.score[selected],
-            verdicts=self.verdicts[selected],
-            spans=self.spans[selected],
+            traces=tuple(compress(self.traces, selected.tolist())),
+            group=np.searchsorted(group_numbers, self.group[selected]),
+            group_names=tuple(self.group_names[group] for group in remaining_groups),
+            group_parts=tuple(
+                self.group_parts[group] for group in remaining_groups if self.group_parts
+            ),
             places=places,
-            stratum_numbers=None
-            if self.stratum_numbers is None
-            else self.stratum_numbers[selected],
-            task_numbers=None if self.task_numbers is None else self.task_numbers[selected],
-            task_from_text=None if self.task_from_text is None else self.task_from_text[selected],
-            trial_numbers=None if self.trial_numbers is None else self.trial_numbers[selected],
-            weights=self.weights_of(selected),
+            **{name: column[selected] for name, column in columns.items() if column is not None},
         )
 
     def members(self) -> dict[str, Flags]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp, log, pi, sqrt
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,15 +197,22 @@ def differences(
     adjusted = benjamini_hochberg(p_values)
     figures: list[tuple[Figure, ...]] = []
     for mode, scope in enumerate(scopes):
-        no_ratio_reason = _why_no_ratio(first, second, mode, sides)
-        # Without a p-value there is no ratio, for the same reason. The code ``none_in_…`` is the
-        # reason why a ratio of 0 has no interval.
-        test_reason = (no_ratio_reason or "") if p_values[mode] is None else ""
+        reason = _why_no_ratio(first, second, mode, sides)
+        # A side without cases has no p-value and no share either.
+        is_undefined = p_values[mode] is None
+        if is_undefined:
+            difference = scope.figure("difference", None, reason=reason)
+        else:
+            difference = _difference(first, second, mode, scope)
+        if reason:
+            ratio = scope.figure("risk_ratio", None, reason=reason)
+        else:
+            ratio = _ratio(first, second, mode, scope, difference, f"none_in_{sides[0]}")
+        test_reason = reason if is_undefined else ""
         figures.append(
             (
-                *_difference_and_ratio(
-                    first, second, mode, scope, no_ratio_reason, f"none_in_{sides[0]}"
-                ),
+                difference,
+                ratio,
                 scope.number("p_value", p_values[mode], reason=test_reason),
                 scope.number("p_adjusted", adjusted[mode], reason=test_reason),
             )
@@ -213,65 +220,65 @@ def differences(
     return figures
 
 
-def _difference_and_ratio(
+def _difference(first: Counts, second: Counts, mode: int, scope: FigureScope) -> Figure:
+    """Return the difference of one mode's shares on two sides that both have cases.
+
+    There is no interval if a side has few traces or the mode is rare. If too many disagreements
+    are unresolved, there are bounds in its place.
+    """
+    first_hits, first_cases = first.effective(mode)
+    second_hits, second_cases = second.effective(mode)
+    first_share = first_hits / first_cases
+    second_share = second_hits / second_cases
+    first_bounds = first.bounds(mode)
+    second_bounds = second.bounds(mode)
+    if first_bounds is not None or second_bounds is not None:
+        first_low, first_high = first_bounds or (first_share, first_share)
+        second_low, second_high = second_bounds or (second_share, second_share)
+        return scope.figure(
+            "difference",
+            first_share - second_share,
+            bounds=(first_low - second_high, first_high - second_low),
+            reason="unresolved",
+        )
+    hit_count = first.present[mode] + second.present[mode]
+    reason = why_no_difference(hit_count, (first.judged[mode], second.judged[mode]))
+    return scope.figure(
+        "difference",
+        first_share - second_share,
+        interval=None if reason else newcombe(first_hits, first_cases, second_hits, second_cases),
+        reason=reason or "",
+        needs=LEAST_CASES if reason else None,
+    )
+
+
+def _ratio(
     first: Counts,
     second: Counts,
     mode: int,
     scope: FigureScope,
-    no_ratio_reason: str | None,
+    difference: Figure,
     no_hits_reason: str,
-) -> tuple[Figure, Figure]:
-    """Return the difference and the ratio of one mode's shares on two sides.
+) -> Figure:
+    """Return the ratio of one mode's shares on two sides; the second share is above 0.
 
-    There is no interval if a side has few traces, the mode is rare, or too many disagreements are
-    unresolved. In the last case the difference has bounds.
-
-    ``no_ratio_reason`` is the reason why there is no ratio, None if there is one. The difference
-    has the same reason if a side has no traces. ``no_hits_reason`` is why the ratio has no interval
-    if its first share is 0.
+    It has an interval where the ``difference`` has one, unless its first share is 0, for which
+    ``no_hits_reason`` is the reason.
     """
     first_hits, first_cases = first.effective(mode)
     second_hits, second_cases = second.effective(mode)
-    difference_ends = newcombe(first_hits, first_cases, second_hits, second_cases)
-    if difference_ends is None:
-        return (
-            scope.figure("difference", None, reason=no_ratio_reason or ""),
-            scope.figure("risk_ratio", None, reason=no_ratio_reason or ""),
-        )
-    hit_count = first.present[mode] + second.present[mode]
-    no_interval_reason = why_no_difference(hit_count, (first.judged[mode], second.judged[mode]))
-    first_share = first_hits / first_cases
-    second_share = second_hits / second_cases
-    first_low, first_high = first.bounds(mode) or (first_share, first_share)
-    second_low, second_high = second.bounds(mode) or (second_share, second_share)
-    bounds = None
-    if first_low != first_high or second_low != second_high:
-        no_interval_reason = "unresolved"
-        bounds = (first_low - second_high, first_high - second_low)
-    needs = LEAST_CASES if no_interval_reason and not bounds else None
-    difference = scope.figure(
-        "difference",
-        first_share - second_share,
-        interval=None if no_interval_reason else difference_ends,
-        bounds=bounds,
-        reason=no_interval_reason or "",
-        needs=needs,
-    )
-    if no_ratio_reason is not None:
-        return difference, scope.figure("risk_ratio", None, reason=no_ratio_reason)
-    ratio_ends = katz(first_hits, first_cases, second_hits, second_cases)
-    ratio = scope.figure(
+    ends = katz(first_hits, first_cases, second_hits, second_cases)
+    return scope.figure(
         "risk_ratio",
-        first_share / second_share,
-        interval=None if no_interval_reason else ratio_ends,
-        reason=no_hits_reason if ratio_ends is None else no_interval_reason or "",
-        needs=needs,
+        (first_hits / first_cases) / (second_hits / second_cases),
+        interval=None if difference.reason else ends,
+        reason=no_hits_reason if ends is None else difference.reason,
+        needs=difference.needs,
     )
-    return difference, ratio
 
 
-def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, str]) -> str | None:
-    """Return the reason why a mode has no ratio of its shares on two sides; None if it has one."""
+def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, str]) -> str:
+    """Return why a mode has no ratio of its shares on two sides; empty if it has one."""
     first_cases = first.judged[mode]
     second_cases = second.judged[mode]
     if not first_cases and not second_cases:
@@ -280,7 +287,7 @@ def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, st
         return f"no_{sides[1] if first_cases else sides[0]}"
     if not first.present[mode] and not second.present[mode]:
         return "never_seen"
-    return None if second.present[mode] else f"none_in_{sides[1]}"
+    return "" if second.present[mode] else f"none_in_{sides[1]}"
 
 
 def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
@@ -386,8 +393,24 @@ _HALVINGS: Final = 40
 
 Floats = NDArray[np.float64]
 
-Stratum = tuple[int, int, int, int]
-"""Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
+
+class Stratum(NamedTuple):
+    """The traces of one model: those with a mode and those judged on it, by outcome."""
+
+    failed_hits: int
+    failed_cases: int
+    succeeded_hits: int
+    succeeded_cases: int
+
+    @property
+    def hits(self) -> int:
+        """The number of traces with the mode."""
+        return self.failed_hits + self.succeeded_hits
+
+    @property
+    def cases(self) -> int:
+        """The number of traces judged on the mode."""
+        return self.failed_cases + self.succeeded_cases
 
 
 def stratified_figures(
@@ -406,31 +429,28 @@ def stratified_figures(
     if inputs.by != ALL or inputs.stratum_numbers is None or len(inputs.stratum_names) < 2:
         return []
     counts_by_stratum: list[tuple[Counts, Counts]] = []
-    for stratum in range(len(inputs.stratum_names)):
-        in_stratum = is_counted & (inputs.stratum_numbers == stratum)
+    for number in range(len(inputs.stratum_names)):
+        in_stratum = is_counted & (inputs.stratum_numbers == number)
         failed, succeeded = (
-            in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
+            Counts.from_verdicts(inputs.verdicts[in_stratum & (inputs.outcome == outcome)])
+            for outcome in (FAILED, SUCCEEDED)
         )
-        counts_by_stratum.append(
-            (
-                Counts.from_verdicts(inputs.verdicts[failed]),
-                Counts.from_verdicts(inputs.verdicts[succeeded]),
-            )
-        )
-    all_counts = [*chain.from_iterable(counts_by_stratum)]
+        counts_by_stratum.append((failed, succeeded))
     figures = []
     for mode, scope in enumerate(scopes):
         strata = [
-            (
-                failed_counts.present[mode],
-                failed_counts.judged[mode],
-                succeeded_counts.present[mode],
-                succeeded_counts.judged[mode],
+            Stratum(
+                failed.present[mode],
+                failed.judged[mode],
+                succeeded.present[mode],
+                succeeded.judged[mode],
             )
-            for failed_counts, succeeded_counts in counts_by_stratum
+            for failed, succeeded in counts_by_stratum
         ]
-        unresolved = sum(counts.unresolved[mode] for counts in all_counts)
-        judged = sum(counts.judged[mode] for counts in all_counts)
+        unresolved = sum(
+            counts.unresolved[mode] for counts in chain.from_iterable(counts_by_stratum)
+        )
+        judged = sum(stratum.cases for stratum in strata)
         figures += mantel_haenszel(strata, scope, needs=to_resolve(unresolved, judged))
     left_out = int(np.count_nonzero(is_counted & (inputs.stratum_numbers < 0)))
     scope_without_mode = replace(scopes[0], mode="")  # the scopes differ only in their modes
@@ -447,80 +467,73 @@ def mantel_haenszel(
     without traces on one side are left out.
 
     Args:
-        strata: The counts of each stratum: hits and cases of failed traces, then of succeeded ones.
+        strata: The counts of each stratum.
         scope: The scope of the figures.
         needs: The number of disagreements to resolve before the figures have intervals.
     """
-    compared_strata = [
-        (hits, cases, other_hits, other_cases)
-        for hits, cases, other_hits, other_cases in strata
-        if cases and other_cases
-    ]
-    n = sum(cases + other_cases for _, cases, _, other_cases in compared_strata)
-    strata_figure = scope.number("strata", len(compared_strata), n=n)
-    if not compared_strata:
+    compared = [stratum for stratum in strata if stratum.failed_cases and stratum.succeeded_cases]
+    n = sum(stratum.cases for stratum in compared)
+    strata_figure = scope.number("strata", len(compared), n=n)
+    if not compared:
         return [
             strata_figure,
             scope.figure("difference", None, n=n, reason="no_strata"),
             scope.figure("risk_ratio", None, n=n, reason="no_strata"),
         ]
-
-    common_difference, difference_interval = _common_difference(compared_strata)
     case_counts = (
-        sum(cases for _, cases, _, _ in compared_strata),
-        sum(other_cases for *_, other_cases in compared_strata),
+        sum(stratum.failed_cases for stratum in compared),
+        sum(stratum.succeeded_cases for stratum in compared),
     )
-    no_interval_reason = why_no_difference(
-        sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), case_counts
-    )
-    shown_needs = LEAST_CASES if no_interval_reason else None
-    if needs:
-        no_interval_reason = "unresolved"
-        shown_needs = needs
+    few_cases_reason = why_no_difference(sum(stratum.hits for stratum in compared), case_counts)
+    reason = "unresolved" if needs else few_cases_reason or ""
+    common_difference, ends = _common_difference(compared)
     difference = scope.figure(
         "difference",
         common_difference,
-        interval=None if no_interval_reason else difference_interval,
+        interval=None if reason else ends,
         n=n,
-        reason=no_interval_reason or "",
-        needs=shown_needs,
+        reason=reason,
+        needs=needs or (LEAST_CASES if reason else None),
     )
+    return [strata_figure, difference, _common_ratio(compared, scope, difference)]
 
-    # The common ratio of Mantel and Haenszel is that of these two sums.
-    first_sum = sum(
-        hits * other_cases / (cases + other_cases)
-        for hits, cases, _, other_cases in compared_strata
+
+def _common_ratio(strata: Sequence[Stratum], scope: FigureScope, difference: Figure) -> Figure:
+    """Return the common risk ratio of strata, with an interval if their difference has one.
+
+    The ratio is that of two sums (Mantel and Haenszel 1959).
+    """
+    n = difference.n
+    failed_sum = sum(
+        stratum.failed_hits * stratum.succeeded_cases / stratum.cases for stratum in strata
     )
-    second_sum = sum(
-        other_hits * cases / (cases + other_cases)
-        for _, cases, other_hits, other_cases in compared_strata
+    succeeded_sum = sum(
+        stratum.succeeded_hits * stratum.failed_cases / stratum.cases for stratum in strata
     )
-    ratio_reason = ""
-    if not first_sum and not second_sum:
-        ratio_reason = "never_seen"
-    elif not first_sum:
-        ratio_reason = "none_in_failed"
-    elif not second_sum:
-        ratio_reason = "none_in_succeeded"
-    ratio_interval = None
-    if first_sum and second_sum and not no_interval_reason:
+    if not succeeded_sum:
+        reason = "none_in_succeeded" if failed_sum else "never_seen"
+        return scope.figure("risk_ratio", None, n=n, reason=reason)
+    interval = None
+    if failed_sum and not difference.reason:
         log_variance = sum(
-            (cases * other_cases * (hits + other_hits) - hits * other_hits * (cases + other_cases))
-            / (cases + other_cases) ** 2
-            for hits, cases, other_hits, other_cases in compared_strata
-        ) / (first_sum * second_sum)
-        log_ratio = log(first_sum / second_sum)
+            (
+                stratum.failed_cases * stratum.succeeded_cases * stratum.hits
+                - stratum.failed_hits * stratum.succeeded_hits * stratum.cases
+            )
+            / stratum.cases**2
+            for stratum in strata
+        ) / (failed_sum * succeeded_sum)
+        log_ratio = log(failed_sum / succeeded_sum)
         half_width = Z * sqrt(log_variance)
-        ratio_interval = (exp(log_ratio - half_width), exp(log_ratio + half_width))
-    ratio = scope.figure(
+        interval = (exp(log_ratio - half_width), exp(log_ratio + half_width))
+    return scope.figure(
         "risk_ratio",
-        first_sum / second_sum if second_sum else None,
-        interval=ratio_interval,
+        failed_sum / succeeded_sum,
+        interval=interval,
         n=n,
-        reason=(no_interval_reason or ratio_reason) if second_sum else ratio_reason,
-        needs=shown_needs if second_sum else None,
+        reason=difference.reason or ("" if failed_sum else "none_in_failed"),
+        needs=difference.needs,
     )
-    return [strata_figure, difference, ratio]
 
 
 def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:

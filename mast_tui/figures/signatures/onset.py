@@ -133,50 +133,65 @@ def places_figures(
     """
     codes = [mode.code for mode in inputs.modes]
     trace_onsets = all_onsets.in_traces(is_counted)
-    trace_count = len(np.unique(trace_onsets.trace))
-    # Step 0 of a trace has the modes that begin first. Several modes may share it.
-    is_first_step = trace_onsets.step == 0
-    traces_with_onset, first_row_of_trace, modes_at_first_step = np.unique(
-        trace_onsets.trace[is_first_step], return_index=True, return_counts=True
-    )
-    first_onsets = trace_onsets.first[is_first_step][first_row_of_trace]
-    lengths = inputs.spans[traces_with_onset]
-    first_mode_counts = np.bincount(trace_onsets.mode[is_first_step], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
-    yield scope.number("traces", trace_count)
+    yield scope.number("traces", len(np.unique(trace_onsets.trace)))
     yield scope.number("showing", with_mode_count)
-    yield scope.number("uncounted", int((lengths < 1).sum()))
-    yield scope.number("tied", int((modes_at_first_step > 1).sum()))
-    yield from position_figures(scope, first_onsets, lengths)
+    yield from _first_onset_figures(scope, trace_onsets, inputs.spans)
     for definition, failures in fatal.items():
         yield from _spans_after_fatal(scope, definition, failures, inputs.spans, is_counted)
-    for mode, code in enumerate(codes):
-        if first_mode_counts[mode]:
-            yield rate(
-                group.scope(f"first_mode_{side}", code, code, first=code),
-                condition="",
-                count=first_mode_counts[mode],
-                n=trace_count,
-            )
-    for mode, code in enumerate(codes):
-        has_mode = trace_onsets.mode == mode
-        if has_mode.any():
-            onset_scope = group.scope(f"onset_{side}", code, code, placed="yes")
-            yield from position_figures(
-                onset_scope,
-                trace_onsets.first[has_mode],
-                inputs.spans[trace_onsets.trace[has_mode]],
-            )
+    yield from _mode_onset_figures(trace_onsets, inputs.spans, codes, side, group)
     yield from _order_figures(trace_onsets, codes, side, group)
     for pair, count in _transition_counts(trace_onsets, codes):
         pair_key = PAIR.join(pair)
         yield group.scope(f"transitions_{side}", pair_key, step=pair_key).number(
             "transitions", count
         )
-    for chain, count in _most_frequent_chains(trace_onsets, codes):
+    chain_counts = Counter(chains(trace_onsets, codes).values())
+    by_frequency = sorted(chain_counts.items(), key=lambda item: (-item[1], item[0]))
+    for chain, count in by_frequency[:MOST_CHAINS]:
         text = chain_text(chain)
         chain_codes = [code for step in chain for code in step]
         yield group.scope(f"chains_{side}", text, *chain_codes, chain=text).number("chains", count)
+
+
+def _first_onset_figures(
+    scope: FigureScope, trace_onsets: Onsets, span_counts: Integers
+) -> Iterator[Figure]:
+    """Yield the position of the first onset of each trace, and counts of traces without one.
+
+    ``span_counts`` has the number of spans of each trace of the report.
+    """
+    # Step 0 of a trace has the modes that begin first. Several modes may share it.
+    first_step = trace_onsets.step == 0
+    traces, first_rows, modes_at_first_step = np.unique(
+        trace_onsets.trace[first_step], return_index=True, return_counts=True
+    )
+    lengths = span_counts[traces]
+    yield scope.number("uncounted", int((lengths < 1).sum()))
+    yield scope.number("tied", int((modes_at_first_step > 1).sum()))
+    yield from position_figures(scope, trace_onsets.first[first_step][first_rows], lengths)
+
+
+def _mode_onset_figures(
+    trace_onsets: Onsets, span_counts: Integers, codes: list[str], side: str, group: GroupScope
+) -> Iterator[Figure]:
+    """Yield how often each mode begins first, then the positions where each mode begins.
+
+    ``span_counts`` has the number of spans of each trace of the report.
+    """
+    trace_count = len(np.unique(trace_onsets.trace))
+    first_modes = trace_onsets.mode[trace_onsets.step == 0]
+    first_counts = np.bincount(first_modes, minlength=len(codes)).tolist()
+    for code, count in zip(codes, first_counts, strict=True):
+        if count:
+            scope = group.scope(f"first_mode_{side}", code, code, first=code)
+            yield rate(scope, "", count, trace_count)
+    for mode, code in enumerate(codes):
+        has_mode = trace_onsets.mode == mode
+        if has_mode.any():
+            scope = group.scope(f"onset_{side}", code, code, placed="yes")
+            lengths = span_counts[trace_onsets.trace[has_mode]]
+            yield from position_figures(scope, trace_onsets.first[has_mode], lengths)
 
 
 def position_figures(scope: FigureScope, first: Integers, lengths: Integers) -> Iterator[Figure]:
@@ -292,12 +307,6 @@ def chain_text(chain: Chain) -> str:
 def chain_of(text: str) -> Chain:
     """Return the chain of a key that ``chain_text`` made."""
     return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
-
-
-def _most_frequent_chains(trace_onsets: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
-    """Return the most frequent chains with their numbers of traces."""
-    counts = Counter(chains(trace_onsets, codes).values())
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_CHAINS]
 
 
 def chains(trace_onsets: Onsets, codes: list[str]) -> dict[int, Chain]:

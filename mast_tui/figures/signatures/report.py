@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureScope, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.groups import GroupInputs, Values, group_figures
@@ -119,19 +119,16 @@ def _mode_trends(
             )
         scope = FigureScope(scope_name, inputs.taxonomy_ref, mode=mode.code)
         cases = [counts.judged[mode_index] for counts in counts_by_group]
-        test = tests[mode_index]
-        few_groups_reason = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
-        reason = few_groups_reason or ("no_variance" if test is None else "")
         hits = [counts.present[mode_index] for counts in counts_by_group]
-        slope = None if few_groups_reason else _weighted_slope(hits, cases, axis.scores)
-        yield scope.number("slope", slope, reason=few_groups_reason)
-        yield scope.number("z", None if test is None else test.z, reason=reason)
-        yield scope.number(
-            "p_value",
-            None if test is None else test.p_value,
-            condition="" if test is None else test.method,
-            reason=reason,
-        )
+        if sum(n > 0 for n in cases) < 2:
+            yield scope.number("slope", None, reason="not_judged")
+            reason = "not_judged"
+        else:
+            yield scope.number("slope", _weighted_slope(hits, cases, axis.scores))
+            reason = "no_variance" if tests[mode_index] is None else ""
+        z, p_value, method = tests[mode_index] or (None, None, "")
+        yield scope.number("z", z, reason=reason)
+        yield scope.number("p_value", p_value, condition=method, reason=reason)
         yield scope.number("p_adjusted", adjusted_p_values[mode_index], reason=reason)
 
 
@@ -197,8 +194,7 @@ class SignatureReport:
     Attributes:
         inputs: The labels, the traces and their groups.
         rules: The limits between classes and shapes.
-        rounds: The number of resamples.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
         stated: The classes of the modes in a published study.
         figures: All figures; those of all traces together have the group ``OVERALL``.
         axis: The groups along which there is a trend; None if they have no order.
@@ -206,8 +202,7 @@ class SignatureReport:
 
     inputs: SignatureInput
     rules: Rules
-    rounds: int
-    seed: int
+    resampling: Resampling
     stated: Stated | None
     figures: FigureIndex
     axis: TrendAxis | None
@@ -270,10 +265,9 @@ class SignatureReport:
 
 def signature_report(
     inputs: SignatureInput,
+    resampling: Resampling = RESAMPLING,
     *,
     rules: Rules | None = None,
-    rounds: int = ROUNDS,
-    seed: int = 0,
     corrected: Iterable[Figure] = (),
     spent_of: SpentOf | None = None,
     scores: Mapping[str, Values] | None = None,
@@ -282,9 +276,8 @@ def signature_report(
 
     Args:
         inputs: The verdicts on traces and their groups.
+        resampling: The resamples; a count of 0 leaves out the intervals that need them.
         rules: The limits of classes and shapes; None for the defaults of ``Rules``.
-        rounds: The number of resamples; 0 leaves out the intervals that need them.
-        seed: The seed of the resamples.
         corrected: Prevalences that are corrected for a judge's errors.
         spent_of: The function that returns what a trace spent, for the costs after fatal failures;
             None for no costs.
@@ -296,8 +289,7 @@ def signature_report(
         onsets=onsets(inputs),
         fatal=first_fatal(inputs, inputs.places.fatal),
         rules=rules,
-        rounds=rounds,
-        seed=seed,
+        resampling=resampling,
         spent_of=spent_of,
         scores=scores or {},
     )
@@ -306,13 +298,17 @@ def signature_report(
     if inputs.fields:
         for number, name in enumerate(inputs.group_names):
             # Groups are resampled independently, so each has a seed of its own.
-            figures += group_figures(replace(context, seed=seed + number), number, name)
+            figures += group_figures(
+                replace(context, resampling=replace(resampling, seed=resampling.seed + number)),
+                number,
+                name,
+            )
     axis = trend_axis(inputs)
     if axis is not None:
         figures += trend_figures(inputs, axis)
     published_classes = stated_for(inputs.taxonomy_ref)
     index = FigureIndex((*figures, *corrected))
-    return SignatureReport(inputs, rules, rounds, seed, published_classes, index, axis)
+    return SignatureReport(inputs, rules, resampling, published_classes, index, axis)
 
 
 def large_groups(report: SignatureReport) -> list[str]:

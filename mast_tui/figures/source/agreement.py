@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain, product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -85,71 +86,83 @@ def span_input_from_workspace(
         traces: The ids of the traces that may be shown, None for all.
         passes: All passes of the taxonomy; None to read them from the workspace.
     """
-    passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
-    # The number of left out traces by judge, and the traces in the prompt of each judge.
-    examples: dict[str, int] = {}
-    examples_of = {
-        name: workspace.run_examples(name)
-        for name in annotators
-        if annotator_kind(name) is AnnotatorKind.JUDGE
-    }
-    if passes is None:
-        passes = workspace.passes(taxonomy=taxonomy.ref)
-    pass_by_key = counted_passes(passes, which)
-    for (name, trace_id), labelling in pass_by_key.items():
-        if name not in annotators or (traces is not None and trace_id not in traces):
-            continue
-        if trace_id in examples_of.get(name, ()):
-            examples[name] = examples.get(name, 0) + 1
-        else:
-            passes_by_trace[trace_id][name] = labelling
+    pass_by_key = counted_passes(_visible_passes(workspace, taxonomy, passes, traces), which)
+    finished = _finished_traces(workspace, annotators, pass_by_key)
     compared_traces: list[TraceReadings] = []
-    # Traces that cannot be read, or with a span of unknown index, are left out.
     not_at_hand = 0
-    for trace_id in _shared_traces_by_file(workspace, passes_by_trace):
-        known_order = order_of(trace_id)
-        if known_order is None:
-            not_at_hand += 1
-            continue
+    for trace_id in _shared_traces_by_file(workspace, finished.traces):
+        trace_passes = {
+            name: pass_by_key[name, trace_id]
+            for name, own_traces in finished.traces.items()
+            if trace_id in own_traces
+        }
         length = None if length_of is None else partial(length_of, trace_id)
-        order, span_count = known_order
-        labels = _TraceLabels(workspace, taxonomy, trace_id, order, length)
-        try:
-            readings = {
-                name: labels.reading(labelling)
-                for name, labelling in passes_by_trace[trace_id].items()
-            }
-        except UnknownSpan:
+        readings = _trace_readings(
+            workspace, taxonomy, trace_id, trace_passes, order_of(trace_id), length
+        )
+        if readings is None:
             not_at_hand += 1
-            continue
-        compared_traces.append(TraceReadings(trace_id, span_count, readings))
+        else:
+            compared_traces.append(readings)
     return SpanInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         annotators=tuple(annotators),
         pass_label="1" if which == "first" else "last",
         traces=tuple(sorted(compared_traces, key=lambda trace: trace.trace_id)),
-        finished={
-            name: sum(name in trace_passes for trace_passes in passes_by_trace.values())
-            for name in annotators
-        },
+        finished={name: len(own_traces) for name, own_traces in finished.traces.items()},
         not_at_hand=not_at_hand,
-        examples=examples,
+        examples=finished.examples,
     )
 
 
+def _visible_passes(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    passes: Sequence[Pass] | None,
+    visible: Container[str] | None,
+) -> list[Pass]:
+    """Return those of the passes whose trace may be shown; None stands for all passes or traces."""
+    if passes is None:
+        passes = workspace.passes(taxonomy=taxonomy.ref)
+    return [labelling for labelling in passes if visible is None or labelling.trace_id in visible]
+
+
 def _shared_traces_by_file(
-    workspace: Workspace, passes_by_trace: Mapping[str, Mapping[str, Pass]]
+    workspace: Workspace, traces_by_name: Mapping[str, frozenset[str]]
 ) -> list[str]:
     """Return the traces that two or more annotators have finished, sorted by file.
 
-    ``passes_by_trace`` are by trace, then by annotator.
+    ``traces_by_name`` has the finished traces of each annotator.
     """
     path_by_trace = {record.trace_id: str(record.path or "") for record in workspace.traces()}
-    shared_traces = [
-        trace_id for trace_id, trace_passes in passes_by_trace.items() if len(trace_passes) > 1
-    ]
+    annotator_counts = Counter(chain.from_iterable(traces_by_name.values()))
+    shared_traces = [trace_id for trace_id, count in annotator_counts.items() if count > 1]
     return sorted(shared_traces, key=lambda trace_id: (path_by_trace.get(trace_id, ""), trace_id))
+
+
+def _trace_readings(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    trace_id: str,
+    passes: Mapping[str, Pass],
+    known_order: tuple[Order, int] | None,
+    length_of: Callable[[str], int | None] | None,
+) -> TraceReadings | None:
+    """Return the readings of a trace in these passes, by annotator.
+
+    ``known_order`` is the order of its spans and their number. Return None if these are unknown, or
+    if a pass has a span of unknown index.
+    """
+    if known_order is None:
+        return None
+    order, span_count = known_order
+    labels = _TraceLabels(workspace, taxonomy, trace_id, order, length_of)
+    try:
+        readings = {name: labels.reading(labelling) for name, labelling in passes.items()}
+    except UnknownSpan:
+        return None
+    return TraceReadings(trace_id, span_count, readings)
 
 
 class _TraceLabels:
@@ -172,7 +185,8 @@ class _TraceLabels:
         self._verdicts: dict[tuple[str, int], dict[str, VerdictValue]] = defaultdict(dict)
         ref = taxonomy.ref
         for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None):
-            self._labels[label.annotator, label.pass_number].append(label)
+            if label.mode in self._modes:  # not an open code
+                self._labels[label.annotator, label.pass_number].append(label)
         for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
             self._verdicts[verdict.annotator, verdict.pass_number][verdict.mode] = verdict.value
 
@@ -185,36 +199,34 @@ class _TraceLabels:
             UnknownSpan: The index of a span is unknown.
         """
         key = (labelling.annotator, labelling.number)
-        verdicts = self._verdicts.get(key, {})
-        read_stretches = self._read_stretches(labelling)
-        decided_modes = frozenset(
-            mode for mode, value in verdicts.items() if value is not VerdictValue.UNSURE
-        )
-        unsure_modes = verdicts.keys() - decided_modes
         places: dict[str, list[LabelRange]] = defaultdict(list)
-        whole_trace_count = 0
-        not_found_count = 0
+        without_place: list[Label] = []
         for label in self._labels.get(key, ()):
-            if label.mode not in self._modes:  # an open code
-                continue
             label_range = label_range_of(label.target, self._order, self._length_of)
-            if label_range is not None:
-                places[label.mode].append(label_range)
-            elif label.target.is_whole:
-                whole_trace_count += 1
+            if label_range is None:
+                without_place.append(label)
             else:
-                not_found_count += 1
-        present_modes = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
+                places[label.mode].append(label_range)
+        whole_trace_count = sum(label.target.is_whole for label in without_place)
+
+        modes_by_value: dict[VerdictValue, set[str]] = defaultdict(set)
+        for mode, value in self._verdicts.get(key, {}).items():
+            modes_by_value[value].add(mode)
+        present_modes = modes_by_value[VerdictValue.PRESENT]
+        decided_modes = present_modes | modes_by_value[VerdictValue.ABSENT]
+        read_stretches = self._read_stretches(labelling)
         # Without a record of the spans that were read, open modes have no answer either.
         unanswered_modes = (
-            self._modes - decided_modes if read_stretches is None else frozenset(unsure_modes)
+            self._modes - decided_modes
+            if read_stretches is None
+            else frozenset(modes_by_value[VerdictValue.UNSURE])
         )
         return TraceReading(
             places={mode: tuple(mode_places) for mode, mode_places in places.items()},
             read=read_stretches,
             unanswered=unanswered_modes,
             whole_trace=whole_trace_count,
-            not_found=not_found_count,
+            not_found=len(without_place) - whole_trace_count,
             unplaced=frozenset(present_modes - places.keys()),
         )
 
@@ -281,47 +293,37 @@ def study_from_workspace(
     Raises:
         WorkspaceError: There is no such annotator.
     """
-    if passes is None:
-        passes = workspace.passes(taxonomy=taxonomy.ref)
-    if traces is not None:
-        passes = [labelling for labelling in passes if labelling.trace_id in traces]
+    passes = _visible_passes(workspace, taxonomy, passes, traces)
     pass_by_key = counted_passes(passes, which)
-    names_with_finished = {name for name, _ in pass_by_key}
     outside_names = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
-    names_with_finished -= outside_names
-    names = tuple(
-        _checked_names(workspace, annotators)
-        if annotators
-        else _compared_people(
-            workspace, names_with_finished, in_study=workspace.study(taxonomy.ref) is not None
-        )
-    )
-    finished, examples = _finished_traces(workspace, names, pass_by_key)
-    finished_by_any = tuple(sorted(frozenset().union(*finished.values())))
-    passes_by_name = {
-        name: [
-            pass_by_key[name, trace] if trace in finished[name] else None
-            for trace in finished_by_any
-        ]
-        for name in names
+    if annotators:
+        names = tuple(_checked_names(workspace, annotators))
+    else:
+        names_with_finished = {name for name, _ in pass_by_key} - outside_names
+        is_study = workspace.study(taxonomy.ref) is not None
+        names = tuple(_compared_people(workspace, names_with_finished, in_study=is_study))
+    finished = _finished_traces(workspace, names, pass_by_key)
+    compared_passes = {
+        (name, trace): pass_by_key[name, trace]
+        for name, own_traces in finished.traces.items()
+        for trace in own_traces
     }
     verdicts = _Verdicts(workspace, taxonomy, passes)
+    compares_agents = with_agents or not annotators
     return StudyInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         annotators=names,
         pass_label="1" if which == "first" else "last",
-        verdicts=verdicts.table(passes_by_name, finished_by_any),
-        finished=finished,
-        examples={name: count for name, count in examples.items() if count},
+        verdicts=verdicts.table(names, {trace for _, trace in compared_passes}, compared_passes),
+        finished=finished.traces,
+        examples=finished.examples,
         categories=taxonomy.at_level(0),
         levels=taxonomy.by_level,
         unfinished=_unfinished_counts(passes, pass_by_key, which),
         rounds=_rounds_of_study(workspace, taxonomy),
         retests=_retest_verdicts(passes, verdicts),
-        agents=()
-        if annotators and not with_agents
-        else _agent_verdicts(pass_by_key, finished, verdicts),
+        agents=_agent_verdicts(pass_by_key, finished.traces, verdicts) if compares_agents else (),
         not_in_study=finished_by(outside_names, pass_by_key),
         open_codes=_open_code_counts(workspace, taxonomy, pass_by_key),
         suggested=_traces_with_suggestions(names, pass_by_key),
@@ -348,24 +350,34 @@ def _open_code_counts(
     return dict(workspace.read_columns("labels", columns, collect, equal_to=equal_to))
 
 
+class _Finished(NamedTuple):
+    """The finished traces of annotators, without examples in the prompt of a judge.
+
+    Attributes:
+        traces: The traces by annotator.
+        examples: The number of examples that were left out, by judge; only judges with any.
+    """
+
+    traces: dict[str, frozenset[str]]
+    examples: dict[str, int]
+
+
 def _finished_traces(
     workspace: Workspace, names: Iterable[str], pass_by_key: Mapping[tuple[str, str], Pass]
-) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """Return the finished traces by annotator, without examples in a judge's prompt.
-
-    Also return the number of examples that were left out, by judge.
-    """
+) -> _Finished:
+    """Return the finished traces of some annotators, from the passes that count."""
     traces_by_name: dict[str, set[str]] = {name: set() for name in names}
     for name, trace_id in pass_by_key:
         if name in traces_by_name:
             traces_by_name[name].add(trace_id)
-    finished = {name: frozenset(traces) for name, traces in traces_by_name.items()}
     examples: dict[str, int] = {}
     for name, traces in traces_by_name.items():
         if annotator_kind(name) is AnnotatorKind.JUDGE:
-            finished[name] = frozenset(traces) - workspace.run_examples(name)
-            examples[name] = len(traces) - len(finished[name])
-    return finished, examples
+            own_examples = traces & workspace.run_examples(name)
+            traces -= own_examples
+            if own_examples:
+                examples[name] = len(own_examples)
+    return _Finished({name: frozenset(traces_by_name[name]) for name in traces_by_name}, examples)
 
 
 def _traces_with_suggestions(
@@ -429,12 +441,12 @@ def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, V
             retest_passes[key] = labelling
     retests: dict[str, VerdictTable] = {}
     for name in sorted({name for name, _ in retest_passes}):
-        traces = tuple(sorted(trace for annotator, trace in retest_passes if annotator == name))
-        passes_by_row = {
-            "first": [first_passes[name, trace] for trace in traces],
-            "retest": [retest_passes[name, trace] for trace in traces],
+        traces = {trace for annotator, trace in retest_passes if annotator == name}
+        sides = {"first": first_passes, "retest": retest_passes}
+        passes_by_side = {
+            (side, trace): sides[side][name, trace] for side in sides for trace in traces
         }
-        retests[name] = verdicts.table(passes_by_row, traces)
+        retests[name] = verdicts.table(tuple(sides), traces, passes_by_side)
     return retests
 
 
@@ -455,13 +467,9 @@ def _agent_verdicts(
     tables = []
     for agent, agent_traces in sorted(traces_by_agent.items()):
         for person, person_traces in finished.items():
-            shared_traces = tuple(sorted(agent_traces & person_traces))
-            passes_by_name = {
-                name: [pass_by_key[name, trace] for trace in shared_traces]
-                for name in (agent, person)
-            }
+            shared_traces = agent_traces & person_traces
             if shared_traces:
-                tables.append(verdicts.table(passes_by_name, shared_traces))
+                tables.append(verdicts.table((agent, person), shared_traces, pass_by_key))
     return tuple(tables)
 
 
@@ -471,29 +479,32 @@ class _Verdicts:
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, passes: Sequence[Pass]) -> None:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
         self._rows = {_pass_key(labelling): row for row, labelling in enumerate(passes)}
-        cells: VerdictArray
-        cells, _ = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING)
+        cells: VerdictArray = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING).cells
         # A last row without verdicts, ``_NO_VERDICTS_ROW``, serves for unfinished traces.
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 
     def table(
-        self, sides: Mapping[str, Sequence[Pass | None]], traces: tuple[str, ...]
+        self,
+        sides: tuple[str, ...],
+        traces: Iterable[str],
+        passes: Mapping[tuple[str, str], Pass],
     ) -> VerdictTable:
         """Return the verdicts of several annotators, or of several passes, on the same traces.
 
         Args:
-            sides: By the name of the annotator or pass: a pass for each trace, or None if it has no
-                verdicts on the trace.
+            sides: The names of the annotators or passes.
             traces: The ids of the traces.
+            passes: The pass of each side and trace; without one, the side has no verdicts.
         """
+        sorted_traces = tuple(sorted(traces))
+        passes_of_cells = (passes.get(key) for key in product(sides, sorted_traces))
         rows = [
             _NO_VERDICTS_ROW if trace_pass is None else self._rows[_pass_key(trace_pass)]
-            for passes in sides.values()
-            for trace_pass in passes
+            for trace_pass in passes_of_cells
         ]
-        shape = len(sides), len(traces), len(self._slugs)
+        shape = len(sides), len(sorted_traces), len(self._slugs)
         cells = self._cells[np.array(rows, dtype=np.intp)].reshape(shape)
-        return VerdictTable(tuple(sides), traces, self._slugs, cells)
+        return VerdictTable(sides, sorted_traces, self._slugs, cells)
 
 
 def _pass_key(labelling: Pass) -> tuple[str, str, int]:

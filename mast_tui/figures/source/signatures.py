@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,39 +93,25 @@ def input_from_workspace(
     """
     fields = fields_of(by)
     study = _sampled_study(workspace, taxonomy, labels)
-    has_weights = study is not None and study.trace_weights(study.traces) is not None
-    if study is not None and has_weights:
+    is_weighted = study is not None and study.trace_weights(study.traces) is not None
+    if study is not None and is_weighted:
         # A labelled trace outside the study was not drawn and has no weight, so it is left out.
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
         labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)
-        label_source_kind = GOLD
     else:
         labelled = labelled_by(workspace, taxonomy, labels, traces)
-        label_source_kind = next(
-            info.kind.value for info in workspace.annotators() if info.name == labels
-        )
     if with_unlabelled:
         labelled = _with_unlabelled(workspace, labelled, traces)
-    facts = _facts_of_traces(workspace, labelled, fields)
-    # A task with an id is grouped by it, whatever its text.
-    if "task" in fields:
-        facts = [_grouped_by_task_id(trace, fields.index("task")) for trace in facts]
+    weights = None
+    if study is not None and is_weighted:
+        weight_by_trace = study.trace_weights(frozenset(labelled.traces)) or {}
+        weights = np.array([weight_by_trace[trace] for trace in labelled.traces])
+    facts = _facts_of_traces(workspace, labelled.traces, fields)
     groups = _group_traces([trace.fields for trace in facts], fields)
-    model_names, model_numbers = _numbers_of_values([trace.model for trace in facts])
-    tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
-    task_from_text = [
-        not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
-    ]
-    score = np.array([trace.score for trace in facts], dtype=float)
-    if failed_below is None:
-        outcomes = [_OUTCOMES.get(trace.outcome, UNKNOWN) for trace in facts]
-        outcome = np.array(outcomes, dtype=np.int8)
-    else:
-        outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
-        outcome[np.isnan(score)] = UNKNOWN
-    spans = [-1 if trace.spans is None else trace.spans for trace in facts]
-    places, labels_on_unknown_spans = _places_of_marks(labelled, order_of)
+    models = _numbered([trace.model for trace in facts])
+    tasks = _numbered([trace.task_key for trace in facts])
+    known_places = _places_of_marks(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple(
@@ -135,33 +122,46 @@ def input_from_workspace(
         levels=taxonomy.by_level,
         by=",".join(fields) or ALL,
         label_source=labels,
-        label_source_kind=label_source_kind,
+        label_source_kind=labelled.source_kind,
         traces=labelled.traces,
         group_names=groups.names,
         group=np.array(groups.numbers, dtype=np.int64),
-        outcome=outcome,
-        score=score,
+        group_parts=groups.parts,
+        outcome=_outcomes(facts, failed_below),
+        score=np.array([trace.score for trace in facts], dtype=float),
         verdicts=labelled.verdicts,
-        spans=np.array(spans, dtype=np.int64),
-        places=places,
+        spans=_integers_or_unknown([trace.spans for trace in facts]),
+        places=known_places,
         whole_trace_labels=labelled.marks.whole_trace_labels,
-        labels_on_unknown_spans=labels_on_unknown_spans,
+        labels_on_unknown_spans=len(labelled.marks.placed) - len(known_places.trace),
         failed_below=failed_below,
         gold=labelled.mix,
         unfinished=labelled.unfinished,
-        stratum_numbers=model_numbers,
-        stratum_names=model_names,
-        group_parts=groups.parts,
-        task_numbers=_numbers_of_values(tasks)[1],
-        task_from_text=np.array(task_from_text, dtype=bool),
-        trial_numbers=np.array(
-            [-1 if trace.trial is None else trace.trial for trace in facts], dtype=np.int64
+        stratum_numbers=models.numbers,
+        stratum_names=models.values,
+        task_numbers=tasks.numbers,
+        task_from_text=np.array(
+            [not trace.task_id and trace.task_key is not None for trace in facts], dtype=bool
         ),
-        weights=_weights_of_traces(study, labelled.traces)
-        if study is not None and has_weights
-        else None,
-        has_unknown_weights=study is not None and not has_weights,
+        trial_numbers=_integers_or_unknown([trace.trial for trace in facts]),
+        weights=weights,
+        has_unknown_weights=study is not None and not is_weighted,
     )
+
+
+def _outcomes(facts: Sequence[_TraceFacts], failed_below: float | None) -> NDArray[np.int8]:
+    """Return the outcome of each trace: as recorded, or by its score if there is a limit."""
+    if failed_below is None:
+        outcomes = [_OUTCOMES.get(trace.outcome, UNKNOWN) for trace in facts]
+        return np.array(outcomes, dtype=np.int8)
+    score = np.array([trace.score for trace in facts], dtype=float)
+    conditions = [np.isnan(score), score < failed_below]
+    return np.select(conditions, [UNKNOWN, FAILED], SUCCEEDED).astype(np.int8)
+
+
+def _integers_or_unknown(values: Sequence[int | None]) -> Integers:
+    """Return numbers as an array, -1 for None."""
+    return np.array([-1 if value is None else value for value in values], dtype=np.int64)
 
 
 def _with_unlabelled(
@@ -194,11 +194,6 @@ def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) 
     if study is None or study.chances_alike:
         return None
     return study if label_source == GOLD or label_source in study.annotators else None
-
-
-def _weights_of_traces(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
-    weights = study.trace_weights(frozenset(traces)) or {}
-    return np.array([weights[trace] for trace in traces])
 
 
 def fields_of(by: str) -> tuple[str, ...]:
@@ -285,37 +280,34 @@ class _TraceFacts(NamedTuple):
     trial: int | None = None
     fields: tuple[Any, ...] = ()
 
+    @property
+    def task_key(self) -> tuple[str, str] | None:
+        """The benchmark and the id or text of the task; None for a trace that names no task."""
+        return task_key(self.benchmark, self.task_id, self.task)
+
 
 _COLUMNS: Final = _TraceFacts._fields[:-1]
 
 
-def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
-    """Group a trace by the id of its task instead of the task's text, if there is an id.
-
-    ``column`` is the index of the task among the fields that group traces.
-    """
-    if not trace.task_id:
-        return trace
-    fields = (*trace.fields[:column], trace.task_id, *trace.fields[column + 1 :])
-    return trace._replace(fields=fields)
-
-
 def _facts_of_traces(
-    workspace: Workspace, labelled: LabelledTraces, fields: Sequence[str]
+    workspace: Workspace, traces: Sequence[str], fields: Sequence[str]
 ) -> list[_TraceFacts]:
-    """Return the facts of the labelled traces, in the order of these traces.
-
-    They include the values of the ``fields`` that group traces.
-    """
-    row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
-    facts = [_TraceFacts(fields=(None,) * len(fields))] * len(row_by_trace)
+    """Return the facts of these traces, with the values of the ``fields`` that group them."""
+    row_by_trace = {trace: row for row, trace in enumerate(traces)}
+    facts = [_TraceFacts(fields=(None,) * len(fields))] * len(traces)
 
     def collect(records: Iterator[tuple[Any, ...]]) -> None:
         for trace_id, *values in records:
             row = row_by_trace.get(trace_id)
-            if row is not None:
-                field_values = tuple(values[len(_COLUMNS) :])
-                facts[row] = _TraceFacts._make((*values[: len(_COLUMNS)], field_values))
+            if row is None:
+                continue
+            trace = _TraceFacts._make((*values[: len(_COLUMNS)], tuple(values[len(_COLUMNS) :])))
+            if trace.task_id and "task" in fields:
+                # A task with an id is grouped by it, whatever its text.
+                column = fields.index("task")
+                by_id = (*trace.fields[:column], trace.task_id, *trace.fields[column + 1 :])
+                trace = trace._replace(fields=by_id)
+            facts[row] = trace
 
     field_columns = (_COLUMN_NAMES.get(field, field) for field in fields)
     workspace.read_columns("traces", ("id", *_COLUMNS, *field_columns), collect)
@@ -343,22 +335,17 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
 
     ``values`` are those of each trace, in the order of ``fields``.
     """
-    # The values as texts, which are the parts of a group's name.
-    parts_by_values: dict[tuple[Any, ...], tuple[str, ...]] = {}
-    for trace_values in set(values):
-        texts = (
-            _day_of_time(value) if field == "date" and value is not None else value
-            for field, value in zip(fields, trace_values, strict=True)
+    parts_by_values = {
+        trace_values: tuple(
+            _group_part(field, value) for field, value in zip(fields, trace_values, strict=True)
         )
-        parts_by_values[trace_values] = tuple(text or NO_VALUE for text in texts)
+        for trace_values in set(values)
+    }
     parts_of_groups = sorted(
         set(parts_by_values.values()),
         key=lambda group_parts: [(value == NO_VALUE, value) for value in group_parts],
     )
-    number_by_values = {
-        trace_values: parts_of_groups.index(group_parts)
-        for trace_values, group_parts in parts_by_values.items()
-    }
+    number_by_parts = {group_parts: number for number, group_parts in enumerate(parts_of_groups)}
     names: list[str] = []
     for group_parts in parts_of_groups:
         name = BETWEEN.join(group_parts) or ALL
@@ -366,47 +353,49 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
         while name in names:
             name += "*"
         names.append(name)
-    return _TraceGroups(
-        tuple(names),
-        tuple(parts_of_groups),
-        [number_by_values[trace_values] for trace_values in values],
-    )
+    numbers = [number_by_parts[parts_by_values[trace_values]] for trace_values in values]
+    return _TraceGroups(tuple(names), tuple(parts_of_groups), numbers)
+
+
+def _group_part(field: str, value: Any) -> str:
+    """Return the value of a field as text, a part of a group's name."""
+    text = _day_of_time(value) if field == "date" and value is not None else value
+    return text or NO_VALUE
 
 
 _Value = TypeVar("_Value", str, tuple[str, str])
 
 
-def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Integers]:
-    """Number the different values in their order; an empty value has the number -1.
+class _Numbered(NamedTuple, Generic[_Value]):
+    """Different values in their order, and the number of each trace's value: -1 without one."""
 
-    Return the different values, and the number of each of ``values``.
-    """
+    values: tuple[_Value, ...]
+    numbers: Integers
+
+
+def _numbered(values: Sequence[_Value | None]) -> _Numbered[_Value]:
+    """Number the different values; an empty value has the number -1."""
     different_values = sorted({value for value in values if value})
     number_by_value = {value: number for number, value in enumerate(different_values)}
     numbers = [number_by_value[value] if value else -1 for value in values]
-    return tuple(different_values), np.array(numbers, dtype=np.int64)
+    return _Numbered(tuple(different_values), np.array(numbers, dtype=np.int64))
 
 
-def _places_of_marks(
-    labelled: LabelledTraces, order_of: Callable[[str], Order]
-) -> tuple[Places, int]:
-    """Return the labels whose spans have a known index as places, and the number of the others."""
+def _places_of_marks(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> Places:
+    """Return the labels whose spans have a known index."""
     row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
-    orders: dict[str, Order] = {}
+    order = cache(order_of)
     place_rows = []
     for mark in labelled.marks.placed:
-        if mark.trace not in orders:
-            orders[mark.trace] = order_of(mark.trace)
-        order = orders[mark.trace]
-        first = order(mark.first)
-        last = first if mark.last == mark.first else order(mark.last)
+        index_of = order(mark.trace)
+        first = index_of(mark.first)
+        last = first if mark.last == mark.first else index_of(mark.last)
         if first is not None and last is not None:
             # In imported files the last span may come before the first.
             ends = (min(first, last), max(first, last))
             place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
     trace, mode, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
-    labels_on_unknown_spans = len(labelled.marks.placed) - len(place_rows)
-    return Places(trace, mode, first_index, last_index, fatal.astype(bool)), labels_on_unknown_spans
+    return Places(trace, mode, first_index, last_index, fatal.astype(bool))
 
 
 ARM: Final = "arm"
@@ -426,25 +415,12 @@ def runs_under(
     Raises:
         WorkspaceError: An arm has no run in its paths, or two arms have files in common.
     """
-    absolute_paths = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
-
-    def arms_of_traces(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
-        """Return by trace the number of its arm, one of whose paths is or contains its file."""
-        arm_by_trace = {}
-        for trace_id, stored_path in rows:
-            file = workspace.resolve_trace_path(stored_path).absolute()
-            for number, arm_paths in enumerate(absolute_paths):
-                if any(file == path or path in file.parents for path in arm_paths):
-                    arm_by_trace[trace_id] = number
-                    break
-        return arm_by_trace
-
     for first, second in combinations(paths, 2):
         if _have_files_in_common(paths[first], paths[second]):
             raise WorkspaceError(
                 f"{first} and {second} have files in common; a run belongs to one arm only"
             )
-    arm_by_trace = workspace.read_columns("traces", ("id", "path"), arms_of_traces, not_null="path")
+    arm_by_trace = _arm_by_trace(workspace, list(paths.values()))
     group = np.array([arm_by_trace.get(trace, -1) for trace in inputs.traces], dtype=np.int64)
     for number, (name, arm_paths) in enumerate(paths.items()):
         if not (group == number).any():
@@ -454,14 +430,31 @@ def runs_under(
                 "first"
             )
     names = tuple(paths)
-    in_an_arm = group >= 0
     return replace(
         inputs,
         by=ARM,
         group=np.maximum(group, 0),  # runs of no arm (-1) are removed by ``only``
         group_names=names,
         group_parts=tuple((name,) for name in names),
-    ).only(in_an_arm)
+    ).only(group >= 0)
+
+
+def _arm_by_trace(workspace: Workspace, paths_by_arm: Sequence[Sequence[Path]]) -> dict[str, int]:
+    """Return by trace the number of its arm, one of whose paths is or contains its file."""
+    arm_by_path = {
+        path.absolute(): number for number, paths in enumerate(paths_by_arm) for path in paths
+    }
+
+    def collect(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
+        arm_by_trace = {}
+        for trace_id, stored_path in rows:
+            file = workspace.resolve_trace_path(stored_path).absolute()
+            for path in (file, *file.parents):
+                if path in arm_by_path:
+                    arm_by_trace[trace_id] = arm_by_path[path]
+        return arm_by_trace
+
+    return workspace.read_columns("traces", ("id", "path"), collect, not_null="path")
 
 
 def _have_files_in_common(first: Sequence[Path], second: Sequence[Path]) -> bool:
@@ -494,46 +487,67 @@ def experiment_of(
     Raises:
         WorkspaceError: There are fewer than two arms, none is the baseline, or a mode is unknown.
     """
-    # Runs without a value of the grouping field belong to no arm. If the user named arms by paths,
-    # an arm may have the name of such a group.
-    named_by_paths = inputs.by == ARM
-    has_value = np.array(
-        [named_by_paths or name != NO_VALUE for name in inputs.group_names], dtype=bool
-    )
     run_count = len(inputs.traces)
-    if run_count:
-        inputs = inputs.only(has_value[inputs.group])
-    if not len(inputs.traces) or len(inputs.group_names) < 2:
-        names = ", ".join(inputs.group_names) or "none"
-        raise WorkspaceError(
-            f"an experiment needs two arms or more; by {inputs.by} there is {names}. Name the "
-            "field that differs with --arms, or the runs of each arm with --arm NAME=PATH"
-        )
-    baseline = inputs.group_names[0] if baseline is None else baseline
-    if baseline not in inputs.group_names:
-        names = ", ".join(inputs.group_names)
-        raise WorkspaceError(f"no arm is named {baseline!r}; by {inputs.by} there are: {names}")
-    arm_order = [baseline, *(name for name in inputs.group_names if name != baseline)]
-    new_numbers = np.array([arm_order.index(name) for name in inputs.group_names])
-    parts = dict(zip(inputs.group_names, inputs.group_parts, strict=False))  # parts may be empty
-    inputs = replace(
-        inputs,
-        group=new_numbers[inputs.group],
-        group_names=tuple(arm_order),
-        group_parts=tuple(parts[name] for name in arm_order) if parts else (),
-    )
+    inputs = _with_baseline_first(_only_runs_in_arms(inputs), baseline)
     codes = [mode.code for mode in inputs.modes]
     for code in tested:
         if code not in codes:
             raise WorkspaceError(f"there is no mode {code!r}; there are: {', '.join(codes)}")
     return Experiment(
         inputs=inputs,
-        baseline=baseline,
+        baseline=inputs.group_names[0],
         tested=tested,
         judged=None if judge is None else _verdicts_in_order_of(judge, inputs.traces),
         amounts={} if spent_of is None else _amounts_of_runs(inputs, spent_of, prices or {}),
         change=change,
         without_arm=run_count - len(inputs.traces),
+    )
+
+
+def _only_runs_in_arms(inputs: SignatureInput) -> SignatureInput:
+    """Return the runs that belong to an arm.
+
+    Runs without a value of the grouping field belong to none. If the user named arms by paths, an
+    arm may have the name of such a group.
+
+    Raises:
+        WorkspaceError: There are fewer than two arms.
+    """
+    if inputs.traces and inputs.by != ARM:
+        has_value = np.array([name != NO_VALUE for name in inputs.group_names], dtype=bool)
+        inputs = inputs.only(has_value[inputs.group])
+    if not inputs.traces or len(inputs.group_names) < 2:
+        names = ", ".join(inputs.group_names) or "none"
+        raise WorkspaceError(
+            f"an experiment needs two arms or more; by {inputs.by} there is {names}. Name the "
+            "field that differs with --arms, or the runs of each arm with --arm NAME=PATH"
+        )
+    return inputs
+
+
+def _with_baseline_first(inputs: SignatureInput, baseline: str | None) -> SignatureInput:
+    """Return the runs with the baseline as their first arm; None keeps the order.
+
+    Raises:
+        WorkspaceError: No arm is the baseline.
+    """
+    if baseline is None:
+        return inputs
+    names = inputs.group_names
+    if baseline not in names:
+        raise WorkspaceError(
+            f"no arm is named {baseline!r}; by {inputs.by} there are: {', '.join(names)}"
+        )
+    first = names.index(baseline)
+    old_numbers = [first, *(number for number in range(len(names)) if number != first)]
+    return replace(
+        inputs,
+        group=np.argsort(old_numbers)[inputs.group],
+        group_names=tuple(names[number] for number in old_numbers),
+        # Groups that have no parts are named by their single field.
+        group_parts=tuple(inputs.group_parts[number] for number in old_numbers)
+        if inputs.group_parts
+        else (),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import ceil
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -93,6 +93,7 @@ class LabelledTraces:
         marks: The labels with spans.
         mix: For the gold, the number of verdicts and traces by source.
         unfinished: The number of traces that the annotator has begun and not finished.
+        source_kind: ``gold``, or the kind of the annotator.
     """
 
     traces: tuple[str, ...]
@@ -100,10 +101,15 @@ class LabelledTraces:
     marks: Marks
     mix: GoldMixJson | None = None
     unfinished: int = 0
+    source_kind: str = GOLD
 
 
 def last_pass_numbers(
-    workspace: Workspace, equal_to: Mapping[str, str], *, unfinished: bool
+    workspace: Workspace,
+    equal_to: Mapping[str, str],
+    visible: Container[str] | None = None,
+    *,
+    unfinished: bool,
 ) -> dict[tuple[str, str], int]:
     """Return the number of the last pass that counts, by annotator and trace id.
 
@@ -112,19 +118,36 @@ def last_pass_numbers(
     Args:
         workspace: The workspace.
         equal_to: The values that certain columns of the passes must have.
+        visible: The ids of the traces that may be shown, None for all.
         unfinished: Whether unfinished passes count too.
     """
 
     def collect(rows: Iterator[tuple[Any, ...]]) -> dict[tuple[str, str], int]:
         numbers: dict[tuple[str, str], int] = {}
         for name, trace, number, kind, finished_at, withdrawn in rows:
-            if not withdrawn and kind in _READING_KINDS and (unfinished or finished_at is not None):
+            if withdrawn or kind not in _READING_KINDS:
+                continue
+            if visible is not None and trace not in visible:
+                continue
+            if unfinished or finished_at is not None:
                 key = (name, trace)
                 numbers[key] = max(number, numbers.get(key, number))
         return numbers
 
     columns = ("annotator", "trace_id", "number", "kind", "finished_at", "withdrawn")
     return workspace.read_columns("passes", columns, collect, equal_to=equal_to)
+
+
+class VerdictCells(NamedTuple):
+    """The verdicts of passes as a table.
+
+    Attributes:
+        cells: Passes × modes: the number that stands for the verdict.
+        whole_trace_labels: The number of labels on whole traces in these passes.
+    """
+
+    cells: NDArray[Any]
+    whole_trace_labels: int
 
 
 def verdict_cells(
@@ -135,7 +158,7 @@ def verdict_cells(
     no_verdict: int,
     *,
     annotator: str | None = None,
-) -> tuple[NDArray[Any], int]:
+) -> VerdictCells:
     """Read the verdicts of some passes as a table; a mode with labels is present.
 
     Args:
@@ -145,37 +168,37 @@ def verdict_cells(
         cell_values: The number that stands for each verdict in the table.
         no_verdict: The number that stands for no verdict.
         annotator: The annotator to read; None for all.
-
-    Returns:
-        The table, passes × modes, and the number of labels on whole traces in these passes.
     """
     slugs = [mode.slug for mode in taxonomy.modes]
-    # The workspace returns the verdicts on ``MODES_AT_ONCE`` modes packed in one number, with
-    # ``BITS`` bits for each mode.
-    part_count = ceil(len(slugs) / MODES_AT_ONCE)
-    packed = np.zeros((len(rows), part_count), dtype=np.int64)
-    whole_trace_count = 0
+    # The workspace returns the verdicts on ``MODES_AT_ONCE`` modes packed in one number.
+    packed = np.zeros((len(rows), ceil(len(slugs) / MODES_AT_ONCE)), dtype=np.int64)
+    whole_trace_labels = 0
     for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
         row_indices = []
         packed_values = []
-        for name, trace, number, packed_verdicts, whole_trace_labels in chunk.rows:
+        for name, trace, number, packed_verdicts, pass_whole_trace_labels in chunk.rows:
             row = rows.get((name, trace, number))
             if row is not None:
                 row_indices.append(row)
                 packed_values.append(packed_verdicts)
                 # Each part repeats the number of labels on the whole trace.
-                whole_trace_count += whole_trace_labels if part_number == 0 else 0
+                whole_trace_labels += pass_whole_trace_labels if part_number == 0 else 0
         row_array = np.array(row_indices, dtype=np.intp)
         np.bitwise_or.at(packed[:, part_number], row_array, np.array(packed_values, np.int64))
-    columns = np.arange(len(slugs))
-    codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
-    value_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
+    cell_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
     for verdict, code in CODES.items():
-        value_of_code[code] = cell_values[verdict]
-    return value_of_code[codes & ((1 << BITS) - 1)], whole_trace_count
+        cell_of_code[code] = cell_values[verdict]
+    return VerdictCells(cell_of_code[_unpacked_codes(packed, len(slugs))], whole_trace_labels)
 
 
-class _SideVerdicts:
+def _unpacked_codes(packed: NDArray[np.int64], mode_count: int) -> NDArray[np.int64]:
+    """Return the codes of the verdicts on each mode, which are ``BITS`` bits of a packed number."""
+    columns = np.arange(mode_count)
+    codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
+    return codes & ((1 << BITS) - 1)
+
+
+class _PassVerdicts:
     """The verdicts of annotators in the passes that count.
 
     Attributes:
@@ -200,87 +223,54 @@ class _SideVerdicts:
             annotator: The annotator of all passes; None for several.
         """
         self.row_keys = sorted(passes, key=itemgetter(1, 0))
-        # By annotator, trace and number of the pass.
         rows = {(*key, passes[key]): row for row, key in enumerate(self.row_keys)}
-        cells, whole_trace_count = verdict_cells(
-            workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator
-        )
-        self.cells: NDArray[np.uint8] = cells.astype(np.uint8)
-        columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
-        trace_ids = [trace for _, trace in self.row_keys]
+        table = verdict_cells(workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator)
+        self.cells: NDArray[np.uint8] = table.cells.astype(np.uint8)
+        placed = _marks_of_passes(workspace, taxonomy, list(rows), annotator)
+        self.marks = Marks(placed, table.whole_trace_labels)
 
-        def collect(records: Iterator[tuple[Any, ...]]) -> Marks:
-            placed = []
-            for name, trace, number, mode, first_span, last_span, severity, decisive in records:
-                row = rows.get((name, trace, number))
-                if row is not None and mode in columns:
-                    # There may be a million labels: those of a pass share one string of the trace
-                    # id, and the two ends of a label share one string if they are equal.
-                    placed.append(
-                        VerdictMark(
-                            trace_ids[row],
-                            columns[mode],
-                            first_span,
-                            last=first_span if last_span == first_span else last_span,
-                            # A label that a judge calls decisive counts as fatal.
-                            fatal=severity == Severity.FATAL or decisive == 1,
-                        )
-                    )
-            return Marks(placed, whole_trace_count)
+    def shared_traces(self) -> set[str]:
+        """Return the traces with passes of several annotators."""
+        # Rows are sorted by trace.
+        return {
+            trace for (_, trace), (_, next_trace) in pairwise(self.row_keys) if trace == next_trace
+        }
 
-        equal_to = {"taxonomy": taxonomy.ref}
-        if annotator is not None:
-            equal_to["annotator"] = annotator
-        pass_columns = ("annotator", "trace_id", "pass_number")
-        label_columns = ("mode", "first_key", "last_key", "severity", "decisive")
-        self.marks = workspace.read_columns(
-            "labels",
-            (*pass_columns, *label_columns),
-            collect,
-            equal_to=equal_to,
-            not_null="first_key",
-        )
 
-    def joined_verdicts(
-        self, further_traces: Collection[str]
-    ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
-        """Join the verdicts of all annotators on each trace: different verdicts are unresolved.
+def _marks_of_passes(
+    workspace: Workspace, taxonomy: Taxonomy, pass_keys: Sequence[PassKey], annotator: str | None
+) -> list[VerdictMark]:
+    """Read the labels with spans of these passes, all by the ``annotator`` unless it is None."""
+    columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
+    # There may be a million labels: those of a pass share one string of the trace id, and the two
+    # ends of a label share one string if they are equal.
+    shared_trace_ids = {key: key[1] for key in pass_keys}
 
-        Args:
-            further_traces: The ids of further traces, on which every mode is open.
+    def collect(records: Iterator[tuple[Any, ...]]) -> list[VerdictMark]:
+        marks = []
+        for name, trace, number, mode, first_span, last_span, severity, decisive in records:
+            trace_id = shared_trace_ids.get((name, trace, number))
+            if trace_id is not None and mode in columns:
+                last = first_span if last_span == first_span else last_span
+                # A label that a judge calls decisive counts as fatal.
+                fatal = severity == Severity.FATAL or decisive == 1
+                marks.append(VerdictMark(trace_id, columns[mode], first_span, last, fatal))
+        return marks
 
-        Returns:
-            The ids of the traces, the joint verdicts (traces × modes), and a mask of the verdicts
-            that several annotators gave.
-        """
-        # The rows are sorted by trace; ``starts`` has the first row of each.
-        ids: list[str] = []
-        starts = []
-        for row, (_, trace) in enumerate(self.row_keys):
-            if not ids or trace != ids[-1]:
-                ids.append(trace)
-                starts.append(row)
-        further_ids = sorted(set(further_traces) - set(ids))
-        cells = np.full((len(ids) + len(further_ids), self.cells.shape[1]), OPEN, dtype=np.uint8)
-        given_by_several = np.zeros(cells.shape, dtype=bool)
-        if ids:
-            has_verdict = self.cells != OPEN
-            cells[: len(ids)] = np.bitwise_or.reduceat(self.cells, starts, axis=0)
-            given_by_several[: len(ids)] = (
-                np.add.reduceat(has_verdict.astype(np.int64), starts, axis=0) > 1
-            )
-        # Each verdict is a bit of its own, so different verdicts joined by "or" are none of these.
-        cells[~np.isin(cells, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
-        return [*ids, *further_ids], cells, given_by_several
+    equal_to = {"taxonomy": taxonomy.ref}
+    if annotator is not None:
+        equal_to["annotator"] = annotator
+    pass_columns = ("annotator", "trace_id", "pass_number")
+    label_columns = ("mode", "first_key", "last_key", "severity", "decisive")
+    return workspace.read_columns(
+        "labels", (*pass_columns, *label_columns), collect, equal_to=equal_to, not_null="first_key"
+    )
 
 
 def labelled_by(
     workspace: Workspace, taxonomy: Taxonomy, name: str, traces: Container[str] | None = None
 ) -> LabelledTraces:
     """Read the verdicts of one annotator, from the last finished pass on each trace.
-
-    Traces that a judge has not finished, or that were examples in its prompt, are left out. Modes
-    that it does not look at are open.
 
     Args:
         workspace: The workspace.
@@ -297,37 +287,47 @@ def labelled_by(
         raise WorkspaceError(
             f"--labels: no annotator {name!r} in this workspace; there are: {names}"
         )
-    is_judge = kinds[name] is AnnotatorKind.JUDGE
     equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
-    left_out = workspace.run_examples(name) if is_judge else frozenset[str]()
-    begun_passes = {
-        (name, trace): number
-        for (_, trace), number in last_pass_numbers(workspace, equal_to, unfinished=True).items()
-        if (traces is None or trace in traces) and trace not in left_out
-    }
-    judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if is_judge else ()
-    looks_at = {judgement.trace_id: judgement.looks_at for judgement in judgements}
-    # A judge has finished a trace if there is a judgement.
-    if is_judge:
-        counted_numbers = {
-            (name, trace): number
-            for (_, trace), number in begun_passes.items()
-            if trace in looks_at
-        }
-    else:
-        finished = last_pass_numbers(workspace, equal_to, unfinished=False)
-        counted_numbers = {key: number for key, number in finished.items() if key in begun_passes}
-    sides = _SideVerdicts(workspace, taxonomy, counted_numbers, name)
-    if is_judge:
-        for row, (_, trace) in enumerate(sides.row_keys):
-            judged_modes = looks_at.get(trace, ())
-            not_judged = [mode.slug not in judged_modes for mode in taxonomy.modes]
-            sides.cells[row, not_judged] = OPEN
+    begun = last_pass_numbers(workspace, equal_to, traces, unfinished=True)
+    if kinds[name] is AnnotatorKind.JUDGE:
+        return _labelled_by_judge(workspace, taxonomy, name, begun)
+    finished = last_pass_numbers(workspace, equal_to, traces, unfinished=False)
+    verdicts = _PassVerdicts(workspace, taxonomy, finished, name)
     return LabelledTraces(
-        tuple(trace for _, trace in sides.row_keys),
-        sides.cells,
-        sides.marks,
-        unfinished=len(begun_passes) - len(counted_numbers),
+        tuple(trace for _, trace in verdicts.row_keys),
+        verdicts.cells,
+        verdicts.marks,
+        unfinished=len(begun) - len(finished),
+        source_kind=kinds[name],
+    )
+
+
+def _labelled_by_judge(
+    workspace: Workspace, taxonomy: Taxonomy, name: str, begun: Mapping[tuple[str, str], int]
+) -> LabelledTraces:
+    """Read the verdicts of a judge on the traces that it has finished: those with a judgement.
+
+    Traces that were examples in its prompt are left out. Modes that it does not look at are open.
+    ``begun`` has the number of its last pass on each trace.
+    """
+    examples = workspace.run_examples(name)
+    looks_at = {
+        judgement.trace_id: judgement.looks_at
+        for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref)
+    }
+    numbers = {key: number for key, number in begun.items() if key[1] not in examples}
+    finished = {key: number for key, number in numbers.items() if key[1] in looks_at}
+    verdicts = _PassVerdicts(workspace, taxonomy, finished, name)
+    traces = tuple(trace for _, trace in verdicts.row_keys)
+    for row, trace in enumerate(traces):
+        not_judged = [mode.slug not in looks_at[trace] for mode in taxonomy.modes]
+        verdicts.cells[row, not_judged] = OPEN
+    return LabelledTraces(
+        traces,
+        verdicts.cells,
+        verdicts.marks,
+        unfinished=len(numbers) - len(finished),
+        source_kind=AnnotatorKind.JUDGE,
     )
 
 
@@ -357,120 +357,160 @@ def labelled_by_gold(
         which: The part of the gold that counts; ``settled`` leaves out verdicts that only one
             annotator gave.
     """
-    equal_to = {"taxonomy": taxonomy.ref}
-    passes = last_pass_numbers(workspace, equal_to, unfinished=False)
-    if traces is not None:
-        passes = {
-            (name, trace): number for (name, trace), number in passes.items() if trace in traces
-        }
+    passes = last_pass_numbers(workspace, {"taxonomy": taxonomy.ref}, traces, unfinished=False)
     outside_names = workspace.outside_study(taxonomy.ref)
-    not_in_study = finished_by(outside_names, passes)
-    kinds = {info.name: info.kind for info in workspace.annotators()}
-    names = {name for name, _ in passes}
-    people = {
-        name for name in names - outside_names if kinds.get(name, annotator_kind(name)).is_person
-    }
-    # The gold has no verdicts of judges, of agents, or of annotators outside the study.
-    if people < names:
-        passes = {
-            (name, trace): number for (name, trace), number in passes.items() if name in people
-        }
-    sides = _SideVerdicts(workspace, taxonomy, passes)
-
-    decided_traces = workspace.read_columns(
-        "decisions",
-        ("trace_id",),
-        lambda rows: {trace for (trace,) in rows},
-        equal_to=equal_to,
-    )
-    if traces is not None:
-        decided_traces = {trace for trace in decided_traces if trace in traces}
-    # First the verdicts that follow from those of the annotators.
-    ids, verdicts, given_by_several = sides.joined_verdicts(decided_traces)
-    sources = np.where(given_by_several, _UNANIMOUS, _SINGLE).astype(np.uint8)
-    sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
-
-    # Then the traces that need ``gold``. Rows are sorted by trace, so a trace of several annotators
-    # has neighbouring rows.
-    shared_traces = {
-        trace for (_, trace), (_, next_trace) in pairwise(sides.row_keys) if trace == next_trace
-    }
-    marks = sides.marks
+    passes_of_people = _passes_of_people(workspace, passes, outside_names)
+    verdicts = _PassVerdicts(workspace, taxonomy, passes_of_people)
+    decided_traces = _decided_traces(workspace, taxonomy, traces)
+    shared_traces = verdicts.shared_traces()
+    table = _GoldTable(taxonomy, verdicts, decided_traces)
     if which == "settled":
         # A verdict is settled by a decision or by several annotators. So the gold of these traces
         # has all settled verdicts, and those of the annotators are not needed.
         traces_by_gold = decided_traces | shared_traces
-        verdicts[:] = OPEN
-        marks = Marks()
+        table.clear()
     else:
         traces_by_gold = decided_traces | {
             mark.trace
-            for mark in marks.placed
+            for mark in verdicts.marks.placed
             if mark.trace in shared_traces and order_of(mark.trace)(mark.first) is not None
         }
-    if traces_by_gold:
-        placed = [mark for mark in marks.placed if mark.trace not in traces_by_gold]
-        marks = Marks(placed, marks.whole_trace_labels)
-        row_by_trace = {trace: row for row, trace in enumerate(ids)}
-        column_by_slug = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
-        for trace, gold_trace in gold(traces_by_gold).items():
-            if trace in row_by_trace:
-                counted_gold = only_settled(gold_trace) if which == "settled" else gold_trace
-                row = row_by_trace[trace]
-                _replace_by_gold(
-                    counted_gold, trace, verdicts[row], sources[row], column_by_slug, marks
-                )
-
+    gold_by_trace = gold(traces_by_gold) if traces_by_gold else {}
     if which == "settled":
-        has_verdict = (verdicts != OPEN).any(axis=1)
-        ids = [trace for trace, is_judged in zip(ids, has_verdict, strict=True) if is_judged]
-        verdicts = verdicts[has_verdict]
-        sources = sources[has_verdict]
-    counted_ids = set(ids)
+        table.replace({trace: only_settled(gold_by_trace[trace]) for trace in gold_by_trace})
+        table.remove_open_rows()
+    else:
+        table.replace(gold_by_trace)
+    counted_traces = set(table.traces)
     mix: GoldMixJson = {
-        "sources": {},
-        "traces": {},
-        "annotators": sorted({name for name, trace in sides.row_keys if trace in counted_ids}),
+        "sources": table.counts_by_source(of_traces=False),
+        "traces": table.counts_by_source(of_traces=True),
+        "annotators": sorted(
+            {name for name, trace in verdicts.row_keys if trace in counted_traces}
+        ),
         "settled_only": which == "settled",
-        "not_in_study": not_in_study,
-        "merged": marks.merged,
+        "not_in_study": finished_by(outside_names, passes),
+        "merged": table.marks.merged,
     }
-    for number, source in enumerate(SOURCES):
-        from_source = (sources == number) & (verdicts != OPEN)
-        mix["sources"][source.value] = int(from_source.sum())
-        mix["traces"][source.value] = int(from_source.any(axis=1).sum())
-    return LabelledTraces(tuple(ids), verdicts, marks, mix)
+    return LabelledTraces(tuple(table.traces), table.verdicts, table.marks, mix)
 
 
-def _replace_by_gold(
-    gold_trace: GoldTrace,
-    trace: str,
-    verdict_row: NDArray[np.uint8],
-    source_row: NDArray[np.uint8],
-    column_by_slug: Mapping[str, int],
-    marks: Marks,
-) -> None:
-    """Replace the annotators' verdicts and labels in a trace by its gold.
+def _passes_of_people(
+    workspace: Workspace, passes: Mapping[tuple[str, str], int], outside_names: Container[str]
+) -> dict[tuple[str, str], int]:
+    """Return the passes of people in the study; those of judges, agents and others are no gold."""
+    kinds = {info.name: info.kind for info in workspace.annotators()}
+    people = {
+        name
+        for name in {name for name, _ in passes}
+        if name not in outside_names and kinds.get(name, annotator_kind(name)).is_person
+    }
+    return {key: number for key, number in passes.items() if key[0] in people}
 
-    This changes ``marks``, and ``verdict_row`` and ``source_row``, which have a code for each mode.
+
+def _decided_traces(
+    workspace: Workspace, taxonomy: Taxonomy, visible: Container[str] | None
+) -> set[str]:
+    """Return the ids of the visible traces with decisions."""
+    return workspace.read_columns(
+        "decisions",
+        ("trace_id",),
+        lambda rows: {trace for (trace,) in rows if visible is None or trace in visible},
+        equal_to={"taxonomy": taxonomy.ref},
+    )
+
+
+class _GoldTable:
+    """The gold verdicts of traces, and the gold labels with spans.
+
+    It begins with the verdicts that follow from those of the annotators. Traces with decisions and
+    no finished pass come last; on these, every mode is open.
+
+    Attributes:
+        traces: The ids of the traces.
+        verdicts: The verdicts, traces × modes.
+        marks: The labels with spans.
     """
-    verdict_row[:] = OPEN
-    for verdict in gold_trace.verdicts:
-        source = source_if_counted(verdict)
-        if source is not None and verdict.mode in column_by_slug:
-            value = verdict.value
-            verdict_row[column_by_slug[verdict.mode]] = (
-                UNRESOLVED if value is None else FLAGS[value]
-            )
-            source_row[column_by_slug[verdict.mode]] = SOURCES.index(source)
-    for label in gold_trace.labels:
-        first_key = label.target.first
-        last_key = label.target.last
-        if label.mode in column_by_slug and (first_key is None or last_key is None):
-            marks.whole_trace_labels += 1
-        elif label.mode in column_by_slug and first_key is not None and last_key is not None:
+
+    def __init__(
+        self, taxonomy: Taxonomy, annotators: _PassVerdicts, decided_traces: set[str]
+    ) -> None:
+        self._columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
+        self.marks = annotators.marks
+        row_traces = [trace for _, trace in annotators.row_keys]
+        # Rows are sorted by trace; these are the first row of each.
+        starts = [
+            row for row, trace in enumerate(row_traces) if not row or trace != row_traces[row - 1]
+        ]
+        labelled_traces = [row_traces[row] for row in starts]
+        further_traces = sorted(decided_traces.difference(labelled_traces))
+        self.traces = labelled_traces + further_traces
+
+        indices = np.array(starts, dtype=np.intp)
+        joint = np.bitwise_or.reduceat(annotators.cells, indices, axis=0)
+        # Each verdict is a bit of its own, so different verdicts joined by "or" are none of these.
+        joint[~np.isin(joint, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
+        verdict_counts = np.add.reduceat((annotators.cells != OPEN).astype(int), indices, axis=0)
+        sources = np.where(verdict_counts > 1, _UNANIMOUS, _SINGLE).astype(np.uint8)
+        sources[joint == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
+        added_rows = ((0, len(further_traces)), (0, 0))
+        self.verdicts: NDArray[np.uint8] = np.pad(joint, added_rows, constant_values=OPEN)
+        self._sources = np.pad(sources, added_rows)
+        """The index of each verdict's source in ``SOURCES``."""
+
+    def clear(self) -> None:
+        """Open every mode, and remove all labels."""
+        self.verdicts[:] = OPEN
+        self.marks = Marks()
+
+    def replace(self, gold_by_trace: Mapping[str, GoldTrace]) -> None:
+        """Replace the verdicts and the labels of traces by their gold."""
+        placed = [mark for mark in self.marks.placed if mark.trace not in gold_by_trace]
+        self.marks = Marks(placed, self.marks.whole_trace_labels)
+        row_by_trace = {trace: row for row, trace in enumerate(self.traces)}
+        for trace, gold_trace in gold_by_trace.items():
+            if trace in row_by_trace:
+                self._replace_verdicts(row_by_trace[trace], gold_trace)
+                self._add_labels(trace, gold_trace)
+
+    def _replace_verdicts(self, row: int, gold_trace: GoldTrace) -> None:
+        self.verdicts[row] = OPEN
+        for verdict in gold_trace.verdicts:
+            source = source_if_counted(verdict)
+            if source is not None and verdict.mode in self._columns:
+                column = self._columns[verdict.mode]
+                flag = UNRESOLVED if verdict.value is None else FLAGS[verdict.value]
+                self.verdicts[row, column] = flag
+                self._sources[row, column] = SOURCES.index(source)
+
+    def _add_labels(self, trace: str, gold_trace: GoldTrace) -> None:
+        for label in gold_trace.labels:
+            if label.mode not in self._columns:
+                continue
+            first_key = label.target.first
+            last_key = label.target.last
+            if first_key is None or last_key is None:
+                self.marks.whole_trace_labels += 1
+                continue
+            column = self._columns[label.mode]
             fatal = label.severity is Severity.FATAL
-            marks.placed.append(
-                VerdictMark(trace, column_by_slug[label.mode], first_key, last_key, fatal)
-            )
-            marks.merged += label.merged
+            self.marks.placed.append(VerdictMark(trace, column, first_key, last_key, fatal))
+            self.marks.merged += label.merged
+
+    def remove_open_rows(self) -> None:
+        """Remove the traces on which every mode is open."""
+        has_verdict = (self.verdicts != OPEN).any(axis=1)
+        self.traces = list(compress(self.traces, has_verdict.tolist()))
+        self.verdicts = self.verdicts[has_verdict]
+        self._sources = self._sources[has_verdict]
+
+    def counts_by_source(self, *, of_traces: bool) -> dict[str, int]:
+        """Return the number of verdicts by source, or of the traces with any such verdict."""
+        masks = {
+            source.value: (self._sources == number) & (self.verdicts != OPEN)
+            for number, source in enumerate(SOURCES)
+        }
+        return {
+            name: int((mask.any(axis=1) if of_traces else mask).sum())
+            for name, mask in masks.items()
+        }

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Final
 
 import numpy as np
@@ -30,8 +30,8 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, ratio, resamples
-from mast_tui.figures.jackknife import FEWEST, Scale, spread_coefficient
+from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling, ratio, resamples
+from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
     PAIR,
     Figure,
@@ -72,21 +72,19 @@ class Figures:
             sums of the columns (resamples × columns).
         reasons: The reason for which each figure may be undefined.
         lowest: The least possible value of the figures.
-        needed_traces: The number of traces that the interval of each figure needs.
-        overlapping_traces: The number of traces in which places of two annotators overlap, for
-            each figure; None if its interval does not depend on them.
+        withheld: For each figure the reason for no interval and the number of traces that it needs;
+            None if it may have one.
     """
 
     features: Floats
     compute: Callable[[Floats], Floats]
     reasons: Sequence[Undefined]
     lowest: float
-    needed_traces: Sequence[int]
-    overlapping_traces: Sequence[int | None]
+    withheld: Sequence[tuple[Withheld, int] | None]
 
 
 def estimated_figures(
-    figure_groups: Sequence[Figures], rounds: int, seed: int
+    figure_groups: Sequence[Figures], resampling: Resampling
 ) -> list[list[Coefficient]]:
     """Return figures with 95 % intervals: by the jackknife for few traces, by BCa for many.
 
@@ -95,8 +93,7 @@ def estimated_figures(
 
     Args:
         figure_groups: Groups of figures; those of a group are computed from the same sums.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
 
     Returns:
         The figures of each group.
@@ -104,7 +101,7 @@ def estimated_figures(
     resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
     # Traces with zeros in all columns add nothing and are skipped.
     rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
-    for draw_counts in resamples(len(figure_groups[0].features), rounds, seed):
+    for draw_counts in resamples(len(figure_groups[0].features), resampling):
         weights = draw_counts.astype(np.float64)
         for figures, rows, values in zip(
             figure_groups, rows_with_values, resampled_values, strict=True
@@ -122,45 +119,23 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
     ``resampled`` has the values in the resamples, resamples × figures.
     """
     total = figures.features.sum(axis=0)
-    values = figures.compute(total[None, :])[0]
+    values = figures.compute(total[None, :])[0].tolist()
     # The values without each trace in turn.
     left_out = None if resampled is None else figures.compute(total - figures.features)
     coefficients = []
-    columns = zip(
-        values, figures.reasons, figures.needed_traces, figures.overlapping_traces, strict=True
-    )
-    for column, (value, reason, needed_traces, overlapping_traces) in enumerate(columns):
-        withheld = _withheld_reason(len(figures.features), needed_traces, overlapping_traces)
+    columns = zip(values, figures.reasons, figures.withheld, strict=True)
+    for column, (value, reason, withheld) in enumerate(columns):
         if np.isnan(value):
-            coefficients.append(Coefficient(undefined=reason))
+            coefficient = Coefficient(undefined=reason)
         elif resampled is None or left_out is None:
-            coefficients.append(Coefficient(float(value)))
+            coefficient = Coefficient(value)
         elif withheld is not None:
-            coefficients.append(Coefficient(float(value), withheld=withheld))
+            coefficient = Coefficient(value, withheld=withheld)
         else:
-            coefficients.append(
-                spread_coefficient(
-                    float(value), resampled[:, column], left_out[:, column], Scale(figures.lowest)
-                )
-            )
+            spread = Spread(resampled[:, column], left_out[:, column])
+            coefficient = spread.coefficient(value, Scale(figures.lowest))
+        coefficients.append(coefficient)
     return coefficients
-
-
-def _withheld_reason(
-    trace_count: int, needed_traces: int, overlapping_traces: int | None
-) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval and the number of traces that it needs, or None.
-
-    ``overlapping_traces`` is the number of traces in which places of two annotators overlap; None
-    if the interval does not depend on it.
-    """
-    if trace_count < needed_traces:
-        return "few_traces", needed_traces
-    return (
-        ("few_places", LEAST_OVERLAPPING)
-        if overlapping_traces is not None and overlapping_traces < LEAST_OVERLAPPING
-        else None
-    )
 
 
 _LEAST_TRACES: Final = 20
@@ -267,7 +242,7 @@ def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
     }
 
 
-def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
+def span_figures(span_input: SpanInput, resampling: Resampling = RESAMPLING) -> SpanAgreement:
     """Compute the agreement of annotators on the places of failures, for all of them and each pair.
 
     For all annotators together, F1 is computed from sums over the pairs, α and α_U from the places
@@ -275,9 +250,8 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
 
     Args:
         span_input: The places that the annotators marked, in traces whose spans are known.
-        rounds: The number of resamples of the traces. With 0, or if all resamples are the same,
+        resampling: The resamples of the traces. Without any, or if all resamples are the same,
             there are no intervals.
-        seed: The seed of the resamples.
     """
     slugs = [slug for slug, _, _ in span_input.modes]
     unplaced_modes = never_placed_modes(span_input.traces, slugs)
@@ -285,49 +259,19 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         PreparedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
     ]
     names = span_input.annotators
-    sums_by_pair = {
-        pair: finding_sums(prepared_traces, pair, slugs) for pair in combinations(names, 2)
-    }
-
-    def all_figures() -> Iterator[Figure]:
-        """Yield the counts of traces, then the figures of all annotators and of each pair."""
-        scope = FigureScope("spans_traces", span_input.taxonomy_ref)
-        yield scope.number("compared", len(prepared_traces))
-        yield scope.number("not_at_hand", span_input.not_at_hand)
-        yield from scope.numbers("examples_left_out", span_input.examples or {})
-        for name in names:
-            yield from _annotator_counts(span_input, name)
-        figures_of_group: list[Figure] = []
-        pair_figures: list[Figure] = []
-        for pair, sums in sums_by_pair.items():
-            rows_of_both = [
-                row
-                for row, trace in enumerate(prepared_traces)
-                if len(trace.readings_of(pair)) == 2
-            ]
-            group = _Group(
-                span_input, pair, [prepared_traces[row] for row in rows_of_both], sums[rows_of_both]
-            )
-            figures_of_group = list(group.figures(rounds, seed))
-            pair_figures += [_as_pair_figure(figure, pair) for figure in figures_of_group]
-        if len(sums_by_pair) == 1:
-            # With two annotators, the figures of their pair are those of all annotators.
-            yield from figures_of_group
-        else:
-            # The start of the sum: no annotator has an empty name, so all findings are 0.
-            no_findings = finding_sums(prepared_traces, ("", ""), slugs)
-            all_annotators = _Group(
-                span_input, names, prepared_traces, sum(sums_by_pair.values(), start=no_findings)
-            )
-            yield from all_annotators.figures(rounds, seed)
-        yield from pair_figures
-
+    scope = FigureScope("spans_traces", span_input.taxonomy_ref)
+    counts = (
+        scope.number("compared", len(prepared_traces)),
+        scope.number("not_at_hand", span_input.not_at_hand),
+        *scope.numbers("examples_left_out", span_input.examples),
+        *chain.from_iterable(_annotator_counts(span_input, name) for name in names),
+    )
     return SpanAgreement(
         taxonomy=span_input.taxonomy_ref,
         annotators=names,
         pass_label=span_input.pass_label,
         modes=span_input.modes,
-        bootstrap=bootstrap_json(rounds, seed),
+        bootstrap=resampling.to_json(),
         never_placed={
             name: tuple(
                 code
@@ -336,8 +280,33 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
             )
             for name in names
         },
-        index=FigureIndex(all_figures()),
+        index=FigureIndex((*counts, *_figures_of_groups(span_input, prepared_traces, resampling))),
     )
+
+
+def _figures_of_groups(
+    span_input: SpanInput, traces: Sequence[PreparedTrace], resampling: Resampling
+) -> Iterator[Figure]:
+    """Yield the figures of all annotators, then those of each pair."""
+    slugs = [slug for slug, _, _ in span_input.modes]
+    # The start of the sum: no annotator has an empty name, so all findings are 0.
+    all_findings = finding_sums(traces, ("", ""), slugs)
+    figures_by_pair: dict[tuple[str, str], list[Figure]] = {}
+    for pair in combinations(span_input.annotators, 2):
+        findings = finding_sums(traces, pair, slugs)
+        all_findings += findings
+        rows = [row for row, trace in enumerate(traces) if len(trace.readings_of(pair)) == 2]
+        group = _Group(span_input, pair, [traces[row] for row in rows], findings[rows])
+        figures_by_pair[pair] = list(group.figures(resampling))
+    if len(figures_by_pair) == 1:
+        # With two annotators, the figures of their pair are those of all annotators.
+        yield from chain.from_iterable(figures_by_pair.values())
+    else:
+        group = _Group(span_input, span_input.annotators, traces, all_findings)
+        yield from group.figures(resampling)
+    for pair, figures in figures_by_pair.items():
+        for figure in figures:
+            yield _as_pair_figure(figure, pair)
 
 
 def _as_pair_figure(figure: Figure, pair: tuple[str, str]) -> Figure:
@@ -395,7 +364,7 @@ class _Group:
         sources = Sources("spans", tuple(slugs))
         return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
 
-    def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
+    def figures(self, resampling: Resampling) -> Iterator[Figure]:
         """Yield F1, α and α_U of all modes and of each mode, with counts.
 
         The counts of a mode are:
@@ -404,10 +373,6 @@ class _Group:
         - ``spans``: the spans on which α is computed; ``spans_left_out``: the other spans;
         - ``units``: the places for α_U; ``positions``: the spans that all have read;
         - ``no_places``: the traces in which an annotator called it present without a place.
-
-        Args:
-            rounds: The number of resamples of the traces.
-            seed: The seed of the resamples.
         """
         slugs = [slug for slug, _, _ in self.span_input.modes]
         sums = span_sums(self.traces, self.names, slugs)
@@ -416,7 +381,7 @@ class _Group:
             self._alpha_definition(sums),
             self._alpha_u_definition(sums),
         )
-        f1, alphas, alphas_u = estimated_figures(definitions, rounds, seed)
+        f1, alphas, alphas_u = estimated_figures(definitions, resampling)
         all_spans = sum(trace.spans for trace in self.traces)
         total_scope = self.scope("spans", slugs)
         yield total_scope.number("traces", len(self.traces))
@@ -425,13 +390,8 @@ class _Group:
         yield total_scope.number("no_places", unplaced_count)
         # A block has the columns for F1: first finding any mode, then finding and naming the mode,
         # then each mode alone. F1 has a value for each level of overlap.
-        summed_findings = self.findings.sum(axis=0)
-        # ``_with_naming`` expects the sums of several resamples; here they are one.
-        blocks = list(_with_naming(summed_findings[None])[0])
-        f1_by_block = [
-            f1[block_number * LEVELS : (block_number + 1) * LEVELS]
-            for block_number in range(len(blocks))
-        ]
+        blocks = _with_naming(self.findings.sum(axis=0, keepdims=True))[0]
+        f1_by_block = [f1[start : start + LEVELS] for start in range(0, len(f1), LEVELS)]
         yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], f1_by_block[0])
         yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], f1_by_block[1])
         positions = sum(units.positions for units in sums.units)
@@ -467,8 +427,7 @@ class _Group:
             ),
             [self._undefined_reason(self._rater_count(), n) for n in compared for _ in THRESHOLDS],
             lowest=0.0,
-            needed_traces=[FEWEST] * (len(compared) * LEVELS),
-            overlapping_traces=[None] * (len(compared) * LEVELS),
+            withheld=[self._withheld_reason(FEWEST)] * (len(compared) * LEVELS),
         )
 
     def _alpha_definition(self, sums: SpanSums) -> Figures:
@@ -484,8 +443,7 @@ class _Group:
                 for raters, n in zip(sums.rated_by, span_counts, strict=True)
             ],
             lowest=-1.0,
-            needed_traces=[_LEAST_TRACES] * len(sums.rated_by),
-            overlapping_traces=self._overlapping_trace_counts(),
+            withheld=self._withheld_by_mode(),
         )
 
     def _alpha_u_definition(self, sums: SpanSums) -> Figures:
@@ -515,13 +473,21 @@ class _Group:
             values_of,
             [*reasons, total_reason],
             lowest=-1.0,
-            needed_traces=[_LEAST_TRACES] * (len(reasons) + 1),
-            overlapping_traces=[*self._overlapping_trace_counts(), None],
+            withheld=[*self._withheld_by_mode(), self._withheld_reason(_LEAST_TRACES)],
         )
 
-    def _overlapping_trace_counts(self) -> list[int]:
-        """Return the number of traces in which places of one mode overlap, by mode."""
-        return [int(n) for n in (self.findings[:, 1:, PAIRS] > 0).sum(axis=0)]
+    def _withheld_reason(self, needed_traces: int) -> tuple[Withheld, int] | None:
+        """Return the reason for no interval and the number of traces that it needs, or None."""
+        return ("few_traces", needed_traces) if len(self.traces) < needed_traces else None
+
+    def _withheld_by_mode(self) -> list[tuple[Withheld, int] | None]:
+        """Return why α and α_U of each mode have no interval: also if few of its places overlap."""
+        few_traces = self._withheld_reason(_LEAST_TRACES)
+        overlapping_traces = (self.findings[:, 1:, PAIRS] > 0).sum(axis=0).tolist()
+        return [
+            few_traces or (("few_places", LEAST_OVERLAPPING) if n < LEAST_OVERLAPPING else None)
+            for n in overlapping_traces
+        ]
 
     def _rater_count(self) -> int:
         return sum(self.span_input.finished.get(name, 0) > 0 for name in self.names)

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
 from typing import Final
 
 import numpy as np
@@ -36,32 +37,30 @@ COVERAGE_COLUMNS: Final = 4
 """Sums of a trace: units, values, values that are 'marked', disagreement."""
 
 
+def _rater_counts(stretches_by_rater: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int]]:
+    """Yield each span index where the number of raters with a stretch changes, and that number."""
+    changes: Counter[int] = Counter()
+    for first, after in chain.from_iterable(stretches_by_rater):
+        changes[first] += 1
+        changes[after] -= 1
+    indices = sorted(changes)
+    yield from zip(indices, accumulate(changes[index] for index in indices), strict=True)
+
+
 class ReadBy:
     """The number of raters who have read each span of a trace, from their read stretches."""
 
     def __init__(self, stretches_by_rater: Sequence[Sequence[Stretch]]) -> None:
-        self.raters = len(stretches_by_rater)
-        # By span index, the change of the number of raters who have read the span.
-        changes: Counter[int] = Counter()
-        for stretches in stretches_by_rater:
-            for first, after in stretches:
-                changes[first] += 1
-                changes[after] -= 1
-        # Three lists with an entry for each index where this number changes: the index, the new
-        # number, and how many spans before the index were read by 0, 1, 2 … raters.
-        self._change_indices: list[int] = []
-        self._rater_counts: list[int] = []
-        self._span_counts: list[tuple[int, ...]] = []
-        counts = [0] * (self.raters + 1)
-        rater_count = 0
-        previous_index = 0
-        for index, change in sorted({0: 0, **changes}.items()):
-            counts[rater_count] += index - previous_index
-            rater_count += change
-            previous_index = index
+        # Three lists with an entry for the first span and for each index where the number of raters
+        # changes: the index, the new number, and how many spans before the index were read by 0, 1,
+        # 2 … raters.
+        self._change_indices = [0]
+        self._rater_counts = [0]
+        self._span_counts = [(0,) * (len(stretches_by_rater) + 1)]
+        for index, rater_count in _rater_counts(stretches_by_rater):
+            self._span_counts.append(self.up_to(index))
             self._change_indices.append(index)
             self._rater_counts.append(rater_count)
-            self._span_counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return how many spans before an index were read by 0, 1, 2 … raters."""
@@ -118,29 +117,17 @@ def coverage_alpha(sums: Floats) -> Floats:
     with n ratings of which p are marked, 2 p (n - p) / (n - 1).
     """
     _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)
-    alphas: Floats = 1 - ratio(
-        disagreement * (ratings - 1), 2 * marked_ratings * (ratings - marked_ratings)
-    )
-    return alphas
+    expected = 2 * marked_ratings * (ratings - marked_ratings)
+    return np.asarray(1 - ratio(disagreement * (ratings - 1), expected))
 
 
 def _marked_stretches(
     stretches_by_rater: Iterable[Sequence[Stretch]],
 ) -> Iterator[tuple[int, int, int]]:
     """Yield each marked stretch as (first, after, number of raters who marked all of it)."""
-    # By span index, the change of the number of raters who marked the span.
-    changes: Counter[int] = Counter()
-    for stretches in stretches_by_rater:
-        for first, after in stretches:
-            changes[first] += 1
-            changes[after] -= 1
-    rater_count = 0
-    stretch_start = 0
-    for index in sorted(changes):
+    for (first, rater_count), (after, _) in pairwise(_rater_counts(stretches_by_rater)):
         if rater_count:
-            yield stretch_start, index, rater_count
-        rater_count += changes[index]
-        stretch_start = index
+            yield first, after, rater_count
 
 
 # Columns of the findings: the places that are compared, those left out, and then the pairs at each

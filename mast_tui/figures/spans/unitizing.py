@@ -211,8 +211,7 @@ def alpha_u(categories: Sequence[Disagreement]) -> Floats:
     observed = np.sum([category.observed for category in categories], axis=0)
     expected = np.sum([category.expected for category in categories], axis=0)
     varied = np.any([category.varied for category in categories], axis=0)
-    alphas: Floats = 1 - ratio(observed, np.where(varied, expected, 0))
-    return alphas
+    return np.asarray(1 - ratio(observed, np.where(varied, expected, 0)))
 
 
 def _observed_difference(continuum: Continuum) -> int:

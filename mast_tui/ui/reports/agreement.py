@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Literal
 from mast_tui.adjudication import OrderOf, SpanOrders, read_work_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
-from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.judge.confusion import Compared, compared_units
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
@@ -524,14 +524,14 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     agent_traces = {trace for table in study.agents for trace in table.traces}
     revealed_traces = compared_traces | agent_traces
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
-    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
-        figures = agreement_figures(study, rounds=rounds)
+    for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
+        figures = agreement_figures(study, resampling)
         report = agreement_report(figures, visibility=_visibility_limit(opened, without_report))
         yield replace(
             without_report,
             report=figures,
             study=study,
-            intervals_pending=not rounds,
+            intervals_pending=not resampling.count,
             sections={section.id: section for section in report.sections},
             notes=tuple(note for note in report.notes if note.reason not in NOTES_OF_OTHER_PAGES),
         )
@@ -581,9 +581,11 @@ def compute_spans(
         which=passes,
         traces=people.visible_ids,
     )
-    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
-        report = span_figures(span_input, rounds=rounds)
-        yield SpanFigures(report, span_input, places_section(report), intervals_pending=not rounds)
+    for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
+        report = span_figures(span_input, resampling)
+        yield SpanFigures(
+            report, span_input, places_section(report), intervals_pending=not resampling.count
+        )
 
 
 def compute_judge(
@@ -632,8 +634,8 @@ def compute_judge(
     # The corrected prevalence counts the judge's answers on these traces too.
     visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
     judge_input = replace(complete_input, unlabelled=visible_unlabelled)
-    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
-        report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
+    for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
+        report = judge_report(judge_input, resampling, with_seen=choice.with_seen)
         yield replace(
             without_report,
             report=report,
@@ -641,7 +643,7 @@ def compute_judge(
             confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
             hidden_count=len(complete_input.unlabelled - visible_unlabelled),
-            intervals_pending=not rounds,
+            intervals_pending=not resampling.count,
         )
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError, WorkspaceError
-from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.power import power_figures
@@ -624,7 +624,7 @@ def compute_signatures(
     corrected_figures = _corrected_figures(opened, inputs) if choice.of_judge else ()
     yield replace(
         first_figures,
-        report=signature_report(inputs, rounds=ROUNDS, corrected=corrected_figures),
+        report=signature_report(inputs, RESAMPLING, corrected=corrected_figures),
         intervals_pending=False,
         experiment=_experiment_of_groups(inputs),
     )
@@ -659,7 +659,7 @@ def _first_signatures(
     inputs, hidden_outcomes = without_outcomes(inputs_with_outcomes, _visible_outcomes(opened))
     return Signatures(
         choice,
-        signature_report(inputs, rounds=0),
+        signature_report(inputs, NO_RESAMPLING),
         inputs,
         intervals_pending=True,
         sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
 from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.labels import Label, Target, VerdictValue
@@ -69,7 +70,7 @@ def in_order(_trace_id: str) -> Any:
     return order
 
 
-def judge_document(judge_input: JudgeInput, **settings: Any) -> Any:
+def judge_document(judge_input: JudgeInput, rounds: int = 2000, **settings: Any) -> Any:
     """Return the report on a judge, read back from strict JSON."""
-    document = judge_json(judge_report(judge_input, **settings))
+    document = judge_json(judge_report(judge_input, Resampling(rounds), **settings))
     return json.loads(json.dumps(document, allow_nan=False))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures
@@ -56,13 +57,13 @@ def study_of(said: Mapping[str, str]) -> StudyInput:
 def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Agreement:
     """Return a report with places without files, and with a judge of these TP, FP, FN, TN."""
     study = study_of(said)
-    report = agreement_figures(study, rounds=rounds)
+    report = agreement_figures(study, Resampling(rounds))
     finished = {name: len(traces) for name, traces in study.finished.items()}
     places = SpanInput("mast@3", MODES, study.annotators, "1", (), finished, not_at_hand=2)
     return replace(
         report,
-        spans=span_figures(places, rounds=rounds),
-        judge=judge_report(counted(*table), rounds=rounds),
+        spans=span_figures(places, Resampling(rounds)),
+        judge=judge_report(counted(*table), Resampling(rounds)),
     )
 
 

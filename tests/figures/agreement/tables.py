@@ -10,7 +10,7 @@ import numpy as np
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import CELL_OF, VALUE_OF, VerdictTable
 from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
-from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures, spans_json
 from mast_tui.labels import VerdictValue
@@ -19,14 +19,14 @@ Verdicts = Mapping[tuple[str, str, str], VerdictValue]
 """Verdicts by annotator, trace id and slug; missing ones are open."""
 
 
-def agreement_document(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> dict[str, Any]:
+def agreement_document(study: StudyInput, *, rounds: int = 2000, seed: int = 0) -> dict[str, Any]:
     """Return the document of ``agree --json`` on a study."""
-    return agreement_json(agreement_figures(study, rounds=rounds, seed=seed))
+    return agreement_json(agreement_figures(study, Resampling(rounds, seed)))
 
 
-def span_document(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> dict[str, Any]:
+def span_document(given: SpanInput, *, rounds: int = 2000, seed: int = 0) -> dict[str, Any]:
     """Return the part ``spans`` of the document of ``agree --json``."""
-    return spans_json(span_figures(given, rounds=rounds, seed=seed))
+    return spans_json(span_figures(given, Resampling(rounds, seed)))
 
 
 def verdict_table(

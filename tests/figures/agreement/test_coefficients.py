@@ -14,13 +14,14 @@ from statsmodels.stats import inter_rater
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, mean_of_defined
 from mast_tui.figures.agreement.counting import VerdictArray, sums_of, table_coefficients
+from mast_tui.figures.bootstrap import Resampling
 from tests.figures.agreement.reference import complete_units
 
 
 def figures_of(lines: list[list[int]]) -> Mapping[str, Coefficient]:
     """Return every figure of annotators × traces on one mode."""
     cells: VerdictArray = np.array(lines, dtype=np.int8)[:, :, None]
-    return table_coefficients(sums_of(cells, range(cells.shape[1]), 0, 0).everything())
+    return table_coefficients(sums_of(cells, range(cells.shape[1]), Resampling(0)).everything())
 
 
 def two_by_two(both: int, only_a: int, only_b: int, neither: int) -> list[list[int]]:

@@ -20,7 +20,7 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
     table_values,
 )
-from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.bootstrap import Resampling, resamples
 from mast_tui.figures.record import COEFFICIENTS, STATISTICS
 from tests.figures.agreement.reference import (
     cohen_kappa,
@@ -142,7 +142,7 @@ def no_single_trace(table: TableSums) -> bool:
 @given(said())
 def test_every_figure_and_reason_is_that_of_the_coefficients(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
-    sums = sums_of(cells, range(traces), 0, 0)
+    sums = sums_of(cells, range(traces), Resampling(0))
     for mode in range(modes):
         assert_figures(sums.of_modes([mode]), cells[:, :, [mode]])
     assert_figures(sums.everything(), cells)
@@ -151,20 +151,20 @@ def test_every_figure_and_reason_is_that_of_the_coefficients(cells: VerdictArray
 @given(said())
 def test_macro_is_the_mean_of_defined_modes(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
-    sums = sums_of(cells, range(traces), 0, 0)
+    sums = sums_of(cells, range(traces), Resampling(0))
     per_mode = [of_two_traces(cells[:, :, [mode]]) for mode in range(modes)]
-    means, defined = macro_coefficients(sums, per_mode)
+    means = macro_coefficients(sums, per_mode)
     for name in COEFFICIENTS:
         mean, count = mean_of_defined([mode[name] for mode in per_mode])
         assert same(means[name], mean)
-        assert defined[name] == count
+        assert means[name].n == count
 
 
 @settings(max_examples=30)
 @given(said())
 def test_few_traces_have_the_figures_without_each_trace(cells: VerdictArray) -> None:
     people, traces, modes = cells.shape
-    table = sums_of(cells, range(traces), ROUNDS, 0).everything()
+    table = sums_of(cells, range(traces), Resampling(ROUNDS)).everything()
     assume(no_single_trace(table))
     values = table_values(table)
     assert len(table.pairs) == 1 + traces
@@ -180,10 +180,11 @@ def test_few_traces_have_the_figures_without_each_trace(cells: VerdictArray) -> 
 @given(said(), st.integers(0, 99))
 def test_resamples_have_the_figures_of_their_traces(cells: VerdictArray, seed: int) -> None:
     people, traces, modes = cells.shape
-    table = sums_of(cells, range(traces), ROUNDS, seed, resampled_from=0).everything()
+    resampling = Resampling(ROUNDS, seed)
+    table = sums_of(cells, range(traces), resampling, resampled_from=0).everything()
     assume(no_single_trace(table))
     values = table_values(table)
-    drawn = np.concatenate([np.zeros((0, traces)), *resamples(traces, ROUNDS, seed)]).astype(int)
+    drawn = np.concatenate([np.zeros((0, traces)), *resamples(traces, resampling)]).astype(int)
     for row, weights in enumerate(drawn, start=1):
         units = np.repeat(cells, weights, axis=1).reshape(people, traces * modes)
         for name, theirs in one_by_one(units).items():
@@ -193,8 +194,8 @@ def test_resamples_have_the_figures_of_their_traces(cells: VerdictArray, seed: i
 
 def test_traces_of_one_annotator_are_not_resampled() -> None:
     cells = np.array([[[1], [0], [1], [0]], [[1], [0], [-1], [-1]]], dtype=np.int8)
-    alone = sums_of(cells, [0, 1], 50, 3)
-    without = sums_of(cells[:, :2], [0, 1], 50, 3)
+    alone = sums_of(cells, [0, 1], Resampling(50, 3))
+    without = sums_of(cells[:, :2], [0, 1], Resampling(50, 3))
     assert np.array_equal(alone.units_by_pattern, without.units_by_pattern)
     assert np.array_equal(alone.pairs, without.pairs)
 
@@ -204,12 +205,12 @@ def test_pabak_has_the_interval_of_raw_agreement(traces: int, noise: float) -> N
     random = np.random.default_rng(traces)
     truth = random.random((traces, 3)) < 0.3
     said = np.stack([truth, truth ^ (random.random(truth.shape) < noise)]).astype(np.int8)
-    sums = sums_of(said, range(traces), 100, 0)
+    sums = sums_of(said, range(traces), Resampling(100))
     per_mode = [table_coefficients(sums.of_modes([mode])) for mode in range(3)]
     tables = (
         *per_mode,
         table_coefficients(sums.everything()),
-        macro_coefficients(sums, per_mode)[0],
+        macro_coefficients(sums, per_mode),
     )
     for table in tables:
         raw, pabak = table["raw_agreement"], table["pabak"]

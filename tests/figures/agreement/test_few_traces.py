@@ -20,12 +20,12 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.intervals import Z, wilson, wilson_of
+from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling
+from mast_tui.figures.intervals import Z, student_t, wilson, wilson_of
 from mast_tui.figures.jackknife import (
     Scale,
     Support,
     jackknife_interval,
-    student_t,
     why_no_interval,
 )
 from mast_tui.figures.prevalence import corrected_prevalence
@@ -37,6 +37,9 @@ from tests.figures.agreement.test_study import MODES, study
 CHANCES = np.linspace(0.05, 0.5, 14)
 TPR = (0.85, 0.80)
 TNR = (0.95, 0.93)
+
+ONE = Resampling(1)
+FIFTY = Resampling(50)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 39, 298, 1_000, 99_999])
@@ -100,7 +103,7 @@ def test_agreement_of_two_on_one_mode_has_the_interval_of_a_share(
 def test_scale_begins_where_nobody_agrees(lines: tuple[str, ...], name: str, least: float) -> None:
     """On anything for AC1, else on the rarer answer."""
     verdicts = np.array([[[int(c)] for c in line] for line in lines], dtype=np.int8)
-    table = sums_of(verdicts, range(10), 0, 0).everything()
+    table = sums_of(verdicts, range(10), NO_RESAMPLING).everything()
     assert table.scale(name).lowest == pytest.approx(least)
     if least == -0.25 or name in ("krippendorff_alpha", "gwet_ac1"):
         assert table_values(table)[name][0] == pytest.approx(least)
@@ -110,11 +113,11 @@ def test_scale_of_three_raters_with_a_rare_answer_is_capped() -> None:
     random = np.random.default_rng(1)
     verdicts = (random.random((3, 200, 1)) < 0.06).astype(np.int8)
     verdicts[:, :6] = 1
-    table = sums_of(verdicts, range(200), 1, 0).everything()
+    table = sums_of(verdicts, range(200), ONE).everything()
     scale = table.scale("positive_agreement")
     assert scale.caps_cases
     assert scale.traces == int(verdicts.any(axis=0).sum())
-    assert not sums_of(verdicts[:2], range(200), 1, 0).everything().scale("cohen_kappa").caps_cases
+    assert not sums_of(verdicts[:2], range(200), ONE).everything().scale("cohen_kappa").caps_cases
     left_out = np.array([0.5, 0.51, 0.49, 0.5] * 2)
     assert jackknife_interval(0.5, left_out, Scale(0.0, 8, caps_cases=True)) == wilson_of(0.5, 8)
 
@@ -196,28 +199,28 @@ def test_copies_of_a_block_count_once_for_an_interval() -> None:
     verdicts = drawn(random, 30)
     copied = np.concatenate([verdicts[:, :1]] * 6 + [verdicts[:, 1:]], axis=1)
     blocks = np.concatenate([np.zeros(6, int), np.arange(6, 35)])
-    together = sums_of(copied, range(35), 1, 0, blocks=blocks).everything()
+    together = sums_of(copied, range(35), ONE, blocks=blocks).everything()
     assert (together.traces, together.units, together.n) == (30, 30 * 14, 35 * 14)
     # The sums without each block are those of the study without all of its copies.
-    without = sums_of(copied[:, 6:], range(29), 0, 0).everything()
+    without = sums_of(copied[:, 6:], range(29), NO_RESAMPLING).everything()
     assert (together.units_by_pattern[1] == without.units_by_pattern[0]).all()
     assert (together.pairs[1] == without.pairs[0]).all()
-    few = sums_of(copied[:, :8], range(8), 1, 0, blocks=blocks[:8]).everything()
+    few = sums_of(copied[:, :8], range(8), ONE, blocks=blocks[:8]).everything()
     assert table_coefficients(few)["gwet_ac1"].ci is not None
-    two = table_coefficients(sums_of(copied[:, :7], range(7), 1, 0, blocks=blocks[:7]).everything())
+    two = table_coefficients(sums_of(copied[:, :7], range(7), ONE, blocks=blocks[:7]).everything())
     assert two["gwet_ac1"].withheld == two["cohen_kappa"].withheld == ("copied_blocks", 3)
-    own = sums_of(copied[:, :7], range(7), 1, 0).everything()
+    own = sums_of(copied[:, :7], range(7), ONE).everything()
     assert table_coefficients(own)["gwet_ac1"].ci is not None
 
 
 def test_sets_of_few_traces_or_copies_have_no_interval() -> None:
     verdicts = drawn(np.random.default_rng(0), 5)
     copies = np.repeat(verdicts[:, :2], (3, 2), axis=1)
-    figures = FigureTable(set_agreement(copies, 50, 0, blocks=np.array([0, 0, 0, 1, 1])))
+    figures = FigureTable(set_agreement(copies, FIFTY, blocks=np.array([0, 0, 0, 1, 1])))
     assert figures["krippendorff_alpha_masi"].withheld == "copied_blocks"
-    few = FigureTable(set_agreement(verdicts[:, :2], 50, 0))["krippendorff_alpha_jaccard"]
+    few = FigureTable(set_agreement(verdicts[:, :2], FIFTY))["krippendorff_alpha_jaccard"]
     assert (few.withheld, few.needs) == ("few_traces", 3)
-    enough = FigureTable(set_agreement(verdicts, 50, 0))
+    enough = FigureTable(set_agreement(verdicts, FIFTY))
     assert enough["krippendorff_alpha_jaccard"].interval is not None
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_elsewhere
 
-from mast_tui.figures.bootstrap import interval, resampled_sums, resamples
+from mast_tui.figures.bootstrap import Resampling, interval, resampled_sums, resamples
 from mast_tui.figures.intervals import wilson
 from mast_tui.figures.significance import mcnemar
 
@@ -34,13 +34,13 @@ def test_mcnemar_is_exact_for_large_counts() -> None:
 
 def test_resamples_do_not_depend_on_what_is_summed() -> None:
     features = np.arange(60, dtype=np.float64).reshape(30, 2) % 7
-    sums = resampled_sums(features, 40, seed=5)
-    weights = np.concatenate(list(resamples(30, 40, seed=5)))
+    sums = resampled_sums(features, Resampling(40, 5))
+    weights = np.concatenate(list(resamples(30, Resampling(40, 5))))
     assert (weights.sum(axis=1) == 30).all()
     assert (sums == weights @ features).all()
-    assert (resampled_sums(features, 10, seed=5) == sums[:10]).all()
-    assert (resampled_sums(features, 40, seed=6) != sums).any()
-    assert resampled_sums(features[:0], 40, seed=5).shape == (0, 2)
+    assert (resampled_sums(features, Resampling(10, 5)) == sums[:10]).all()
+    assert (resampled_sums(features, Resampling(40, 6)) != sums).any()
+    assert resampled_sums(features[:0], Resampling(40, 5)).shape == (0, 2)
 
 
 Values = NDArray[np.float64]
@@ -48,7 +48,7 @@ Values = NDArray[np.float64]
 
 def means_of(data: Values) -> tuple[float, Values, Values]:
     """Return the mean, its values in resamples, and those without each number."""
-    resampled = resampled_sums(data[:, None], 2000, seed=1)[:, 0] / data.size
+    resampled = resampled_sums(data[:, None], Resampling(2000, 1))[:, 0] / data.size
     return float(data.mean()), resampled, (data.sum() - data) / (data.size - 1)
 
 

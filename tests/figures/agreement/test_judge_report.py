@@ -100,13 +100,6 @@ def test_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
     assert report["macro"]["cohen_kappa"]["undefined"] == "no_overlap"
 
 
-def test_report_depends_only_on_the_seed() -> None:
-    given_ = counted(480, 240, 300, 1200)
-    assert judge_document(given_, rounds=100, seed=3) == judge_document(given_, rounds=100, seed=3)
-    other = judge_document(given_, rounds=100, seed=4)
-    assert other["pooled"]["f1"] != judge_document(given_, rounds=100, seed=3)["pooled"]["f1"]
-
-
 LINES = st.text("10?·", min_size=0, max_size=8)
 
 

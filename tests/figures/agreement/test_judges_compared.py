@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import JudgeInput, Unit
@@ -32,9 +33,9 @@ def judges(
     return given_words(first, gold), replace(given_words(second, gold), judge=OTHER_JUDGE)
 
 
-def comparison(first: JudgeInput, second: JudgeInput, **settings: Any) -> Any:
+def comparison(first: JudgeInput, second: JudgeInput, rounds: int = 2000) -> Any:
     """Return the comparison of two judges, read back from strict JSON."""
-    document = comparison_json(judges_compared(first, second, **settings))
+    document = comparison_json(judges_compared(first, second, Resampling(rounds)))
     return json.loads(json.dumps(document, allow_nan=False))
 
 

@@ -12,7 +12,7 @@ import pytest
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.agreement.counting import VerdictTable
 from mast_tui.figures.agreement.report import more_traces
-from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.bootstrap import Resampling, resamples
 from mast_tui.figures.record import COEFFICIENTS, FigureScope
 from tests.figures.agreement.reference import cohen_kappa
 from tests.figures.agreement.tables import agreement_document, retest_table
@@ -36,7 +36,7 @@ def many(rounds: int = 200, seed: int = 0) -> dict[str, Any]:
 
 def test_intervals_of_many_traces_are_percentiles_of_resamples() -> None:
     report = many(rounds=300, seed=4)
-    drawn = np.concatenate(list(resamples(2000, 300, 4))).astype(int)
+    drawn = np.concatenate(list(resamples(2000, Resampling(300, 4)))).astype(int)
     # The report goes through its traces in the order of their ids.
     order = sorted(range(2000), key=lambda n: f"t{n}")
     ratings = np.array([[int(c) for c in line * 50] for line in (ANN, BOB)])[:, order]

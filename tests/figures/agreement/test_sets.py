@@ -19,6 +19,7 @@ from mast_tui.figures.agreement.sets import (
     set_agreement,
     set_alphas,
 )
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import FigureTable
 from tests.figures.agreement.reference import krippendorff_alpha
 
@@ -34,7 +35,7 @@ def said_of(pairs: Sequence[str]) -> VerdictArray:
 
 
 def test_alpha_of_sets_with_both_distances() -> None:
-    figures = FigureTable(set_agreement(said_of(PAIRS), 0, 0))
+    figures = FigureTable(set_agreement(said_of(PAIRS), Resampling(0)))
     assert figures.value("krippendorff_alpha_jaccard") == pytest.approx(0.315620, abs=5e-7)
     assert figures.value("krippendorff_alpha_masi") == pytest.approx(0.273081, abs=5e-7)
     assert figures.count("n") == len(PAIRS)
@@ -62,11 +63,11 @@ def test_open_or_unsure_mode_leaves_no_set() -> None:
     gaps = np.concatenate((said, said[:, :2]), axis=1)
     gaps[0, -1, 2] = -1
     gaps[1, -2, 0] = -2
-    assert set_agreement(gaps, 0, 0) == set_agreement(said, 0, 0)
+    assert set_agreement(gaps, Resampling(0)) == set_agreement(said, Resampling(0))
 
 
 def reasons(said: np.ndarray) -> tuple[str | None, str | None]:
-    figures = FigureTable(set_agreement(said, 9, 0))
+    figures = FigureTable(set_agreement(said, Resampling(9)))
     jaccard = figures["krippendorff_alpha_jaccard"]
     return jaccard.undefined, figures["krippendorff_alpha_masi"].undefined
 
@@ -124,7 +125,7 @@ def test_many_different_sets_have_the_exact_figure_and_its_interval() -> None:
     members = np.unique(chance.random((900, 12)) < 0.4, axis=0)
     first = chance.permutation(len(members))
     sets = np.stack((first, np.where(chance.random(len(first)) < 0.5, first, first[::-1])))
-    (alpha,) = set_alphas(sets, members, [masi_distance], rounds=300, seed=2)
+    (alpha,) = set_alphas(sets, members, [masi_distance], resampling=Resampling(300, 2))
     assert len(members) > 512
     assert alpha.value == pytest.approx(by_hand(sets, members, masi_distance), abs=1e-9)
     assert alpha.ci is not None

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures import two_by_two
-from mast_tui.figures.two_by_two import FIGURES, coefficient
+from mast_tui.figures.two_by_two import FIGURES, JudgeTables, coefficient
 from tests.figures.agreement import reference as coefficients
 
-NONE = np.empty((0, 4))
 COUNTS = st.lists(st.integers(0, 6), min_size=4, max_size=4)
 
 
@@ -22,18 +20,18 @@ def test_figures_are_the_general_coefficients(counts: list[int]) -> None:
                         [1] * tp + [0] * fp + [1] * fn + [0] * tn])  # fmt: skip
     table = np.array(counts, dtype=np.float64)
     if not table.sum():
-        for figure in FIGURES.values():
-            assert coefficient(figure, table, NONE).undefined == "no_overlap"
+        for name in FIGURES:
+            assert coefficient(name, JudgeTables(table)).undefined == "no_overlap"
         return
     same = {
-        two_by_two.raw_agreement: coefficients.raw_agreement(ratings),
-        two_by_two.cohen_kappa: coefficients.cohen_kappa(ratings),
-        two_by_two.gwet_ac1: coefficients.gwet_ac1(ratings),
-        two_by_two.f1: coefficients.specific_agreement(ratings, 1),
+        "raw_agreement": coefficients.raw_agreement(ratings),
+        "cohen_kappa": coefficients.cohen_kappa(ratings),
+        "gwet_ac1": coefficients.gwet_ac1(ratings),
+        "f1": coefficients.specific_agreement(ratings, 1),
     }
-    for figure, general in same.items():
-        ours = coefficient(figure, table, NONE)
-        if table.sum() == 1 and figure in (two_by_two.cohen_kappa, two_by_two.gwet_ac1):
+    for name, general in same.items():
+        ours = coefficient(name, JudgeTables(table))
+        if table.sum() == 1 and name in ("cohen_kappa", "gwet_ac1"):
             assert ours.undefined == "single_trace"
             continue
         assert ours.undefined == general.undefined

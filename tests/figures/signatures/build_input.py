@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -23,9 +24,9 @@ from mast_tui.figures.signatures.report import signature_report
 from mast_tui.reports.signature_document import signature_document
 
 
-def document_of(given: SignatureInput, **options: Any) -> Any:
+def document_of(given: SignatureInput, rounds: int = 2000, **options: Any) -> Any:
     """Return the JSON document of the report on an input."""
-    return signature_document(signature_report(given, **options))
+    return signature_document(signature_report(given, Resampling(rounds), **options))
 
 
 MODES = (ModeInfo("loop", "1.3", "Step repetition", "1"), ModeInfo("stop", "3.1", "Early end", "3"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -63,7 +64,8 @@ def small_report(
     *, traces: int = 40, outcomes: bool = True, places: bool = True
 ) -> SignatureReport:
     """Return the report on ``small_input``; callers must not change it."""
-    return signature_report(small_input(traces=traces, outcomes=outcomes, places=places), rounds=50)
+    inputs = small_input(traces=traces, outcomes=outcomes, places=places)
+    return signature_report(inputs, Resampling(50))
 
 
 def small_document() -> Any:

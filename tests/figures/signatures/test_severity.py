@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.groups import (
     SHAPES,
-    interval,
     modes_per_trace,
+    modes_per_trace_interval,
     resampled_modes_per_trace,
     trace_shapes,
 )
@@ -107,7 +108,7 @@ def test_modes_per_trace_is_the_sum_of_shares_within_its_interval(
     ]
     shares = [column.count(PRESENT) / len(column) for column in settled if column]
     assert value == (pytest.approx(sum(shares)) if shares else None)
-    ends = interval(verdicts, resampled_modes_per_trace(verdicts, 200, 0))
+    ends = modes_per_trace_interval(verdicts, Resampling(200))
     if ends is not None and value is not None:
         assert ends[0] <= value <= ends[1]
 
@@ -117,8 +118,8 @@ def test_interval_of_many_kinds_of_traces_is_that_of_resampling() -> None:
     verdicts = random.choice(
         np.array([PRESENT, ABSENT, OPEN], dtype=np.uint8), size=(3000, 12), p=[0.4, 0.5, 0.1]
     )
-    assert len(resampled_modes_per_trace(verdicts, 10, 0)) == 0
-    quick = interval(verdicts, np.empty(0))
+    assert len(resampled_modes_per_trace(verdicts, Resampling(10))) == 0
+    quick = modes_per_trace_interval(verdicts, Resampling(10))
     draws = random.integers(0, len(verdicts), size=(400, len(verdicts)))
     slow = np.quantile([modes_per_trace(verdicts[rows]) for rows in draws], [0.025, 0.975])
     assert quick == pytest.approx(tuple(slow), abs=0.03)

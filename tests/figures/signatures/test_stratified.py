@@ -23,7 +23,8 @@ strata = st.lists(
 
 def common(tables: list[Stratum]) -> tuple[Figure, Figure]:
     """Return the common difference and ratio."""
-    _, difference, ratio = mantel_haenszel(tables, FigureScope("stratified"))
+    strata = [Stratum(*table) for table in tables]
+    _, difference, ratio = mantel_haenszel(strata, FigureScope("stratified"))
     return difference, ratio
 
 
@@ -45,7 +46,7 @@ def test_figures_of_one_stratum_are_the_plain_ones(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
     (a, n), (b, of) = first, second
-    difference, ratio = common([(a, n, b, of)])
+    difference, ratio = common([Stratum(a, n, b, of)])
     assert difference.value == pytest.approx(a / n - b / of)
     few = min(n, of) < 5
     if few or min(a + b, n + of - a - b) < 5:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import FigureScope, rate_json
 from mast_tui.figures.signatures.model import SignatureInput
@@ -19,7 +20,7 @@ from tests.figures.signatures.build_input import document_of, input_of
 
 
 def text_of(given: SignatureInput, **options: Any) -> list[str]:
-    return render_text(signatures_report(signature_report(given, rounds=0, **options)), None)
+    return render_text(signatures_report(signature_report(given, Resampling(0), **options)), None)
 
 
 def share(count: int, n: int) -> dict[str, Any]:
