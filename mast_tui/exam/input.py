@@ -403,13 +403,8 @@ def _make_set(
     questions = []
     verdicts = {}
     for work in sorted(works, key=lambda work: work.trace_id):
-        questions.append(
-            _make_question(
-                work.trace_id,
-                map(_finding_of_label, work.labels.values()),
-                traces_by_id.get(work.trace_id),
-            )
-        )
+        findings = map(_finding_of_label, work.labels.values())
+        questions.append(_make_question(work.trace_id, findings, traces_by_id.get(work.trace_id)))
         for mode, value in work.verdicts.items():
             verdicts[work.trace_id, mode] = value
         for label in work.labels.values():

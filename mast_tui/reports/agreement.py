@@ -793,15 +793,12 @@ class _TableMaker:
             name: index.table("round_pooled", group=name) for name in agreement.rounds
         }
         rows = [
-            Row(
+            _row(
                 name,
-                {
-                    "round": name,
-                    "traces": index.table("round", group=name).count("traces"),
-                    **_row_cells(figures, self.columns),
-                },
-                mark=paradox_mark(figures),
-                detail=tuple(self._detail_sentences(figures, _UNITS)),
+                {"round": name, "traces": index.table("round", group=name).count("traces")},
+                figures,
+                self.columns,
+                self._detail_sentences(figures, _UNITS),
             )
             for name, figures in figures_by_round.items()
         ]
@@ -839,15 +836,12 @@ class _TableMaker:
         if not figures_by_name:
             return None
         rows = [
-            Row(
+            _row(
                 name,
-                {
-                    "annotator": name,
-                    "traces": figures.count("n_traces"),
-                    **_row_cells(figures, self.pair_columns),
-                },
-                mark=paradox_mark(figures),
-                detail=(
+                {"annotator": name, "traces": figures.count("n_traces")},
+                figures,
+                self.pair_columns,
+                (
                     f"{name}{readings.relation}: {_verdicts_sentence(figures, _UNITS)}",
                     *_undefined_sentences(figures, self.pair_columns),
                 ),
@@ -914,22 +908,15 @@ class _TableMaker:
         for pair in self.agreement.pairs:
             key = PAIR.join(pair)
             figures = figures_by_pair[pair]
-            rows.append(
-                Row(
-                    key,
-                    {
-                        "pair": joined_names(pair),
-                        "traces": shared_counts.get(key),
-                        **_row_cells(figures, self.pair_columns),
-                    },
-                    mark=paradox_mark(figures),
-                    detail=(
-                        *self._detail_sentences(figures, _UNITS),
-                        *_copied_by_pair(self.agreement, pair),
-                    ),
-                    sources=figures.sources,
-                )
+            sentences = self._detail_sentences(figures, _UNITS)
+            row = _row(
+                key,
+                {"pair": joined_names(pair), "traces": shared_counts.get(key)},
+                figures,
+                self.pair_columns,
+                (*sentences, *_copied_by_pair(self.agreement, pair)),
             )
+            rows.append(replace(row, sources=figures.sources))
         return Table(
             "pairs",
             "All pairs of annotators, all modes pooled",
@@ -1019,18 +1006,14 @@ class _TableMaker:
             unit: The thing that n counts; by default ``_UNITS``.
         """
         code, name = names
-        is_of_pair = bool(figures.subject)
-        return Row(
+        row = _row(
             ident,
-            {
-                "code": code,
-                "name": name,
-                **_row_cells(figures, self.pair_columns if is_of_pair else self.columns),
-            },
-            mark=mark + paradox_mark(figures),
-            detail=(*self._detail_sentences(figures, unit or _UNITS), *sentences),
-            sources=figures.sources,
+            {"code": code, "name": name},
+            figures,
+            self.pair_columns if figures.subject else self.columns,
+            (*self._detail_sentences(figures, unit or _UNITS), *sentences),
         )
+        return replace(row, mark=mark + row.mark, sources=figures.sources)
 
     def _detail_sentences(self, figures: FigureTable, unit: str) -> Iterator[str]:
         """Yield the sentences of a row's detail: verdicts, undefined figures, κ by pair, unsure."""
@@ -1140,6 +1123,22 @@ _SETS: Final = ("krippendorff_alpha_jaccard", "krippendorff_alpha_masi")
 def _has_few_complete_traces(agreement: Agreement) -> bool:
     """Return whether all annotators have judged fewer than two traces, too few for Fleiss' κ."""
     return agreement.index.table("pooled")[_FLEISS].undefined in ("no_overlap", "single_trace")
+
+
+def _row(
+    ident: str,
+    names: Mapping[str, Cell],
+    figures: FigureTable,
+    columns: Iterable[Column],
+    sentences: Iterable[str],
+) -> Row:
+    """Return a row with its names, n, shares and coefficients, and the mark of the κ paradox."""
+    return Row(
+        ident,
+        {**names, **_row_cells(figures, columns)},
+        mark=paradox_mark(figures),
+        detail=tuple(sentences),
+    )
 
 
 def _row_cells(figures: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:

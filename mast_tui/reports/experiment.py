@@ -479,7 +479,6 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
     """
     inputs = experiment.inputs
     has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
-    plan = {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
     # The values that are None stay so if no figure is inserted for them.
     document = {
         "by": inputs.by,
@@ -500,7 +499,9 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
             }
             for arm in inputs.group_names
         },
-        "power": plan if has_power else None,
+        "power": {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
+        if has_power
+        else None,
     }
     return insert_figures(figures.figures, PATHS, document)
 

@@ -730,8 +730,11 @@ def _figures_by_name(report: JudgeReport) -> dict[str, FigureTable]:
 
 def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
     """Return the figures of some columns in all rows."""
-    tables = (*_figures_by_name(report).values(), report.table("judge_macro"))
-    return [table[column.key] for table in tables for column in columns]
+    return [
+        table[column.key]
+        for table in (*_figures_by_name(report).values(), report.table("judge_macro"))
+        for column in columns
+    ]
 
 
 # Sentences

@@ -175,8 +175,7 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
         document = _with_all_traces(document)
     # A report on signatures has the source of its labels instead of annotators.
     annotators = _joined_names(document.get("annotators", [document.get("labels", "")]))
-    cells = dict.fromkeys(layout.columns, "") | {"annotators": annotators}
-    context = _Context(layout, (), cells)
+    context = _Context(layout, (), dict.fromkeys(layout.columns, "") | {"annotators": annotators})
     yield from _rows_of_part(document, context)
     if "identical_blocks" in document:  # traces with equal verdicts of all annotators
         shared_count = sum(len(block["traces"]) for block in document["identical_blocks"])

@@ -74,8 +74,11 @@ def _without_repeated_texts(report: Report) -> Report:
         return tuple(note for note in notes if is_new(note.text))
 
     def shortened_table(table: Table) -> Table:
-        caption = table.caption if is_new(table.caption) else ""
-        return replace(table, caption=caption, notes=new_notes(table.notes))
+        return replace(
+            table,
+            caption=table.caption if is_new(table.caption) else "",
+            notes=new_notes(table.notes),
+        )
 
     def shortened_section(section: ReportSection) -> ReportSection:
         open_parts = (part for part in section.parts if isinstance(part, Chart) or not part.folded)
@@ -84,8 +87,11 @@ def _without_repeated_texts(report: Report) -> Report:
         )
         return replace(section, parts=parts, notes=new_notes(section.notes))
 
-    sections = tuple(map(shortened_section, report.sections))
-    return replace(report, sections=sections, notes=new_notes(report.notes))
+    return replace(
+        report,
+        sections=tuple(map(shortened_section, report.sections)),
+        notes=new_notes(report.notes),
+    )
 
 
 def _section_lines(section: ReportSection, width: int | None) -> list[str]:
