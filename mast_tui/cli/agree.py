@@ -29,7 +29,11 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
-from mast_tui.figures.agreement.drill_down import judged_source_traces, source_traces
+from mast_tui.figures.agreement.drill_down import (
+    SourceTrace,
+    judged_source_traces,
+    source_traces,
+)
 from mast_tui.figures.agreement.report import (
     Agreement,
     StudyInput,
@@ -141,37 +145,30 @@ def compute_agreement(
     )
 
     # Before the figures, so that a wrong name fails at once.
-    judge_and_reference = judge_input(workspace, taxonomy, comparison)
-    other_judge_and_reference = judge_input(
+    judged = judge_input(workspace, taxonomy, comparison)
+    other_judged = judge_input(
         workspace, taxonomy, replace(comparison, judge=comparison.other_judge)
     )
     thresholds = None
-    if comparison.thresholds and judge_and_reference is not None:
-        judge_and_reference, thresholds = _with_thresholds(workspace, judge_and_reference)
+    if comparison.thresholds and judged is not None:
+        judged, thresholds = _with_thresholds(workspace, judged)
 
-    report = agreement_figures(people, Resampling(comparison.rounds, comparison.seed))
+    resampling = Resampling(comparison.rounds, comparison.seed)
+    report = agreement_figures(people, resampling)
     if comparison.places:
-        report = replace(
-            report, spans=_span_agreement(workspace, taxonomy, comparison, people, passes)
-        )
-    if judge_and_reference is not None:
-        judge_figures = judge_report(
-            judge_and_reference, Resampling(comparison.rounds, comparison.seed)
-        )
-        if comparison.blind:
-            # Prevalence reveals verdicts on traces that a blind annotator has yet to label.
-            judge_figures = judge_figures.without_prevalence()
-        if thresholds is not None:
-            judge_figures = replace(judge_figures, thresholds=thresholds)
-        report = replace(report, judge=judge_figures)
-    if judge_and_reference is not None and other_judge_and_reference is not None:
-        judge_comparison = judges_compared(
-            judge_and_reference,
-            other_judge_and_reference,
-            Resampling(comparison.rounds, comparison.seed),
-        )
-        report = replace(report, judges=judge_comparison)
-    return report
+        spans = _span_agreement(workspace, taxonomy, comparison, people, passes)
+        report = replace(report, spans=spans)
+    if judged is None:
+        return report
+    judge = judge_report(judged, resampling)
+    if comparison.blind:
+        # Prevalence reveals verdicts on traces that a blind annotator has yet to label.
+        judge = judge.without_prevalence()
+    return replace(
+        report,
+        judge=replace(judge, thresholds=thresholds),
+        judges=None if other_judged is None else judges_compared(judged, other_judged, resampling),
+    )
 
 
 def judge_input(
@@ -303,6 +300,15 @@ def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput 
     )
 
 
+def judge_names(workspace: Workspace) -> list[str]:
+    """Return the full names of the judges in a workspace."""
+    return [
+        annotator.name
+        for annotator in workspace.annotators()
+        if annotator.kind is AnnotatorKind.JUDGE
+    ]
+
+
 def find_judge(workspace: Workspace, text: str) -> str:
     """Return the name of the judge with this name, or of the only judge whose name begins with it.
 
@@ -315,11 +321,7 @@ def find_judge(workspace: Workspace, text: str) -> str:
     Raises:
         click.ClickException: No judge or several judges match.
     """
-    judges = [
-        annotator.name
-        for annotator in workspace.annotators()
-        if annotator.kind is AnnotatorKind.JUDGE
-    ]
+    judges = judge_names(workspace)
     if text in judges:
         return text
     matches = [name for name in judges if name.startswith((text, f"judge:{text}"))]
@@ -666,24 +668,29 @@ def time_document(
             "no one has finished a trace with suggestions shown; 'mast-tui study set --assisted "
             "--withhold 0.5' begins a study in which they are hidden on half of the traces"
         )
-    suggested_modes: dict[str, set[str]] = {
-        judgement.trace_id: set() for judgement in workspace.judgements(taxonomy=ref)
-    }
-    for label in workspace.labels(taxonomy=ref, pass_number=None):
-        if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
-            suggested_modes.setdefault(label.trace_id, set()).add(label.mode)
-    frozen_modes = {trace_id: frozenset(modes) for trace_id, modes in suggested_modes.items()}
+    suggested_modes = _suggested_modes(workspace, ref)
     minutes = minutes_worked(workspace, taxonomy)
     timed_passes = [
         replace(
             study_pass,
             minutes=minutes.get((study_pass.annotator, study_pass.trace_id, study_pass.number)),
-            suggested=frozen_modes.get(study_pass.trace_id),
+            suggested=suggested_modes.get(study_pass.trace_id),
         )
         for study_pass in study_passes
     ]
     mode_names = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
     return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, mode_names)}
+
+
+def _suggested_modes(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
+    """Return the modes that judges suggest, by the id of each judged trace."""
+    modes_by_trace: dict[str, set[str]] = {
+        judgement.trace_id: set() for judgement in workspace.judgements(taxonomy=taxonomy)
+    }
+    for label in workspace.labels(taxonomy=taxonomy, pass_number=None):
+        if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+            modes_by_trace.setdefault(label.trace_id, set()).add(label.mode)
+    return {trace_id: frozenset(modes) for trace_id, modes in modes_by_trace.items()}
 
 
 def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
@@ -706,17 +713,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         {"name": "suggestions shown", **document["shown"]},
         {"name": "suggestions hidden", **document["withheld"]},
     )
-    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
-        TableColumn("", lambda row: row["name"]),
-        TableColumn("passes", lambda row: str(row["passes"]), right=True),
-        TableColumn(
-            "minutes per trace", lambda row: figure_text(row["minutes_per_trace"]), right=True
-        ),
-        TableColumn(
-            "minutes per label", lambda row: figure_text(row["minutes_per_label"]), right=True
-        ),
-    )
-    print_table(columns, conditions)
+    print_table(_TIME_COLUMNS, conditions)
     # Only annotators with passes in both conditions are listed, since only they can be compared.
     if not document["annotators"]:
         print_line(
@@ -732,14 +729,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         document["anchoring"] | {"code": "all modes"},
         *(mode | {"code": code} for code, mode in document["modes"].items()),
     ]
-    bias_columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
-        TableColumn("mode", lambda row: row["code"]),
-        TableColumn("suggested by a judge", lambda row: figure_text(row["suggested"]), right=True),
-        TableColumn("verdicts", lambda row: str(row["units"]), right=True),
-        TableColumn("not suggested", lambda row: figure_text(row["other"]), right=True),
-        TableColumn("verdicts", lambda row: str(row["other_units"]), right=True),
-    )
-    print_table(bias_columns, [row for row in rows if row["units"] or row["other_units"]])
+    print_table(_BIAS_COLUMNS, [row for row in rows if row["units"] or row["other_units"]])
 
 
 def figure_text(figure: Mapping[str, Any]) -> str:
@@ -750,6 +740,31 @@ def figure_text(figure: Mapping[str, Any]) -> str:
         return f"{figure['value']:.2f}"
     low, high = figure["ci"]
     return f"{figure['value']:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def figure_column(key: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    """Return the column of a figure with its interval, in rows of a JSON document.
+
+    Args:
+        key: The key of the figure.
+        title: The heading.
+    """
+    return TableColumn(title, lambda row: figure_text(row[key]), right=True)
+
+
+_TIME_COLUMNS: Final = (
+    key_column("name", ""),
+    key_column("passes", right=True),
+    figure_column("minutes_per_trace", "minutes per trace"),
+    figure_column("minutes_per_label", "minutes per label"),
+)
+_BIAS_COLUMNS: Final = (
+    key_column("code", "mode"),
+    figure_column("suggested", "suggested by a judge"),
+    key_column("units", "verdicts", right=True),
+    figure_column("other", "not suggested"),
+    key_column("other_units", "verdicts", right=True),
+)
 
 
 def split_names(text: str | None) -> list[str] | None:
@@ -814,6 +829,7 @@ def traces_document(
     if mode is None or mode not in taxonomy.modes:
         codes = ", ".join(candidate.code for candidate in taxonomy.modes)
         raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
+    names: Sequence[str]
     judged = judge_input(workspace, taxonomy, comparison)
     if judged is None:
         study = study_from_workspace(
@@ -823,22 +839,11 @@ def traces_document(
             which=comparison.which,
             traces=comparison.traces,
         )
-        names: Sequence[str] = study.annotators
+        names = study.annotators
         mode_traces = source_traces(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
         mode_traces = judged_source_traces(judged, compared_units(judged), mode.slug)
-    traces = [
-        {
-            "trace": trace.trace_id,
-            "disagreement": trace.disagreement,
-            "said": {
-                name: None if verdict is None else verdict.value
-                for name, verdict in trace.verdicts.items()
-            },
-        }
-        for trace in mode_traces
-    ]
     return {
         "taxonomy": taxonomy.ref,
         "pass": "1" if comparison.which == "first" else "last",
@@ -846,7 +851,19 @@ def traces_document(
         "slug": mode.slug,
         "name": mode.name,
         "annotators": list(names),
-        "traces": traces,
+        "traces": [_source_trace_json(trace) for trace in mode_traces],
+    }
+
+
+def _source_trace_json(trace: SourceTrace) -> dict[str, Any]:
+    """Return a source trace of a mode's figures with the verdicts of each annotator."""
+    return {
+        "trace": trace.trace_id,
+        "disagreement": trace.disagreement,
+        "said": {
+            name: None if verdict is None else verdict.value
+            for name, verdict in trace.verdicts.items()
+        },
     }
 
 

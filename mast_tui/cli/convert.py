@@ -127,44 +127,63 @@ def convert_command(request: ConvertRequest) -> int:
     hide_outcomes = hides_outcomes(request.common)
     key = partial(_mask_key, request.common)
     masks = requested_masks(request.redact, request.redact_file, key)
-    failed_count = 0
-    trace_count = 0
-
-    def lines() -> Iterator[bytes]:
-        """Yield the converted traces; report on stderr what cannot be converted."""
-        nonlocal failed_count, trace_count
-        write = partial(_converted_line, request.text_format, hide_outcomes, masks)
-        reports = each_trace(
-            pool.reachable(request.paths),
-            write,
-            pool.workers,
-            without=(request.output,),
-            tell=pool.show_progress,
-        )
-        for report, trace_lines in reports:
-            if report.failed is not None:
-                failed_count += 1
-                say(f"mast-tui convert: {report.path}: {report.failed}")
-            for line in trace_lines:
-                pool.on_trace()
-                if line is None:
-                    say(f"mast-tui convert: {report.path}: no steps to judge; left out")
-                    continue
-                yield line
-                trace_count += 1
-        if trace_count == 0:
-            raise click.ClickException("there are no traces to write; see 'mast-tui inspect'")
-
+    convert = partial(_converted_line, request.text_format, hide_outcomes, masks)
     outputs = Outputs(
         ReplacementRules(
             _reasons_to_keep(request.paths, request.force), reason_to_protect, request.force
         )
     )
     with WorkerPool(request.workers) as pool:
-        outputs.add(request.output, lines(), ours=_is_converted)
+        conversion = _Conversion(convert, pool)
+        outputs.add(request.output, conversion.lines(request), ours=_is_converted)
         outputs.commit()
-    say(f"{trace_count} {'trace' if trace_count == 1 else 'traces'} written to {request.output}")
-    return 1 if failed_count else 0
+    noun = "trace" if conversion.traces == 1 else "traces"
+    say(f"{conversion.traces} {noun} written to {request.output}")
+    return 1 if conversion.failed else 0
+
+
+@dataclass(slots=True)
+class _Conversion:
+    """The conversion of traces, which are counted as they are written.
+
+    Attributes:
+        convert: Returns a trace as a line; None if the format needs steps and the trace has none.
+        pool: The processes that read the traces.
+        traces: The number of converted traces.
+        failed: The number of files that could not be read.
+    """
+
+    convert: Callable[[Trace], bytes | None]
+    pool: WorkerPool
+    traces: int = 0
+    failed: int = 0
+
+    def lines(self, request: ConvertRequest) -> Iterator[bytes]:
+        """Yield the converted traces; report on stderr what cannot be converted.
+
+        Raises:
+            click.ClickException: There are no traces.
+        """
+        reports = each_trace(
+            self.pool.reachable(request.paths),
+            self.convert,
+            self.pool.workers,
+            without=(request.output,),
+            tell=self.pool.show_progress,
+        )
+        for report, trace_lines in reports:
+            if report.failed is not None:
+                self.failed += 1
+                say(f"mast-tui convert: {report.path}: {report.failed}")
+            for line in trace_lines:
+                self.pool.on_trace()
+                if line is None:
+                    say(f"mast-tui convert: {report.path}: no steps to judge; left out")
+                    continue
+                yield line
+                self.traces += 1
+        if self.traces == 0:
+            raise click.ClickException("there are no traces to write; see 'mast-tui inspect'")
 
 
 def _mask_key(common: CommonOptions) -> bytes:

@@ -142,8 +142,12 @@ def _check_terminal() -> Check:
     if not sys.stdout.isatty():
         return Check("terminal", CheckState.NOTE, f"{description}; the output is not a terminal")
     if name in ("", "dumb"):
-        hint = "set TERM to the type of your terminal, such as xterm-256color"
-        return Check("terminal", CheckState.WRONG, description, hint)
+        return Check(
+            "terminal",
+            CheckState.WRONG,
+            description,
+            "set TERM to the type of your terminal, such as xterm-256color",
+        )
     if size.columns < MIN_SIZE[0] or size.lines < MIN_SIZE[1]:
         return Check(
             "terminal", CheckState.WRONG, description, "make it at least 60 × 15, better 120 × 40"
@@ -178,8 +182,12 @@ def _check_colours() -> Check:
     if system is None:
         return Check("colours", CheckState.NOTE, "none; symbols show the same")
     if system == "standard":
-        hint = "if your terminal has more, set TERM=xterm-256color or COLORTERM=truecolor"
-        return Check("colours", CheckState.NOTE, _COLOURS[system], hint)
+        return Check(
+            "colours",
+            CheckState.NOTE,
+            _COLOURS[system],
+            "if your terminal has more, set TERM=xterm-256color or COLORTERM=truecolor",
+        )
     return Check("colours", CheckState.WORKS, _COLOURS.get(system, system))
 
 
@@ -202,16 +210,24 @@ def _check_editor() -> Check:
     except NoEditor as error:
         return Check("editor", CheckState.NOTE, str(error))
     if shutil.which(command[0]) is None:
-        hint = "set VISUAL or EDITOR to one that is installed; notes can be typed without it too"
-        return Check("editor", CheckState.WRONG, f"{command[0]} is not installed", hint)
+        return Check(
+            "editor",
+            CheckState.WRONG,
+            f"{command[0]} is not installed",
+            "set VISUAL or EDITOR to one that is installed; notes can be typed without it too",
+        )
     return Check("editor", CheckState.WORKS, command[0])
 
 
 def _check_pictures() -> Check:
     """Check that the package for pictures is installed."""
     if find_spec("textual_image") is None:
-        hint = "pip install 'mast-tui[pictures]' draws them"
-        return Check("pictures", CheckState.NOTE, "only their type and size are shown", hint)
+        return Check(
+            "pictures",
+            CheckState.NOTE,
+            "only their type and size are shown",
+            "pip install 'mast-tui[pictures]' draws them",
+        )
     return Check("pictures", CheckState.WORKS, "drawn in the terminal")
 
 
@@ -219,8 +235,12 @@ def _check_settings() -> Check:
     """Check that the settings can be read."""
     configuration, _keys = settings_in_use()
     if configuration.problem is not None:
-        hint = "the app uses defaults for wrong settings; `mast-tui config` lists every setting"
-        return Check("settings", CheckState.WRONG, configuration.problem, hint)
+        return Check(
+            "settings",
+            CheckState.WRONG,
+            configuration.problem,
+            "the app uses defaults for wrong settings; `mast-tui config` lists every setting",
+        )
     suffix = "" if configuration.path.exists() else ": no such file, all defaults"
     return Check("settings", CheckState.WORKS, f"{configuration.path}{suffix}")
 
@@ -230,8 +250,12 @@ def _check_cache() -> Check:
     folder = user_cache_path("mast-tui", appauthor=False)
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
-        hint = "indexes of traces are not stored; allow writing, or set XDG_CACHE_HOME"
-        return Check("cache", CheckState.WRONG, f"{nearest} is not writable", hint)
+        return Check(
+            "cache",
+            CheckState.WRONG,
+            f"{nearest} is not writable",
+            "indexes of traces are not stored; allow writing, or set XDG_CACHE_HOME",
+        )
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return Check("cache", CheckState.WORKS, f"{folder}, {size / 1e6:,.0f} MB; it may be deleted")
 
@@ -255,11 +279,13 @@ def _check_workspace(location: str | None) -> Check:
     except MastError as error:
         return Check("workspace", CheckState.WRONG, str(error))
     if is_on_network(path):
-        hint = (
+        return Check(
+            "workspace",
+            CheckState.NOTE,
+            f"{summary}, on a network file system",
             "only one person at a time can use it safely; others need their own workspace, to "
-            "merge later"
+            "merge later",
         )
-        return Check("workspace", CheckState.NOTE, f"{summary}, on a network file system", hint)
     return Check("workspace", CheckState.WORKS, summary)
 
 
@@ -276,8 +302,12 @@ def _check_new_workspace(path: Path) -> Check:
     """Check that a workspace can be created at a path."""
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
-        hint = "work in your own folder, or give --workspace PATH"
-        return Check("workspace", CheckState.WRONG, f"{nearest} is not writable", hint)
+        return Check(
+            "workspace",
+            CheckState.WRONG,
+            f"{nearest} is not writable",
+            "work in your own folder, or give --workspace PATH",
+        )
     return Check("workspace", CheckState.WORKS, f"none yet; the first label creates {path}")
 
 
@@ -309,8 +339,12 @@ async def _ask_server(judge: JudgeConfiguration, model: str) -> Check:
     if model in names:
         return Check("model", CheckState.WORKS, f"{model} at {address}")
     if not names:
-        hint = "it may still work; test it with `mast-tui judge … --max-tokens-total`"
-        return Check("model", CheckState.NOTE, f"{address} answers but lists no models", hint)
+        return Check(
+            "model",
+            CheckState.NOTE,
+            f"{address} answers but lists no models",
+            "it may still work; test it with `mast-tui judge … --max-tokens-total`",
+        )
     further_text = f" and {len(names) - 5} more" if len(names) > 5 else ""
     description = f"{address} has no {model}; it has {', '.join(names[:5])}{further_text}"
     return Check(

@@ -14,12 +14,21 @@ from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report import visibility_of_labels, visible_outcomes
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.asking import (
+    command_viewer,
+    report_hidden_outcomes,
+    report_hidden_traces,
+)
 from mast_tui.cli.shared.common import open_workspace, say, workspace_taxonomy
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
+from mast_tui.cli.shared.report_files import (
+    RECORD_RULES,
+    SAME_FILE,
+    ReportFiles,
+    ReportOutput,
+    stdout_form,
+)
 from mast_tui.configuration import read_judge_configuration
-from mast_tui.counts import counted
 from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.power import power_figures
@@ -111,10 +120,13 @@ class ExperimentRequest:
         help="Derive the outcome from the score: a run below X has failed.",
     )
     seed: int = options.seed()
-    html_file: Path | None = options.report_file("--html", help="Write it as a page.")
-    markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
-    csv_file: Path | None = options.report_file("--csv", help="Write every figure as a row.")
-    latex_file: Path | None = options.report_file("--latex", help="Write its tables for LaTeX.")
+    language_files: ReportFiles = options.files_by_language(
+        ReportFiles.named,
+        html="Write it as a page.",
+        markdown="Write it as Markdown.",
+        csv="Write every figure as a row.",
+        latex="Write its tables for LaTeX.",
+    )
     records: bool = options.option(
         "--records",
         is_flag=True,
@@ -130,22 +142,12 @@ class ExperimentRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
-        files = ReportFiles.named(
-            html=self.html_file,
-            markdown=self.markdown_file,
-            csv=self.csv_file,
-            latex=self.latex_file,
-        )
-        return replace(files, records=self.output)
+        return replace(self.language_files, records=self.output)
 
     @property
     def stdout(self) -> str | None:
         """The form to print on stdout; None if the command only writes files."""
-        if self.as_json:
-            return "json"
-        if self.records:
-            return "records"
-        return None if self.files else "text"
+        return stdout_form(self.files, as_json=self.as_json, records=self.records)
 
     @property
     def arm_paths(self) -> dict[str, tuple[Path, ...]]:
@@ -250,11 +252,8 @@ def _experiment_of_request(
         with_unlabelled=True,
     )
     inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
-    if hidden_outcomes and not request.as_json:
-        say(
-            f"outcomes are hidden from {viewer.name}, who works blind, on "
-            f"{counted(hidden_outcomes, 'trace')}"
-        )
+    if not request.as_json:
+        report_hidden_outcomes(viewer, hidden_outcomes)
     if request.paths:
         # One arm of any name collects the runs in these paths.
         runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})

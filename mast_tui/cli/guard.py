@@ -35,6 +35,7 @@ from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.figures.intervals import wilson
+from mast_tui.gold.model import GoldLabel
 from mast_tui.judges.rules import GUARD_RULES
 from mast_tui.judges.rules.guards import (
     PHRASES,
@@ -46,13 +47,14 @@ from mast_tui.judges.rules.guards import (
     stop_reasons,
 )
 from mast_tui.judges.rules.walk import Walk, walk
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import Label, VerdictValue
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.outputs import reason_to_protect
 
@@ -213,34 +215,40 @@ def _labelled_runs(
     runs = []
     missing_count = 0
     for trace_id in visible_ids:
-        sides = work_by_trace[trace_id].sides
-        if is_gold:
-            gold = work_by_trace[trace_id].gold(taxonomy, span_orders(trace_id))
-            verdicts = {
-                verdict.mode: verdict.value
-                for verdict in gold.verdicts
-                if verdict.value is not None
-            }
-            label_targets = [(label.mode, label.target) for label in gold.labels]
-        elif sides:
-            # A side is the work of one annotator, so that there is only one.
-            modes = [mode.slug for mode in taxonomy.modes]
-            values = {mode: sides[0].verdict(mode) for mode in modes}
-            verdicts = {mode: value for mode, value in values.items() if value is not None}
-            label_targets = [(label.mode, label.target) for label in sides[0].labels.values()]
-        else:
+        work = work_by_trace[trace_id]
+        if not (is_gold or work.sides):
             continue
         trace = trace_of(trace_id)
         if trace is None:
             missing_count += 1
             continue
-        quotes: dict[str, list[str]] = {}
-        for mode, target in label_targets:
-            quotes.setdefault(mode, []).append(target.quote or "")
-        # A run without a task is a task of its own.
-        task = "\n".join(trace.meta.task_key or (trace_id,))
-        runs.append(LabelledRun(walk(trace), task, verdicts, quotes))
+        if is_gold:
+            gold = work.gold(taxonomy, span_orders(trace_id))
+            values = {verdict.mode: verdict.value for verdict in gold.verdicts}
+            labels: Iterable[Label | GoldLabel] = gold.labels
+        else:
+            # A side is the work of one annotator, so that there is only one.
+            (side, *_) = work.sides
+            values = {mode.slug: side.verdict(mode.slug) for mode in taxonomy.modes}
+            labels = side.labels.values()
+        runs.append(_labelled_run(trace_id, trace, values, labels))
     return runs, missing_count
+
+
+def _labelled_run(
+    trace_id: str,
+    trace: Trace,
+    values: Mapping[str, VerdictValue | None],
+    labels: Iterable[Label | GoldLabel],
+) -> LabelledRun:
+    """Return a run with its verdicts, None for an open mode, and the quotes of its labels."""
+    verdicts = {mode: value for mode, value in values.items() if value is not None}
+    quotes: dict[str, list[str]] = {}
+    for label in labels:
+        quotes.setdefault(label.mode, []).append(label.target.quote or "")
+    # A run without a task is a task of its own.
+    task = "\n".join(trace.meta.task_key or (trace_id,))
+    return LabelledRun(walk(trace), task, verdicts, quotes)
 
 
 def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -28,13 +28,13 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
-from mast_tui.exchange.apply import apply_incoming
+from mast_tui.exchange.apply import Applied, apply_incoming
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import Remedy, RowProblem
 from mast_tui.exchange.formats import Format, ImportRequest
 from mast_tui.exchange.import_batch import Incoming, annotator_of
 from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
-from mast_tui.exchange.jsonl import read_jsonl
+from mast_tui.exchange.jsonl import JsonlContent, read_jsonl
 from mast_tui.exchange.merge_files import (
     MergeResult,
     changes_in_words,
@@ -217,48 +217,57 @@ def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
 def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     """Import files of a format that holds labels of people or judges."""
     workspace = open_workspace(request.common, create=True)
-    annotator = request.common.annotator
-    if annotator is not None:
-        try:
-            annotator = annotator_of("", annotator)  # no name in a row, only that of the option
-        except ValueError as error:
-            raise click.ClickException(str(error)) from None
+    annotator = _checked_annotator(request.common.annotator)
     crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)
     incoming = _read_incoming(request, file_format, workspace, annotator, crosswalk)
     request_key = _request_key(file_format.name, request.paths, annotator, crosswalk)
     # A resumed import keeps the new names that the interrupted one has accepted.
     if not request.allow_new and not continues_import(workspace, request_key):
         incoming = without_unknown(incoming, workspace, accepted_name=annotator)
+    files = [str(file) for file in request.paths]
     applied = apply_incoming(
         incoming,
         workspace,
         source=file_format.name,
         skip_errors=request.skip_errors,
-        files=[str(file) for file in request.paths],
+        files=files,
         request_key=request_key,
         imported_by=login_person(workspace),
     )
     # The labelled spans get their indices, which their order in conflicts needs.
     if applied.written:
         keep_missing_indices(workspace)
-
-    notes = list(incoming.notes)
-    if applied.differing:
-        notes.append(
-            f"{counted(applied.differing, 'label is', 'labels are')} already in the workspace with "
-            "other details; these stay unchanged"
-        )
+    differing_text = (
+        f"{counted(applied.differing, 'label is', 'labels are')} already in the workspace with "
+        "other details; these stay unchanged"
+    )
     document = {
         "format": file_format.name,
-        "files": [str(file) for file in request.paths],
+        "files": files,
         "written": applied.written,
         **_incoming_counts(incoming),
         "events": {"new": applied.new, "known": applied.known},
         "people": [changes_to_dict(changes) for changes in applied.people],
         "problems": _problems_to_dicts(applied.problems),
-        "notes": notes,
+        "notes": [*incoming.notes, *([differing_text] if applied.differing else [])],
     }
+    _report_applied(applied, incoming)
+    _print_import(document, map(changes_in_words, applied.people), request.as_json)
+    return 0 if applied.written and applied.finished else 1
 
+
+def _checked_annotator(name: str | None) -> str | None:
+    """Return the name of ``--annotator`` in its full form; None without the option."""
+    if name is None:
+        return None
+    try:
+        return annotator_of("", name)  # no name in a row, only that of the option
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _report_applied(applied: Applied, incoming: Incoming) -> None:
+    """Report the problems of an import on stderr, and how to solve them."""
     _report_problems(applied.problems)
     if not applied.written:
         refused_on_writing = len(applied.problems) - len(incoming.problems)
@@ -269,8 +278,6 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
             "mast-tui import: the workspace changed meanwhile, so these were left out and the "
             "import is not finished; fix them and import again"
         )
-    _print_import(document, map(changes_in_words, applied.people), request.as_json)
-    return 0 if applied.written and applied.finished else 1
 
 
 def _read_incoming(
@@ -348,24 +355,11 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         )
         keep_missing_indices(workspace)
 
-    events = [event for content in contents.values() for event in content.foreign.events]
-    declared_names = {name for content in contents.values() for name, _ in content.annotators}
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
         "written": not merge_result.refused and not author_problems,
-        "taxonomies": sorted(
-            {record.taxonomy.ref for content in contents.values() for record in content.taxonomies}
-            | {event.taxonomy for event in events if event.taxonomy is not None}
-        ),
-        "annotators": sorted(declared_names | {event.annotator for event in events}),
-        "traces": len(
-            {record.trace_id for content in contents.values() for record in content.traces}
-            | {event.trace_id for event in events if event.trace_id is not None}
-        ),
-        "labels": len({event.id for event in events if event.kind == "label_added"}),
-        "verdicts": len({event.id for event in events if event.kind == "verdict_set"}),
-        "finished": len({event.id for event in events if event.kind == "pass_finished"}),
+        **_workspace_counts(contents.values()),
         "events": {"new": merge_result.new, "known": merge_result.known},
         "people": [changes_to_dict(changes) for changes in merge_result.people],
         "problems": [
@@ -384,6 +378,32 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         say(f"mast-tui import: {refusal_in_words(file, people)}")
     _print_import(document, map(changes_in_words, merge_result.people), request.as_json)
     return 0 if document["written"] else 1
+
+
+def _workspace_counts(contents: Collection[JsonlContent]) -> dict[str, Any]:
+    """Return the taxonomies and annotators of exported workspaces, and counts of their content."""
+    events = [event for content in contents for event in content.foreign.events]
+
+    def count_events(kind: str) -> int:
+        return len({event.id for event in events if event.kind == kind})
+
+    return {
+        "taxonomies": sorted(
+            {record.taxonomy.ref for content in contents for record in content.taxonomies}
+            | {event.taxonomy for event in events if event.taxonomy is not None}
+        ),
+        "annotators": sorted(
+            {name for content in contents for name, _ in content.annotators}
+            | {event.annotator for event in events}
+        ),
+        "traces": len(
+            {record.trace_id for content in contents for record in content.traces}
+            | {event.trace_id for event in events if event.trace_id is not None}
+        ),
+        "labels": count_events("label_added"),
+        "verdicts": count_events("verdict_set"),
+        "finished": count_events("pass_finished"),
+    }
 
 
 def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:

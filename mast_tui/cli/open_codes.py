@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -121,23 +121,29 @@ def notes_command(request: StudyNotesRequest) -> None:
             "There are no open codes yet. In an open trace the keys '0' '0' label a failure that "
             "no mode describes, and 'm' writes a note on a span"
         )
-    elif not request.chosen:
-        columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
-            key_column("number", "group"),
-            TableColumn("codes", lambda row: str(len(row["places"]))),
-            key_column("traces"),
-            key_column("name", "what"),
-        )
-        print_table(columns, document["groups"])
+    elif request.chosen:
+        _print_codes(document["groups"])
     else:
-        for group in document["groups"]:
-            print_line(f"{group['number']} {group['name']}")
-            for code in group["places"]:
-                location = code["first"] or "whole trace"
-                text = f"{code['trace_id']} · {code['annotator']} · {location} · {code['text']}"
-                text += "".join(f" #{tag}" for tag in code["given"])
-                click.echo(f"  {one_line(text)}")
+        print_table(_GROUP_COLUMNS, document["groups"])
     click.echo(saturation_text(coding.saturation))
+
+
+_GROUP_COLUMNS: Final[Sequence[TableColumn[Mapping[str, Any]]]] = (
+    key_column("number", "group"),
+    TableColumn("codes", lambda row: str(len(row["places"]))),
+    key_column("traces"),
+    key_column("name", "what"),
+)
+
+
+def _print_codes(groups: Iterable[Mapping[str, Any]]) -> None:
+    """Print the codes of each group, a line for each, with their tags."""
+    for group in groups:
+        print_line(f"{group['number']} {group['name']}")
+        for code in group["places"]:
+            parts = (code["trace_id"], code["annotator"], code["first"] or "whole trace")
+            tags = "".join(f" #{tag}" for tag in code["given"])
+            click.echo(f"  {one_line(' · '.join((*parts, code['text'])) + tags)}")
 
 
 def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> OpenCoding:

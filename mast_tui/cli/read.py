@@ -134,8 +134,9 @@ def _ask_name(workspace: Workspace, study: Study | None) -> str:
     if participants:
         click.echo(f"In this study: {participants}.")
     while True:
-        answer = click.prompt("Who is labelling? Your labels are saved under this name")
-        name = checked_new_name(workspace, answer)
+        name = checked_new_name(
+            workspace, click.prompt("Who is labelling? Your labels are saved under this name")
+        )
         warning = outside_study_text(name, study)
         if warning is None or click.confirm(f"{one_line(warning)}. Continue?", default=False):
             remember_person(workspace, name)
@@ -366,14 +367,18 @@ class LineReader:
         self._quote = None
         self._say(change.message)
         if mode.slug == OPEN_SLUG:
-            open_codes = (
-                label
-                for label in session.labels
-                if (label.mode, label.target) == (OPEN_SLUG, target)
-            )
-            self._open_code = next((label.id for label in open_codes), None)
-            if self._open_code is not None:
-                self._say("What went wrong? Describe it with m WORDS")
+            self._ask_for_open_code(target)
+
+    def _ask_for_open_code(self, target: Target) -> None:
+        """Ask for the text of the open code on a target; nothing if the label was removed."""
+        ids = (
+            label.id
+            for label in self._session.labels
+            if (label.mode, label.target) == (OPEN_SLUG, target)
+        )
+        self._open_code = next(ids, None)
+        if self._open_code is not None:
+            self._say("What went wrong? Describe it with m WORDS")
 
     def _selected_target(self) -> Target:
         """Return the selected quote, else the selected range or the current span."""
@@ -422,8 +427,7 @@ class LineReader:
     def _list_labels(self) -> None:
         """Print the annotator's labels, and the verdicts absent and unsure."""
         for label in self._session.labels:
-            location = self._messages.location(label.target)
-            self._say(f"{self._mode_text(label.mode)}, {location}")
+            self._say(f"{self._mode_text(label.mode)}, {self._messages.location(label.target)}")
         for slug, value in self._session.verdicts.items():
             if value is not VerdictValue.PRESENT:
                 self._say(f"{self._mode_text(slug)}, {value}")

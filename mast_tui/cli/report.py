@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import numpy as np
@@ -22,12 +22,21 @@ from mast_tui.adjudication import (
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
+from mast_tui.cli.shared.asking import (
+    command_viewer,
+    report_hidden_outcomes,
+    report_hidden_traces,
+)
 from mast_tui.cli.shared.common import open_workspace, say, workspace_taxonomy
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
+from mast_tui.cli.shared.report_files import (
+    RECORD_RULES,
+    SAME_FILE,
+    ReportFiles,
+    ReportOutput,
+    stdout_form,
+)
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
@@ -47,7 +56,7 @@ from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.session import Viewer, VisibleWork, labelled_traces, visibility_json, visible_work
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import update_outcomes
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import Pseudonyms, pseudonyms_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,14 +156,13 @@ class ReportRequest:
         help="Report the means of further scores of the benchmark, such as entity@k; reads the "
         "files of the runs.",
     )
-    html_file: Path | None = options.report_file(
-        "--html", help="Write the report as one HTML page that needs no network."
+    language_files: ReportFiles = options.files_by_language(
+        ReportFiles.named,
+        html="Write the report as one HTML page that needs no network.",
+        markdown="Write it as Markdown.",
+        csv="Write every figure as a row of a tidy table.",
+        latex="Write its tables for LaTeX.",
     )
-    markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
-    csv_file: Path | None = options.report_file(
-        "--csv", help="Write every figure as a row of a tidy table."
-    )
-    latex_file: Path | None = options.report_file("--latex", help="Write its tables for LaTeX.")
     figures: Path | None = options.option(
         "--figures",
         type=click.Path(path_type=Path),
@@ -188,14 +196,8 @@ class ReportRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
-        files = ReportFiles.named(
-            html=self.html_file,
-            markdown=self.markdown_file,
-            csv=self.csv_file,
-            latex=self.latex_file,
-        )
         return replace(
-            files,
+            self.language_files,
             chart_folder=self.figures,
             image_format=self.image,
             without_text=self.bare,
@@ -205,11 +207,7 @@ class ReportRequest:
     @property
     def stdout(self) -> str | None:
         """The form to print on stdout; None if the command only writes files."""
-        if self.as_json:
-            return "json"
-        if self.records:
-            return "records"
-        return None if self.files else "text"
+        return stdout_form(self.files, as_json=self.as_json, records=self.records)
 
     @property
     def rules(self) -> Rules:
@@ -303,79 +301,107 @@ def report_command(request: ReportRequest) -> None:
         import_module(_SHARDS).report_shards(request, rules)
         return
     _ = request.pair  # a wrong pair is reported before anything is read
-    files = request.files
+    output = ReportOutput(request.files, request.stdout)
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
-    files.check(outputs)
+    output.files.check(outputs)
     taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     for line in update_outcomes(workspace):
         say(line)
     visibility = visibility_of_labels(viewer, request.label_source)
-    visible_traces = None if visibility is None else visibility.visible
-    # Workers only read traces to locate labels, so without locations they have nothing to do.
-    with WorkerPool(None if request.without_places else request.workers) as pool:
-        inputs = signature_input(workspace, taxonomy, request, traces=visible_traces, pool=pool)
-
-    # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
-    viewer.reveal(() if visibility is None else visibility.revealing)
-    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
-
-    pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
-    scores = None
-    if request.scores:
-        scores_of = scores_from_files(workspace)
-        # A score would show a hidden outcome.
-        with_outcome = visible_outcomes(viewer, inputs.traces)
-        scores = benchmark_scores(
-            inputs.traces,
-            lambda trace: scores_of(trace) if with_outcome is None or trace in with_outcome else (),
-        )
+    inputs, hidden_outcomes = _visible_input(viewer, taxonomy, request, visibility)
     report = compute_report(
-        workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores
+        workspace,
+        taxonomy,
+        inputs,
+        request,
+        traces=viewer.traces,
+        scores=_visible_scores(viewer, inputs) if request.scores else None,
     )
+    pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
     if pseudonyms is not None:
-        renamed_inputs = replace(
-            report.inputs,
-            label_source=pseudonyms.name(report.inputs.label_source),
-            gold=pseudonyms.in_document(report.inputs.gold),
-        )
-        report = replace(report, inputs=renamed_inputs)
+        report = _with_pseudonyms(report, pseudonyms)
     experiment = experiment_of_pair(report.inputs, request)
-
     # The extras, such as quotes of labels, are not in JSON.
     extras = None
-    if files.by_language or request.stdout in (None, "text"):
-        with_places = not request.without_places
-        extras = extras_for(workspace, taxonomy, inputs, places=with_places, letters=pseudonyms)
-    revisions = list(workspace.revisions_read(taxonomy.ref))
-    hidden = () if visibility is None else visibility.hidden
-    sight_fields = visibility_json(viewer, hidden)
-    if sight_fields:
-        sight_fields["sight"]["outcomes_hidden"] = hidden_outcomes
-    extra_fields = {
-        "revisions": revisions,
-        "what_helps": what_helps(taxonomy),
-        **(sight_fields if pseudonyms is None else pseudonyms.in_document(sight_fields)),
-    }
-
+    if output.files.by_language or output.stdout in (None, "text"):
+        extras = extras_for(
+            workspace, taxonomy, inputs, places=not request.without_places, letters=pseudonyms
+        )
+    hidden = frozenset[str]() if visibility is None else visibility.hidden
     if not request.as_json:
         report_hidden_traces(viewer, hidden)
-        if hidden_outcomes:
-            say(
-                f"outcomes are hidden from {viewer.name}, who works blind, on "
-                f"{counted(hidden_outcomes, 'trace')}"
-            )
-    are_groups_asked = "--by" in options.typed_names()
+        report_hidden_outcomes(viewer, hidden_outcomes)
     presentation = signatures_report(
-        report, extras=extras, groups_asked=are_groups_asked, experiment=experiment
+        report,
+        extras=extras,
+        groups_asked="--by" in options.typed_names(),
+        experiment=experiment,
     )
     figures = report.figures.figures
     if experiment is not None:
         _arms, experiment_index = experiment
         figures += experiment_index.figures
-    output = ReportOutput(files, request.stdout)
-    output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
+    document = {
+        **presentation.document,
+        "revisions": list(workspace.revisions_read(taxonomy.ref)),
+        "what_helps": what_helps(taxonomy),
+        **_sight_json(viewer, hidden, hidden_outcomes, pseudonyms),
+    }
+    output.show(presentation, document, outputs, figures)
+
+
+def _visible_input(
+    viewer: Viewer, taxonomy: Taxonomy, request: ReportRequest, visibility: VisibleWork | None
+) -> tuple[SignatureInput, int]:
+    """Read the input of the report, and record the traces that it shows to the viewer.
+
+    Returns:
+        The input without hidden outcomes, and the number of traces with a hidden outcome.
+    """
+    visible_traces = None if visibility is None else visibility.visible
+    # Workers only read traces to locate labels, so without locations they have nothing to do.
+    with WorkerPool(None if request.without_places else request.workers) as pool:
+        inputs = signature_input(
+            viewer.workspace, taxonomy, request, traces=visible_traces, pool=pool
+        )
+    # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
+    viewer.reveal(() if visibility is None else visibility.revealing)
+    return without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+
+
+def _visible_scores(
+    viewer: Viewer, inputs: SignatureInput
+) -> Mapping[str, NDArray[np.float64]] | None:
+    """Return further scores of the benchmark by metric, without those of hidden outcomes."""
+    scores_of = scores_from_files(viewer.workspace)
+    # A score would show a hidden outcome.
+    with_outcome = visible_outcomes(viewer, inputs.traces)
+    return benchmark_scores(
+        inputs.traces,
+        lambda trace: scores_of(trace) if with_outcome is None or trace in with_outcome else (),
+    )
+
+
+def _with_pseudonyms(report: SignatureReport, pseudonyms: Pseudonyms) -> SignatureReport:
+    """Return the report with a pseudonym for the annotator whose labels count."""
+    inputs = replace(
+        report.inputs,
+        label_source=pseudonyms.name(report.inputs.label_source),
+        gold=pseudonyms.in_document(report.inputs.gold),
+    )
+    return replace(report, inputs=inputs)
+
+
+def _sight_json(
+    viewer: Viewer, hidden: Sized, hidden_outcomes: int, pseudonyms: Pseudonyms | None
+) -> dict[str, Any]:
+    """Return the fields of the document on what is hidden from the viewer."""
+    fields = visibility_json(viewer, hidden)
+    if fields:
+        fields["sight"]["outcomes_hidden"] = hidden_outcomes
+    return fields if pseudonyms is None else pseudonyms.in_document(fields)
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
@@ -453,8 +479,10 @@ def experiment_of_pair(
         f"{option} will be removed in the next release; use: mast-tui experiment --arms "
         f"{inputs.by} --baseline {second}"
     )
-    groups = [inputs.group_names.index(name) for name in pair]
-    experiment = experiment_of(inputs.only(np.isin(inputs.group, groups)), baseline=second)
+    experiment = experiment_of(
+        inputs.only(np.isin(inputs.group, [inputs.group_names.index(name) for name in pair])),
+        baseline=second,
+    )
     figures = FigureIndex(experiment_figures(experiment))
     shared_count = figures.table("experiment", group=first).count("shared_tasks")
     if request.paired is not None and not (shared_count and inputs.task_numbers is not None):
@@ -490,8 +518,7 @@ def visible_outcomes(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | 
     """
     if not viewer.blind:
         return None
-    may_see_outcome = viewer.may_see_outcomes()
-    return frozenset(filter(may_see_outcome, traces))
+    return frozenset(filter(viewer.may_see_outcomes(), traces))
 
 
 @uncollected()
@@ -513,8 +540,7 @@ def signature_input(
         pool: The workers that read traces; None for this process alone.
     """
     if pool is not None and pool.workers is not None:
-        read_count = keep_missing_indices(workspace, pool.workers, pool.show_progress)
-        pool.on_trace(read_count)
+        pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.show_progress))
     order_of: OrderOf = no_orders if request.without_places else SpanOrders(workspace)
     return input_from_workspace(
         workspace,

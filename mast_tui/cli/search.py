@@ -108,8 +108,7 @@ def search_command(request: SearchRequest) -> int:
             for (path, trace_id), trace_hits in groupby(
                 matching_spans(), key=lambda hit: (hit.path, hit.trace_id)
             ):
-                match_counts = [hit.matches for hit in trace_hits]
-                _print_counts(path, trace_id, match_counts, request.as_json)
+                _print_counts(path, trace_id, [hit.matches for hit in trace_hits], request.as_json)
         else:
             for hit in matching_spans():
                 _print_hit(hit, request.as_json)

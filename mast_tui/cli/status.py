@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,7 +14,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table
-from mast_tui.cli.study import progress_rows
+from mast_tui.cli.study import named_annotator, progress_rows
 from mast_tui.columns import key_column
 from mast_tui.counts import counted
 from mast_tui.session import AnnotatorStatus, Viewer, status, visibility_json
@@ -21,7 +23,6 @@ from mast_tui.workspace.registers.taxonomies import revision_words
 if TYPE_CHECKING:
     from mast_tui.study import Study
     from mast_tui.taxonomy.model import Taxonomy
-    from mast_tui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,42 +48,29 @@ def status_command(request: StatusRequest) -> None:
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     conflicts, unordered_count = _open_conflicts(viewer, taxonomy)
     study = workspace.study(taxonomy.ref)
-    # An annotator whose view is limited sees only their own progress in the study.
-    progress_of = viewer.name if viewer.sees_finished_only else request.common.annotator
-    study_json = (
-        None if study is None else _study_json(workspace, taxonomy, study, progress_of, conflicts)
-    )
     hidden = viewer.hidden
-    revisions = list(workspace.revisions_read(taxonomy.ref))
     rows = [
-        {
-            "name": row.name,
-            "kind": row.kind.value,
-            "finished": row.finished,
-            "open": row.open,
-            "conflicts": sum(
-                any(side.annotator == row.name for side in group.said) for _, group in conflicts
-            ),
-        }
+        _annotator_json(row, conflicts)
         for row in report.annotators
         if row.name == request.common.annotator
         or (request.common.annotator is None and not _only_organises(row, study))
     ]
     if request.common.annotator is not None and not rows:
         raise click.ClickException(f"no annotator {request.common.annotator!r} in this workspace")
+    kinds = Counter(group.kind.value for _, group in conflicts)
     document = {
         "workspace": str(workspace.path),
         "taxonomy": report.taxonomy,
-        "revisions": revisions,
+        "revisions": list(workspace.revisions_read(taxonomy.ref)),
         "traces": report.traces,
         "annotators": rows,
         "conflicts": {
             "left": len(conflicts),
-            "verdicts": sum(group.kind.value == "verdict" for _, group in conflicts),
-            "places": sum(group.kind.value == "place" for _, group in conflicts),
+            "verdicts": kinds["verdict"],
+            "places": kinds["place"],
             "unordered": unordered_count,
         },
-        **({} if study_json is None else {"study": study_json}),
+        **_study_field(viewer, taxonomy, study, request.common, conflicts),
         **visibility_json(viewer, hidden),
     }
     if request.as_json:
@@ -90,6 +78,21 @@ def status_command(request: StatusRequest) -> None:
     else:
         _print_status(document, rows)
         report_hidden_traces(viewer, hidden)
+
+
+def _annotator_json(
+    row: AnnotatorStatus, conflicts: Iterable[tuple[str, ConflictGroup]]
+) -> dict[str, Any]:
+    """Return the progress of an annotator, with the number of their open conflicts."""
+    return {
+        "name": row.name,
+        "kind": row.kind.value,
+        "finished": row.finished,
+        "open": row.open,
+        "conflicts": sum(
+            any(side.annotator == row.name for side in group.said) for _, group in conflicts
+        ),
+    }
 
 
 def _open_conflicts(
@@ -121,23 +124,31 @@ def _open_conflicts(
     return conflicts, unordered_count
 
 
-def _study_json(
-    workspace: Workspace,
+def _study_field(
+    viewer: Viewer,
     taxonomy: Taxonomy,
-    study: Study,
-    annotator: str | None,
+    study: Study | None,
+    common: CommonOptions,
     conflicts: list[tuple[str, ConflictGroup]],
 ) -> dict[str, Any]:
-    """Return the progress of a study for JSON; for an annotator, only their own progress."""
+    """Return the field on the progress of a study; empty without a study.
+
+    An annotator whose view is limited sees only their own progress.
+    """
+    if study is None:
+        return {}
+    annotator = named_annotator(viewer, common)
     traces = frozenset(study.traces)
     return {
-        "traces": len(traces),
-        "conflicts": sum(trace_id in traces for trace_id, _ in conflicts),
-        "annotators": [
-            {name: row[name] for name in ("name", "assigned", "finished", "open", "left")}
-            for row in progress_rows(workspace, taxonomy, study, annotator)
-            if annotator is None or row["name"] == annotator
-        ],
+        "study": {
+            "traces": len(traces),
+            "conflicts": sum(trace_id in traces for trace_id, _ in conflicts),
+            "annotators": [
+                {name: row[name] for name in ("name", "assigned", "finished", "open", "left")}
+                for row in progress_rows(viewer.workspace, taxonomy, study, annotator)
+                if annotator is None or row["name"] == annotator
+            ],
+        }
     }
 
 
@@ -146,6 +157,22 @@ def _only_organises(row: AnnotatorStatus, study: Study | None) -> bool:
     if study is None or row.name in study.annotators:
         return False
     return not row.finished and not row.open
+
+
+_ANNOTATOR_COLUMNS: Final = (
+    key_column("name", "annotator"),
+    key_column("kind"),
+    key_column("finished", right=True),
+    key_column("open", "begun", right=True),
+    key_column("conflicts", right=True),
+)
+_STUDY_COLUMNS: Final = (
+    key_column("name", "annotator"),
+    key_column("assigned", right=True),
+    key_column("finished", right=True),
+    key_column("open", "begun", right=True),
+    key_column("left", right=True),
+)
 
 
 def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
@@ -162,14 +189,7 @@ def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             "not be real. Open the traces once"
         )
     if rows:
-        columns = (
-            key_column("name", "annotator"),
-            key_column("kind"),
-            key_column("finished", right=True),
-            key_column("open", "begun", right=True),
-            key_column("conflicts", right=True),
-        )
-        print_table(columns, rows)
+        print_table(_ANNOTATOR_COLUMNS, rows)
     revision_text = revision_words(document["revisions"])
     if revision_text:
         click.echo(revision_text)
@@ -179,11 +199,4 @@ def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     conflicts_text = counted(study["conflicts"], "conflict")
     click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts_text} left{visible_text}")
     if study["annotators"]:
-        columns = (
-            key_column("name", "annotator"),
-            key_column("assigned", right=True),
-            key_column("finished", right=True),
-            key_column("open", "begun", right=True),
-            key_column("left", right=True),
-        )
-        print_table(columns, study["annotators"])
+        print_table(_STUDY_COLUMNS, study["annotators"])

@@ -33,8 +33,10 @@ from mast_tui.labels import checked_person
 from mast_tui.redaction.engine import read_rules
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.session import (
+    QueueItem,
     QueueKind,
     StudyProgress,
+    Viewer,
     progress,
     queue,
     register_opened_trace,
@@ -69,9 +71,6 @@ if TYPE_CHECKING:
 
 
 _COLUMNS: Final = ("trace_id", "annotator", "lot")
-
-_STUDY_DECIDES_VISIBILITY: Final = "the study and the annotators choose who works blind"
-"""The reason why a command on a study accepts neither ``--blind`` nor ``--assisted``."""
 
 
 def assignments_csv(study: Study, annotator: str | None = None) -> str:
@@ -342,8 +341,11 @@ def _pattern_lines(path: Path) -> tuple[str, ...]:
         RedactionError: The file cannot be read, or a line is no usable pattern.
     """
     read_rules(path)  # raises if a line is no usable pattern
-    lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
-    return tuple(line for line in lines if line and not line.startswith("#"))
+    return tuple(
+        line
+        for line in (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
+        if line and not line.startswith("#")
+    )
 
 
 def _split_shares(text: str) -> tuple[float, float]:
@@ -375,9 +377,7 @@ class StudyAddRequest:
         metavar="MODE",
         help="With --judge: prefer traces informative about this mode. Default: all modes.",
     )
-    common: CommonOptions = options.common(
-        blind=_STUDY_DECIDES_VISIBILITY, assisted=_STUDY_DECIDES_VISIBILITY
-    )
+    common: CommonOptions = options.common_of_study()
     as_json: bool = options.as_json()
 
 
@@ -416,8 +416,12 @@ def add_command(request: StudyAddRequest) -> None:
         study = _with_judged_sample(workspace, taxonomy, previous, request)
     else:
         study = _with_batch(workspace, previous, request.paths, request.sample, request.stratify)
-    changed = set_study(workspace, _person_who_changes(request.common.annotator), study)
-    _print_study(workspace, study, changed=changed, as_json=request.as_json)
+    _print_study(
+        workspace,
+        study,
+        changed=set_study(workspace, _person_who_changes(request.common.annotator), study),
+        as_json=request.as_json,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,9 +431,7 @@ class PlanOptions:
     dry_run: bool = options.option(
         "--dry-run", is_flag=True, help="Only show the new assignments; write nothing."
     )
-    common: CommonOptions = options.common(
-        blind=_STUDY_DECIDES_VISIBILITY, assisted=_STUDY_DECIDES_VISIBILITY
-    )
+    common: CommonOptions = options.common_of_study()
     as_json: bool = options.as_json()
 
 
@@ -501,9 +503,7 @@ class StudyExportRequest:
 
     output: Path = options.output(help="The file to write.", required=True)
     force: bool = options.force()
-    common: CommonOptions = options.common(
-        blind=_STUDY_DECIDES_VISIBILITY, assisted=_STUDY_DECIDES_VISIBILITY
-    )
+    common: CommonOptions = options.common_of_study()
 
 
 @study_command.command("export")
@@ -515,8 +515,7 @@ def export_command(request: StudyExportRequest) -> None:
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    # A person who labels here is always themselves; anyone else may name an annotator.
-    annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
+    annotator = named_annotator(viewer, request.common)
     # For all others than its annotators, the rows of all annotators are written.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)
@@ -592,9 +591,7 @@ _UNREVEALING_KINDS = ("mine", "worth", "sample")
 class StudyShowRequest:
     """The options of ``mast-tui study show``."""
 
-    common: CommonOptions = options.common(
-        blind=_STUDY_DECIDES_VISIBILITY, assisted=_STUDY_DECIDES_VISIBILITY
-    )
+    common: CommonOptions = options.common_of_study()
     as_json: bool = options.as_json()
 
 
@@ -608,8 +605,7 @@ def show_command(request: StudyShowRequest) -> None:
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    # A person who labels here is always themselves; anyone else may name an annotator.
-    annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
+    annotator = named_annotator(viewer, request.common)
     rows = progress_rows(workspace, taxonomy, study, annotator)
     document = plan_document(workspace, study)
     # The number of needed traces would tell an annotator how often others call a mode present.
@@ -621,16 +617,16 @@ def show_command(request: StudyShowRequest) -> None:
     print_plan(study)
     print_progress(rows)
     if traces_needed:
-        needed_text = ", ".join(
-            f"{code} {count:,}" for code, count in traces_needed.items() if count
-        )
-        points = f"{MARGIN * 100:g}"
-        if needed_text:
-            click.echo(
-                f"traces still needed for a ±{points}-point interval, by mode, about: {needed_text}"
-            )
-        else:
-            click.echo(f"no more traces are needed for ± {points} points of any mode")
+        click.echo(_needed_text(traces_needed))
+
+
+def _needed_text(traces_needed: Mapping[str, int]) -> str:
+    """Return the number of further traces that each mode needs as text."""
+    points = f"{MARGIN * 100:g}"
+    needed_text = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
+    if not needed_text:
+        return f"no more traces are needed for ± {points} points of any mode"
+    return f"traces still needed for a ±{points}-point interval, by mode, about: {needed_text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -652,9 +648,7 @@ class StudyQueueRequest:
     seed: int | None = options.option(
         "--seed", type=int, help="The seed of the sample. Default: the study's."
     )
-    common: CommonOptions = options.common(
-        blind=_STUDY_DECIDES_VISIBILITY, assisted=_STUDY_DECIDES_VISIBILITY
-    )
+    common: CommonOptions = options.common_of_study()
     as_json: bool = options.as_json()
 
 
@@ -675,7 +669,6 @@ def queue_command(request: StudyQueueRequest) -> None:
     annotator = request.common.annotator
     assert annotator is not None  # _QUEUE_RULES require --annotator
     workspace, taxonomy = open_with_taxonomy(request.common)
-    study = workspace.study(taxonomy.ref)
     names = {info.name for info in workspace.annotators()}
     if annotator not in names:
         names_text = ", ".join(sorted(names)) or "none yet"
@@ -691,27 +684,37 @@ def queue_command(request: StudyQueueRequest) -> None:
     items = queue(
         workspace, taxonomy, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
     )
-    if not request.as_json:
-        for item in items:
-            print_line(item.trace_id)
+    if request.as_json:
+        print_json(
+            {
+                "taxonomy": taxonomy.ref,
+                "annotator": annotator,
+                "kind": request.kind,
+                "study": workspace.study(taxonomy.ref) is not None,
+                "traces": [_queue_item_json(item, taxonomy) for item in items],
+            }
+        )
         return
-    codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    print_json(
-        {
-            "taxonomy": taxonomy.ref,
-            "annotator": annotator,
-            "kind": request.kind,
-            "study": study is not None,
-            "traces": [
-                {
-                    "id": item.trace_id,
-                    "begun": item.begun,
-                    "modes": [codes[mode] for mode in item.modes],
-                }
-                for item in items
-            ],
-        }
-    )
+    for item in items:
+        print_line(item.trace_id)
+
+
+def _queue_item_json(item: QueueItem, taxonomy: Taxonomy) -> dict[str, Any]:
+    """Return a trace of a queue with the codes of the modes for which it is in the queue."""
+    codes = [taxonomy.mode(slug).code for slug in item.modes]
+    return {"id": item.trace_id, "begun": item.begun, "modes": codes}
+
+
+def named_annotator(viewer: Viewer, common: CommonOptions) -> str | None:
+    """Return the annotator whose work to show; None if no option names one.
+
+    A person who labels here is always themselves; anyone else may name an annotator.
+
+    Args:
+        viewer: The viewer of the command.
+        common: Its common options.
+    """
+    return viewer.name if viewer.sees_finished_only else common.annotator
 
 
 def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
@@ -894,8 +897,7 @@ def _annotator_text(study: Study, name: str) -> str:
         notes.append(", ".join(map(_batches_text, memberships)))
     if name not in study.present:
         notes.append("has left")
-    next_batch = len(study.batches)
-    weight = study.weight(name, next_batch)
+    weight = study.weight(name, len(study.batches))
     if weight != 1:
         notes.append(f"weight {weight:g}")
     return f"{name} ({'; '.join(notes)})" if notes else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from mast_tui.cli.agree import figure_text, split_names
+from mast_tui.cli.agree import figure_column, figure_text, split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.open_codes import CodeChoice, open_code_json, select_codes, visible_coding
 from mast_tui.cli.shared import options
@@ -116,8 +116,9 @@ def show_command(request: TaxonomyShowRequest) -> None:
         click.echo(indent + one_line(category.name))
         for mode in taxonomy.modes:
             if mode.category == category.id:
-                keys = taxonomy.keys_of(mode)
-                click.echo(f"{indent}  {keys}  " + one_line(f"{mode.code}  {mode.name}"))
+                click.echo(
+                    f"{indent}  {taxonomy.keys_of(mode)}  " + one_line(f"{mode.code}  {mode.name}")
+                )
 
 
 def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
@@ -246,8 +247,13 @@ def migrate_command(request: TaxonomyMigrateRequest) -> int:
     )
     check_lead(workspace, old_taxonomy, annotator)
     viewer = command_viewer(workspace, old_taxonomy.ref, request.common)
-    document = _carry_over(mapping, annotator, viewer, dry_run=request.dry_run)
-    return _print_migration(document, mapping, viewer, (), as_json=request.as_json)
+    return _print_migration(
+        _carry_over(mapping, annotator, viewer, dry_run=request.dry_run),
+        mapping,
+        viewer,
+        (),
+        as_json=request.as_json,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -438,16 +444,15 @@ def _migration_json(
     Labels of others that ``may_see`` hides, and their work that was left as it was, are only
     counted; but all lost labels are listed.
     """
-    visible_carried = [
-        label for label in migrated.carried.values() if may_see(label.annotator, label.trace_id)
-    ]
-    visible_look_again = [
-        item for item in migrated.look_again if may_see(item.annotator, item.trace_id)
-    ]
-    visible_dropped = [
-        label for label in migrated.dropped if may_see(label.annotator, label.trace_id)
-    ]
-    visible_left_work = [work for work in migrated.left if may_see(work.annotator, work.trace_id)]
+
+    def visible(items: Iterable[Any]) -> list[Any]:
+        """Return the labels or work whose annotator and trace the viewer may see."""
+        return [item for item in items if may_see(item.annotator, item.trace_id)]
+
+    carried = visible(migrated.carried.values())
+    look_again = visible(migrated.look_again)
+    dropped = visible(migrated.dropped)
+    left = visible(migrated.left)
     return {
         "from": mapping.old.ref,
         "to": mapping.new.ref,
@@ -458,40 +463,35 @@ def _migration_json(
         "modes": _modes_json(mapping, workspace, may_see),
         "added": list(mapping.added),
         "labels": {
-            "carried": len(visible_carried),
-            "joined": sum(label.id in migrated.joined for label in visible_carried),
-            "look_again": sum(len(item.places) for item in visible_look_again),
-            "dropped": len(visible_dropped),
+            "carried": len(carried),
+            "joined": sum(label.id in migrated.joined for label in carried),
+            "look_again": sum(len(item.places) for item in look_again),
+            "dropped": len(dropped),
         },
         "hidden": {
-            "carried": len(migrated.carried) - len(visible_carried),
-            "look_again": len(migrated.look_again) - len(visible_look_again),
-            "dropped": len(migrated.dropped) - len(visible_dropped),
-            "left": len(migrated.left) - len(visible_left_work),
+            "carried": len(migrated.carried) - len(carried),
+            "look_again": len(migrated.look_again) - len(look_again),
+            "dropped": len(migrated.dropped) - len(dropped),
+            "left": len(migrated.left) - len(left),
         },
         "look_again": [
             {
-                "annotator": item.annotator,
-                "trace_id": item.trace_id,
+                **_owner_json(item),
                 "modes": list(item.modes),
                 "places": [_label_json(label) for label in item.places],
             }
-            for item in visible_look_again
+            for item in look_again
         ],
-        "dropped": [
-            {"annotator": label.annotator, "trace_id": label.trace_id, **_label_json(label)}
-            for label in visible_dropped
-        ],
-        "left": [
-            {"annotator": work.annotator, "trace_id": work.trace_id, "why": work.why}
-            for work in visible_left_work
-        ],
+        "dropped": [{**_owner_json(label), **_label_json(label)} for label in dropped],
+        "left": [{**_owner_json(work), "why": work.why} for work in left],
         # Only a defect can lose labels, so all of them are listed.
-        "lost": [
-            {"annotator": label.annotator, "trace_id": label.trace_id, **_label_json(label)}
-            for label in migrated.lost
-        ],
+        "lost": [{**_owner_json(label), **_label_json(label)} for label in migrated.lost],
     }
+
+
+def _owner_json(item: Any) -> dict[str, str]:
+    """Return the annotator and the trace of a label or of work."""
+    return {"annotator": item.annotator, "trace_id": item.trace_id}
 
 
 def _modes_json(
@@ -557,8 +557,11 @@ def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
         for entry in document["look_again"]
     ]
     _print_list("traces to check again", look_again_lines, hidden["look_again"])
-    dropped_title = "labels of dropped modes stay under the old taxonomy"
-    _print_list(dropped_title, _label_lines(document["dropped"]), hidden["dropped"])
+    _print_list(
+        "labels of dropped modes stay under the old taxonomy",
+        _label_lines(document["dropped"]),
+        hidden["dropped"],
+    )
     left_lines = [
         f"{entry['trace_id']} · {entry['annotator']} · {_LEFT_REASONS[entry['why']]}"
         for entry in document["left"]
@@ -631,32 +634,21 @@ def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]
 
 def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
     """Yield a line for each change, then whether labels can stay, then a map to start from."""
-    for slug, texts in changes.wording.items():
-        yield one_line(f"wording   {slug}: {', '.join(texts)}")
-    for title, differences in (
-        ("name", changes.names),
-        ("code", changes.codes),
-        ("moved", changes.moved),
-    ):
-        for difference in differences:
-            yield one_line(f"{title:<9} {difference.mode}: {difference.old} → {difference.new}")
-    for category in changes.categories:
-        # A minus marks a dropped category.
-        change = "is gone" if category.startswith("-") else "is new"
-        yield one_line(f"category  {category.removeprefix('-')} {change}")
-    if changes.reordered:
-        yield "order     the modes are in another order"
-    for title, slugs in (("added", changes.added), ("dropped", changes.dropped)):
-        for slug in slugs:
-            yield one_line(f"{title:<9} {slug}")
-    for title, pairs in (
-        ("renamed?", changes.renamed),
-        ("split?", changes.split),
-        ("merged?", changes.merged),
-    ):
-        for candidate in pairs:
-            pair_text = f"{', '.join(candidate.old)} → {', '.join(candidate.new)}"
-            yield one_line(f"{title:<9} {pair_text} ({candidate.likeness:.2f} alike)")
+    texts_by_title = {
+        "wording": [f"{slug}: {', '.join(texts)}" for slug, texts in changes.wording.items()],
+        "name": map(_difference_text, changes.names),
+        "code": map(_difference_text, changes.codes),
+        "moved": map(_difference_text, changes.moved),
+        "category": map(_category_text, changes.categories),
+        "order": ["the modes are in another order"] if changes.reordered else [],
+        "added": changes.added,
+        "dropped": changes.dropped,
+        "renamed?": map(_candidate_text, changes.renamed),
+        "split?": map(_candidate_text, changes.split),
+        "merged?": map(_candidate_text, changes.merged),
+    }
+    for title, texts in texts_by_title.items():
+        yield from (one_line(f"{title:<9} {text}") for text in texts)
     if changes.same:
         yield f"labels can stay under {new.ref}: only wording differs, or nothing"
         return
@@ -664,14 +656,33 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
     if changes.dropped:
         yield "a map to start from; check each line:"
         yield "  [modes]"
-        candidates = (*changes.renamed, *changes.split, *changes.merged)
-        for slug in changes.dropped:
-            candidates_of_slug = [candidate for candidate in candidates if slug in candidate.old]
-            targets = dict.fromkeys(
-                target for candidate in candidates_of_slug for target in candidate.new
-            )
-            targets_text = ", ".join(f'"{target}"' for target in targets)
-            yield f"  {slug} = " + (targets_text if len(targets) == 1 else f"[{targets_text}]")
+        yield from (f"  {_map_entry(changes, slug)}" for slug in changes.dropped)
+
+
+def _difference_text(difference: FieldChange) -> str:
+    return f"{difference.mode}: {difference.old} → {difference.new}"
+
+
+def _category_text(category: str) -> str:
+    # A minus marks a dropped category.
+    return f"{category.removeprefix('-')} {'is gone' if category.startswith('-') else 'is new'}"
+
+
+def _candidate_text(candidate: ModeCandidate) -> str:
+    modes_text = f"{', '.join(candidate.old)} → {', '.join(candidate.new)}"
+    return f"{modes_text} ({candidate.likeness:.2f} alike)"
+
+
+def _map_entry(changes: TaxonomyChanges, slug: str) -> str:
+    """Return the line of a map for a dropped mode, with the new modes that may be the same."""
+    targets = dict.fromkeys(
+        target
+        for candidate in (*changes.renamed, *changes.split, *changes.merged)
+        if slug in candidate.old
+        for target in candidate.new
+    )
+    targets_text = ", ".join(f'"{target}"' for target in targets)
+    return f"{slug} = " + (targets_text if len(targets) == 1 else f"[{targets_text}]")
 
 
 _FIGURES: Final = ("cohen_kappa", "krippendorff_alpha")
@@ -714,20 +725,14 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
         )
         for taxonomy, viewer in zip(taxonomies, viewers, strict=True)
     ]
-    newest_study = studies[-1]
     document: dict[str, Any] = {
-        "annotators": list(newest_study.annotators),
-        "pass": newest_study.pass_label,
+        "annotators": list(studies[-1].annotators),
+        "pass": studies[-1].pass_label,
         "versions": [
             {
                 "taxonomy": taxonomy.ref,
                 "modes": len(taxonomy.modes),
-                **_agreement_json(study, _shared_traces(study), request.rounds, request.seed),
-                "same_traces": None
-                if study is newest_study
-                else _figures_on_same_traces(
-                    study, newest_study, rounds=request.rounds, seed=request.seed
-                ),
+                **_version_figures(study, studies[-1], request),
                 "look_again": _count_look_again(workspace, taxonomy, viewer),
             }
             for taxonomy, study, viewer in zip(taxonomies, studies, viewers, strict=True)
@@ -792,19 +797,30 @@ def _agreement_json(
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
-def _figures_on_same_traces(
-    study: StudyInput, newest_study: StudyInput, *, rounds: int, seed: int
+def _version_figures(
+    study: StudyInput, newest_study: StudyInput, request: TaxonomyAgreeRequest
 ) -> dict[str, Any]:
-    """Return the figures of a version (``here``) and of the newest (``last``) on shared traces."""
+    """Return the agreement under a version, also compared with the newest one.
+
+    ``same_traces`` has the figures of the version (``here``) and of the newest (``last``) on the
+    traces that both share; None for the newest version.
+    """
+
+    def _agreement(version: StudyInput, traces: frozenset[str]) -> dict[str, Any]:
+        return _agreement_json(version, traces, request.rounds, request.seed)
+
+    figures = _agreement(study, _shared_traces(study))
+    if study is newest_study:
+        return {**figures, "same_traces": None}
     traces = _shared_traces(study) & _shared_traces(newest_study)
-    figures, newest_figures = (
-        _agreement_json(version, traces, rounds, seed) for version in (study, newest_study)
-    )
-    return {
+    here = _agreement(study, traces)
+    last = _agreement(newest_study, traces)
+    same_traces = {
         "traces": len(traces),
-        "here": {name: figures[name] for name in _FIGURES},
-        "last": {name: newest_figures[name] for name in _FIGURES},
+        "here": {name: here[name] for name in _FIGURES},
+        "last": {name: last[name] for name in _FIGURES},
     }
+    return {**figures, "same_traces": same_traces}
 
 
 def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
@@ -825,7 +841,7 @@ def _print_versions(document: Mapping[str, Any]) -> None:
         key_column("taxonomy", "version"),
         key_column("modes", right=True),
         key_column("traces", right=True),
-        *(_figure_column(name, title) for name, title in _FIGURE_TITLES.items()),
+        *(figure_column(name, title) for name, title in _FIGURE_TITLES.items()),
         key_column("look_again", "look again", right=True),
         TableColumn(
             "same traces",
@@ -841,10 +857,6 @@ def _print_versions(document: Mapping[str, Any]) -> None:
     print_table(columns, document["versions"])
     annotators = ", ".join(document["annotators"]) or "no one"
     click.echo(f"{annotators}, pass {document['pass']}; over all modes of a version together")
-
-
-def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    return TableColumn(title, lambda version: figure_text(version[name]), right=True)
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:

@@ -26,7 +26,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
-from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, CoverageJson, coverage, fit_sets
+from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, CoverageJson, StepSets, coverage, fit_sets
 from mast_tui.exam.figures import (
     Answers,
     CaseJson,
@@ -121,30 +121,17 @@ class ExamRequest:
         help="The number of resamples of the traces; 0 gives no intervals."
     )
     seed: int = options.seed()
-    markdown_file: Path | None = options.report_file(
-        "--markdown", help="Also write the report as Markdown."
-    )
-    html_file: Path | None = options.report_file(
-        "--html", help="Also write the report as one HTML page."
-    )
-    latex_file: Path | None = options.report_file("--latex", help="Also write LaTeX tables.")
-    csv_file: Path | None = options.report_file(
-        "--csv", help="Also write every figure as one row of a CSV file."
+    files: ReportFiles = options.files_by_language(
+        ReportFiles.named,
+        markdown="Also write the report as Markdown.",
+        html="Also write the report as one HTML page.",
+        latex="Also write LaTeX tables.",
+        csv="Also write every figure as one row of a CSV file.",
     )
     force: bool = options.force()
     workers: str | None = options.workers()
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
-
-    @property
-    def files(self) -> ReportFiles:
-        """The files to write."""
-        return ReportFiles.named(
-            markdown=self.markdown_file,
-            html=self.html_file,
-            latex=self.latex_file,
-            csv=self.csv_file,
-        )
 
     @property
     def from_files(self) -> bool:
@@ -211,22 +198,21 @@ def exam_command(request: ExamRequest) -> None:
     if request.set_name is None:
         _show_consistency(request, output)
         return
-    workspace: Workspace | None = None
-    viewer: Viewer | None = None
-    may_see: Callable[[str], bool] = _is_always_visible
     rules = RulesJudge(chosen_rules(request.rule_names or "default"))
-    from_files = request.from_files
-    # The rules judge the files of a set now; the work of other judges is in the workspace.
-    judges_of_files = {RULES} & set(request.judges) if from_files else set()
-    if set(request.judges) - judges_of_files or not from_files:
-        workspace = open_workspace(request.common)
+    # The work of judges other than the rules, and a set that is not in files, is in the workspace.
+    needs_workspace = not request.from_files or set(request.judges) != {RULES}
+    workspace = open_workspace(request.common) if needs_workspace else None
     outputs = (
         outputs_beside(workspace, force=request.force)
         if workspace
         else _outputs_without_workspace((*request.paths, Path(request.set_name)), request.force)
     )
     request.files.check(outputs)
-    exam = _read_set_files(request, rules if judges_of_files else None) if from_files else None
+    exam = None
+    if request.from_files:
+        exam = _read_set_files(request, rules if RULES in request.judges else None)
+    viewer: Viewer | None = None
+    may_see: Callable[[str], bool] = _is_always_visible
     if workspace is not None:
         ref = _visibility_taxonomy(workspace, request.common.taxonomy, exam)
         viewer = command_viewer(workspace, ref, request.common)
@@ -238,7 +224,7 @@ def exam_command(request: ExamRequest) -> None:
         raise click.ClickException(f"--set {request.set_name}: no trace has labels")
     candidates = [
         rules_candidate(exam, rules)
-        if workspace is None or name in judges_of_files
+        if workspace is None or (name == RULES and request.from_files)
         else candidate_from_workspace(workspace, exam, annotator_named(workspace, name), may_see)
         for name in request.judges
     ]
@@ -253,10 +239,9 @@ def exam_command(request: ExamRequest) -> None:
     if request.keep:
         # The check of the options has made sure of a workspace and of one judge.
         assert workspace is not None
-        (candidate,) = candidates
-        judge_coverage = document["coverage"][candidate.name]
+        name = candidates[0].name
         document["look_here"] = _store_step_sets(
-            workspace, exam, candidate.name, judge_coverage, request.seed
+            workspace, exam, name, document["coverage"][name], request.seed
         )
     _show_report(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
@@ -293,8 +278,9 @@ def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
     with WorkerPool(request.workers) as pool:
         if name in SETS:  # a published set; else the path of a table of labels
             return set_from_files(name, request.paths, judge, pool, request.crosswalk)
-        taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
-        return set_from_table(Path(name), taxonomy, request.paths, judge, pool)
+        return set_from_table(
+            Path(name), load_taxonomy_or_mast(request.common.taxonomy), request.paths, judge, pool
+        )
 
 
 def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
@@ -365,7 +351,6 @@ def exam_document(
         seed: The seed of the resamples.
     """
     published_scorer = PUBLISHED_SCORERS.get(exam.name)
-    has_decisive_steps = "decisive" in exam.scorings
     return {
         "exam": exam.name,
         "taxonomy": exam.taxonomy.ref,
@@ -376,7 +361,9 @@ def exam_document(
         "modes": None if exam.modes is None else sorted(exam.modes),
         "scored_by": list(exam.scorings),
         "bootstrap": Resampling(rounds, seed).to_json(),
-        "baselines": (baselines(exam.questions, published_scorer) if has_decisive_steps else None),
+        "baselines": (
+            baselines(exam.questions, published_scorer) if "decisive" in exam.scorings else None
+        ),
         "judges": {
             candidate.name: _candidate_document(
                 exam, candidate, reports.get(candidate.name), rounds, seed
@@ -445,7 +432,6 @@ def _store_step_sets(
     """
     mean_share = judge_coverage["mean_share"]
     chance_share = judge_coverage["chance_share"]
-
     exam_answers = candidate_from_workspace(workspace, exam, judge, _is_always_visible).answers
     features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
     sets = fit_sets(exam.questions, features, exam_answers, seed=seed)
@@ -454,8 +440,27 @@ def _store_step_sets(
             f"--keep: {LEAST_RUNS} runs with a known decisive or first failing step are "
             f"needed; there are {judge_coverage['runs']}"
         )
+    keys_by_trace = _step_sets(workspace, exam, judge, sets)
+    origin = LookHere(
+        hash=sets.hash,
+        judge=judge,
+        level=LEVEL,
+        runs=judge_coverage["runs"],
+        mean_share=mean_share,
+        chance_share=chance_share,
+        sizes={trace_id: len(keys) for trace_id, keys in keys_by_trace.items()},
+    )
+    keep_look_here(workspace, exam.taxonomy.ref, origin, keys_by_trace)
+    return {**asdict(origin), "sizes": None, "traces": len(keys_by_trace)}
 
-    # The model is fitted on the labelled traces, and gives sets for all traces of the workspace.
+
+def _step_sets(
+    workspace: Workspace, exam: ExamSet, judge: str, sets: StepSets
+) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the spans of likely decisive steps, by trace id.
+
+    The model is fitted on the labelled traces, and gives sets for all traces of the workspace.
+    """
     find_trace = traces_from_files(workspace)
     traces = dict(exam.traces)
     for record in workspace.traces():
@@ -470,20 +475,10 @@ def _store_step_sets(
     keys_by_trace: dict[str, tuple[str, ...]] = {}
     for trace_id, exam_trace in traces.items():
         steps = sets.steps_of(trace_id, exam_trace.features, answers)
-        step_by_key = exam_trace.steps.numbers or {}
-        keys_by_trace[trace_id] = tuple(key for key, step in step_by_key.items() if step in steps)
-
-    origin = LookHere(
-        hash=sets.hash,
-        judge=judge,
-        level=LEVEL,
-        runs=judge_coverage["runs"],
-        mean_share=mean_share,
-        chance_share=chance_share,
-        sizes={trace_id: len(keys) for trace_id, keys in keys_by_trace.items()},
-    )
-    keep_look_here(workspace, exam.taxonomy.ref, origin, keys_by_trace)
-    return {**asdict(origin), "sizes": None, "traces": len(keys_by_trace)}
+        keys_by_trace[trace_id] = tuple(
+            key for key, step in (exam_trace.steps.numbers or {}).items() if step in steps
+        )
+    return keys_by_trace
 
 
 def _level_document(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:

@@ -16,11 +16,12 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
+from mast_tui.cli.agree import judge_names
 from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
-from mast_tui.judges.comparing import Side, compare, side_of
-from mast_tui.labels import AnnotatorKind, Label, QuoteCounts
+from mast_tui.judges.comparing import ModeCounts, Side, compare, side_of
+from mast_tui.labels import Label, QuoteCounts
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -29,24 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TraceComparison:
-    """The comparison of two judges' verdicts on one trace; only modes with both verdicts count.
+    """The comparison of two judges on one trace.
 
     Attributes:
-        both: The number of modes that both judges call present.
-        only_first: The number of modes that only the first judge calls present.
-        only_second: The number of modes that only the second judge calls present.
-        neither: The number of modes that no judge calls present.
-        meet: Of ``both``, the number of modes whose span ranges overlap.
-        apart: Of ``both``, the number of modes whose span ranges do not overlap.
+        modes: The number of modes by the verdicts of both judges; only modes with both count.
         same_step: True if both judges name the same decisive step; None if neither names a step.
     """
 
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    meet: int
-    apart: int
+    modes: ModeCounts
     same_step: bool | None = None
 
 
@@ -133,30 +124,26 @@ def judge_pair_figures(
         seed: The seed of the resamples.
     """
 
-    def _share_of(
-        numerator: Callable[[TraceComparison], int], denominator: Callable[[TraceComparison], int]
-    ) -> CoefficientJson:
-        """Return the share of two counts over the compared traces."""
-        counts = [(numerator(trace), denominator(trace)) for trace in comparisons]
-        return share_of_traces(counts, Resampling(rounds, seed))
+    def share_of(counts_of: Callable[[ModeCounts], tuple[int, int]]) -> CoefficientJson:
+        """Return a share over the traces; ``counts_of`` returns its numerator and denominator."""
+        return share_of_traces(
+            [counts_of(comparison.modes) for comparison in comparisons], Resampling(rounds, seed)
+        )
 
+    step_counts = [
+        (comparison.same_step is True, comparison.same_step is not None)
+        for comparison in comparisons
+    ]
     return {
         "n": len(comparisons),
-        "verdicts": _share_of(
-            lambda trace: trace.both + trace.neither,
-            lambda trace: trace.both + trace.neither + trace.only_first + trace.only_second,
-        ),
+        "verdicts": share_of(lambda modes: (modes.both + modes.neither, modes.compared)),
         # The modes that both call present, twice, among all modes that each calls present.
-        "modes": _share_of(
-            lambda trace: 2 * trace.both,
-            lambda trace: 2 * trace.both + trace.only_first + trace.only_second,
+        "modes": share_of(
+            lambda modes: (2 * modes.both, 2 * modes.both + modes.first + modes.second)
         ),
         # Of the modes that both call present, those whose span ranges overlap.
-        "places": _share_of(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
-        "step": _share_of(
-            lambda trace: trace.same_step is True,
-            lambda trace: trace.same_step is not None,
-        ),
+        "places": share_of(lambda modes: (modes.meet, modes.meet + modes.apart)),
+        "step": share_of_traces(step_counts, Resampling(rounds, seed)),
     }
 
 
@@ -195,11 +182,7 @@ def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
     Raises:
         ClickException: No judge has such a name.
     """
-    judges = [
-        annotator.name
-        for annotator in workspace.annotators()
-        if annotator.kind is AnnotatorKind.JUDGE
-    ]
+    judges = judge_names(workspace)
     matching_judges: set[str] = set()
     for text in texts:
         prefixes = (text, f"judge:{text}")
@@ -239,8 +222,12 @@ def labels_of_judge(
         for verdict in workspace.verdicts(annotator=name, taxonomy=ref)
         if verdict.trace_id in labels
     }
-    side = side_of(chain.from_iterable(labels.values()), verdicts)
-    return JudgeLabels(name, labels, side, _last_settings(workspace.runs(), name))
+    return JudgeLabels(
+        name,
+        labels,
+        side_of(chain.from_iterable(labels.values()), verdicts),
+        _last_settings(workspace.runs(), name),
+    )
 
 
 def _last_settings(runs: Sequence[Run], name: str) -> dict[str, str]:
@@ -333,18 +320,9 @@ def _compared_traces(
         total = compare(first.side, other.side, [trace_id], modes, order_of).total
         spans = _decisive_spans(first.labels[trace_id])
         other_spans = _decisive_spans(other.labels[trace_id])
-        comparisons.append(
-            TraceComparison(
-                both=total.both,
-                only_first=total.first,
-                only_second=total.second,
-                neither=total.neither,
-                meet=total.meet,
-                apart=total.apart,
-                # None if neither judge names a step.
-                same_step=bool(spans & other_spans) if spans or other_spans else None,
-            )
-        )
+        # None if neither judge names a step.
+        same_step = bool(spans & other_spans) if spans or other_spans else None
+        comparisons.append(TraceComparison(total, same_step))
     return comparisons
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log, log1p
-from typing import Final, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,52 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
         trace: The trace, read to its end.
         numbers: The number of the step of each span, by its key.
     """
+    steps = _read_steps(trace, numbers)
+    earlier_words: set[str] = set()
+    earlier_agents: set[str] = set()
+    features = []
+    for number, step in enumerate(steps):
+        position = number / max(1, len(steps) - 1)
+        overlaps = (
+            len(step.words & other.words) / max(1, len(step.words | other.words))
+            for other in steps[max(0, number - MOST_COMPARED) : number]
+        )
+        features.append(
+            (
+                position,
+                position * position,
+                float(number == 0),
+                float(number == 1),
+                float(number == len(steps) - 1),
+                number / (1 + number),
+                float(step.has_failed),
+                float(step.names_error),
+                float(any(following.names_error for following in steps[number + 1 : number + 2])),
+                len(step.words - earlier_words) / max(1, len(step.words)),
+                max(overlaps, default=0.0),
+                float(step.agent not in earlier_agents),
+                log1p(len(step.text)) / 10,
+                float(_CHECK.search(step.text) is not None),
+                float("```" in step.text),
+            )
+        )
+        earlier_words |= step.words
+        earlier_agents.add(step.agent)
+    return tuple(features)
+
+
+class _Step(NamedTuple):
+    """A step of a run, as far as its features need it."""
+
+    text: str
+    agent: str
+    has_failed: bool
+    words: frozenset[str]
+    names_error: bool
+
+
+def _read_steps(trace: Trace, numbers: Mapping[str, int]) -> list[_Step]:
+    """Read the steps of a trace, each from the texts and agents of its spans."""
     step_count = max(numbers.values(), default=-1) + 1
     texts = [""] * step_count
     agents = [""] * step_count
@@ -89,39 +135,16 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
         texts[step] += trace.text(index)[: max(0, MOST_CHARS - len(texts[step]))]
         agents[step] = agents[step] or span.agent
         has_failed[step] = has_failed[step] or span.status.value == "error"
-    word_sets = [frozenset(_WORD.findall(text.lower())) for text in texts]
-    names_error = [_ERROR.search(text) is not None for text in texts]
-    earlier_words: set[str] = set()
-    earlier_agents: set[str] = set()
-    features = []
-    for step, text in enumerate(texts):
-        position = step / max(1, step_count - 1)
-        overlaps = (
-            len(word_sets[step] & other) / max(1, len(word_sets[step] | other))
-            for other in word_sets[max(0, step - MOST_COMPARED) : step]
+    return [
+        _Step(
+            text,
+            agent,
+            failed,
+            frozenset(_WORD.findall(text.lower())),
+            _ERROR.search(text) is not None,
         )
-        features.append(
-            (
-                position,
-                position * position,
-                float(step == 0),
-                float(step == 1),
-                float(step == step_count - 1),
-                step / (1 + step),
-                float(has_failed[step]),
-                float(names_error[step]),
-                float(step + 1 < step_count and names_error[step + 1]),
-                len(word_sets[step] - earlier_words) / max(1, len(word_sets[step])),
-                max(overlaps, default=0.0),
-                float(agents[step] not in earlier_agents),
-                log1p(len(text)) / 10,
-                float(_CHECK.search(text) is not None),
-                float("```" in text),
-            )
-        )
-        earlier_words |= word_sets[step]
-        earlier_agents.add(agents[step])
-    return tuple(features)
+        for text, agent, failed in zip(texts, agents, has_failed, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,22 +173,18 @@ def coverage(
         seed: The seed of the splits.
     """
     runs = _runs_of(questions, features, answers)
-    if len(runs) < LEAST_RUNS:
-        return {
-            "value": None,
-            "mean_share": None,
-            "chance_share": None,
-            "splits": 0,
-            "runs": len(runs),
-        }
-    rng = np.random.default_rng(seed)
-    results = np.array([_split_figures(runs, rng) for _ in range(splits)])
-    value, mean_share, chance_share = (float(figure) for figure in results.mean(axis=0))
+    value: float | None = None
+    mean_share: float | None = None
+    chance_share: float | None = None
+    if len(runs) >= LEAST_RUNS:
+        rng = np.random.default_rng(seed)
+        results = np.array([_split_figures(runs, rng) for _ in range(splits)])
+        value, mean_share, chance_share = (float(figure) for figure in results.mean(axis=0))
     return {
         "value": value,
         "mean_share": mean_share,
         "chance_share": chance_share,
-        "splits": splits,
+        "splits": 0 if value is None else splits,
         "runs": len(runs),
     }
 
@@ -181,8 +200,7 @@ def _runs_of(
         true_step = _true_step(question)
         run_features = features.get(question.trace_id, ())
         if true_step is not None and true_step < len(run_features):
-            matrix = _feature_matrix(question.trace_id, run_features, answers)
-            runs.append(_Run(matrix, true_step))
+            runs.append(_Run(_feature_matrix(question.trace_id, run_features, answers), true_step))
     return runs
 
 
@@ -201,8 +219,9 @@ def _true_step(question: Question) -> int | None:
     """Return the decisive step, or else the first step with a failure; None if neither is known."""
     if question.truth.decisive is not None:
         return question.truth.decisive.step
-    steps = (step for step, _ in question.truth.locations if isinstance(step, int))
-    return min(steps, default=None)
+    return min(
+        (step for step, _ in question.truth.locations if isinstance(step, int)), default=None
+    )
 
 
 def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
@@ -404,38 +423,43 @@ def _fit_model(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
     mean = all_steps.mean(axis=0)
     spread = all_steps.std(axis=0)
     spread = np.where(spread == 0, 1, spread)
-    standardised_runs = [(run.steps - mean) / spread for run in runs]
-    penalty = PENALTY / len(runs)
-
-    def loss(weights: Matrix) -> float:
-        """Return the mean negative log-likelihood of the true steps, with the penalty."""
-        total = penalty * float(weights @ weights) / 2
-        for run, steps in zip(runs, standardised_runs, strict=True):
-            scores = steps @ weights
-            highest = float(scores.max())
-            total += (highest + log(float(np.exp(scores - highest).sum()))) / len(runs)
-            total -= float(scores[run.true_step]) / len(runs)
-        return total
-
+    runs = [replace(run, steps=(run.steps - mean) / spread) for run in runs]
     weights = np.zeros(all_steps.shape[1])
     for _ in range(_MOST_ITERATIONS):
-        gradient = -penalty * weights
-        hessian = penalty * np.eye(len(weights))
-        for run, steps in zip(runs, standardised_runs, strict=True):
-            probabilities = _step_probabilities(steps @ weights)
-            expected = probabilities @ steps
-            gradient += (steps[run.true_step] - expected) / len(runs)
-            covariance = (steps.T * probabilities) @ steps - np.outer(expected, expected)
-            hessian += covariance / len(runs)
-        change = np.linalg.solve(hessian, gradient)
-        current_loss = loss(weights)
+        change = _newton_change(weights, runs)
+        loss = _loss(weights, runs)
         # A full Newton step can lead too far if the features separate the true steps well.
-        while loss(weights + change) > current_loss and float(np.abs(change).max()) > _CONVERGED:
+        while _loss(weights + change, runs) > loss and float(np.abs(change).max()) > _CONVERGED:
             change = change / 2
         weights = weights + change
         if float(np.abs(change).max()) <= _CONVERGED:
             break
     return weights, mean, spread
+
+
+def _loss(weights: Matrix, runs: Sequence[_Run]) -> float:
+    """Return the mean negative log-likelihood of the true steps, with the penalty."""
+    total = PENALTY / len(runs) * float(weights @ weights) / 2
+    for run in runs:
+        scores = run.steps @ weights
+        highest = float(scores.max())
+        total += (highest + log(float(np.exp(scores - highest).sum()))) / len(runs)
+        total -= float(scores[run.true_step]) / len(runs)
+    return total
+
+
+def _newton_change(weights: Matrix, runs: Sequence[_Run]) -> Matrix:
+    """Return the change of the weights by which Newton's method lowers the loss."""
+    penalty = PENALTY / len(runs)
+    gradient = -penalty * weights
+    hessian = penalty * np.eye(len(weights))
+    for run in runs:
+        probabilities = _step_probabilities(run.steps @ weights)
+        expected = probabilities @ run.steps
+        gradient += (run.steps[run.true_step] - expected) / len(runs)
+        covariance = (run.steps.T * probabilities) @ run.steps - np.outer(expected, expected)
+        hessian += covariance / len(runs)
+    return np.asarray(np.linalg.solve(hessian, gradient), np.float64)
 
 
 def _step_probabilities(scores: Matrix) -> Matrix:

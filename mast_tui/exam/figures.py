@@ -186,52 +186,47 @@ def decisive_figures(
         published: The scorer published with the set; None if there is none, and only the exact
             step is right.
     """
-    question_count = 0
-    pairs: list[tuple[Decisive, Decisive | None]] = []
-    for question in questions:
-        truth = question.truth.decisive
-        if truth is None:
-            continue
-        question_count += 1
-        if question.trace_id in answers.by_trace:
-            pairs.append((truth, answers.by_trace[question.trace_id].decisive))
-
-    # A share is of all questions that the judge was asked: a missing answer is wrong.
-    answered = [(truth, named) for truth, named in pairs if named is not None]
-    same_agent = [
-        truth.agent is not None and truth.agent == named.agent for truth, named in answered
+    truths = [
+        (question.trace_id, question.truth.decisive)
+        for question in questions
+        if question.truth.decisive is not None
     ]
-    same_category = [
-        answers.uses_set_taxonomy and bool(truth.category) and truth.category == named.category
-        for truth, named in answered
-    ]
-    distances = [abs(truth.step - named.step) for truth, named in answered]
-    both_right = [
-        is_same and distance == 0
-        for is_same, distance in zip(same_category, distances, strict=True)
-    ]
-    agent_count = sum(truth.agent is not None for truth, _ in pairs)
+    asked = [(trace_id, truth) for trace_id, truth in truths if trace_id in answers.by_trace]
+    named_steps = [(truth, answers.by_trace[trace_id].decisive) for trace_id, truth in asked]
+    pairs = [(truth, named) for truth, named in named_steps if named is not None]
+    agent_count = sum(truth.agent is not None for _, truth in asked)
     category_count = sum(
-        answers.uses_set_taxonomy and truth.category is not None for truth, _ in pairs
+        answers.uses_set_taxonomy and truth.category is not None for _, truth in asked
     )
-    published_share = None
-    if published is not None:
-        right_count = sum(published(truth.step, named.step) for truth, named in answered)
-        published_share = share(right_count, len(pairs)).to_json()
+
+    def _right_share(
+        is_right: Callable[[Decisive, Decisive], bool], question_count: int
+    ) -> CoefficientJson:
+        """Return the share of questions with a right answer; a missing answer is wrong."""
+        return share(sum(is_right(*pair) for pair in pairs), question_count).to_json()
+
+    def _step_share(is_right: StepScorer) -> CoefficientJson:
+        return _right_share(lambda truth, named: is_right(truth.step, named.step), len(asked))
+
+    def _is_category_right(truth: Decisive, named: Decisive) -> bool:
+        has_category = answers.uses_set_taxonomy and bool(truth.category)
+        return has_category and truth.category == named.category
+
     return {
-        "n": len(pairs),
-        "named": len(answered),
-        "not_asked": question_count - len(pairs),
-        "step": {
-            str(limit): share(
-                sum(distance <= limit for distance in distances), len(pairs)
-            ).to_json()
-            for limit in DISTANCES
-        },
-        "agent": share(sum(same_agent), agent_count).to_json(),
-        "category": share(sum(same_category), category_count).to_json(),
-        "step_and_category": share(sum(both_right), category_count).to_json(),
-        "published_step": published_share,
+        "n": len(asked),
+        "named": len(pairs),
+        "not_asked": len(truths) - len(asked),
+        "step": {str(limit): _step_share(_within_distance(limit)) for limit in DISTANCES},
+        "agent": _right_share(
+            lambda truth, named: truth.agent is not None and truth.agent == named.agent,
+            agent_count,
+        ),
+        "category": _right_share(_is_category_right, category_count),
+        "step_and_category": _right_share(
+            lambda truth, named: _is_category_right(truth, named) and truth.step == named.step,
+            category_count,
+        ),
+        "published_step": None if published is None else _step_share(published),
     }
 
 
@@ -346,16 +341,24 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
         if question.truth.decisive is not None and question.agents
     ]
     traces_with_agent = [(truth, agents) for truth, agents in traces if truth.agent is not None]
-    step_shares = {
-        name: {
-            str(distance): _mean_or_zero(
-                _chance_of_right_step(truth, agents, choose_steps, _within_distance(distance))
+
+    def chances(is_right: StepScorer) -> dict[str, float]:
+        """Return the mean chance of each baseline to name a right step."""
+        return {
+            name: _mean_or_zero(
+                _mean_or_zero(is_right(truth.step, step) for step in choose_steps(len(agents)))
                 for truth, agents in traces
             )
-            for distance in DISTANCES
+            for name, choose_steps in _BASELINES.items()
         }
-        for name, choose_steps in _BASELINES.items()
+
+    chances_by_distance = {
+        str(distance): chances(_within_distance(distance)) for distance in DISTANCES
     }
+    random, first, last = (
+        {distance: by_name[name] for distance, by_name in chances_by_distance.items()}
+        for name in _BASELINES
+    )
     agent_shares: dict[str, float | None] = dict.fromkeys(_BASELINES)
     if traces_with_agent:
         for name, choose_steps in _BASELINES.items():
@@ -363,34 +366,18 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
                 _mean_or_zero(agents[step] == truth.agent for step in choose_steps(len(agents)))
                 for truth, agents in traces_with_agent
             )
-    published_shares = None
-    if published is not None:
-        published_shares = {
-            name: _mean_or_zero(
-                _chance_of_right_step(truth, agents, choose_steps, published)
-                for truth, agents in traces
-            )
-            for name, choose_steps in _BASELINES.items()
-        }
     return {
         "n": len(traces),
-        "random": step_shares["random"],
-        "first": step_shares["first"],
-        "last": step_shares["last"],
+        "random": random,
+        "first": first,
+        "last": last,
         "agent": agent_shares,
-        "published_step": published_shares,
+        "published_step": None if published is None else chances(published),
     }
 
 
 def _within_distance(distance: int) -> StepScorer:
     return lambda true_step, named_step: abs(named_step - true_step) <= distance
-
-
-def _chance_of_right_step(
-    truth: Decisive, agents: Sequence[str], choose_steps: _StepChoice, is_right: StepScorer
-) -> float:
-    """Return the chance that a baseline names a right step of a run with these agents."""
-    return _mean_or_zero(is_right(truth.step, step) for step in choose_steps(len(agents)))
 
 
 def _mean_or_zero(values: Iterable[float]) -> float:

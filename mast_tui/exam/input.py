@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -208,8 +208,9 @@ def _finding_of_label(label: Label) -> Finding:
 
 def _finding_of_gold(label: GoldLabel) -> Finding:
     """Convert a gold label to a judge's finding; a fatal step counts as decisive."""
-    fatal = label.severity is Severity.FATAL
-    return Finding(label.mode, label.target.first, label.target.last, "", 0.0, fatal)
+    return Finding(
+        label.mode, label.target.first, label.target.last, "", 0.0, label.severity is Severity.FATAL
+    )
 
 
 def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, is_truth: bool) -> StepMarks:
@@ -302,19 +303,30 @@ def set_from_files(
     refs = {work.taxonomy for work in works}
     taxonomies = (mast, *incoming.taxonomies)
     taxonomy = next((taxonomy for taxonomy in taxonomies if taxonomy.ref in refs), mast)
-
+    trace_ids = frozenset(work.trace_id for work in works)
     files = sorted({trace.path for trace in incoming.traces if trace.path is not None})
-    read_files = partial(_traces_by_file, rules, frozenset(work.trace_id for work in works))
-    traces: list[ExamTrace] = []
+    traces = _traces_in(files, partial(_traces_by_file, rules, trace_ids), pool)
+    exam = _make_set(name, taxonomy, works, traces, incoming.problems, scorings)
+    return replace(exam, modes=modes)
+
+
+def _traces_in(
+    files: Sequence[Path],
+    read_files: Callable[[Sequence[Path]], list[list[ExamTrace]]],
+    pool: WorkerPool,
+) -> Iterator[ExamTrace]:
+    """Yield the traces of files, which the processes of the pool read, and show the progress.
+
+    Raises:
+        ExchangeError: A file could not be read.
+    """
     results = zip(files, each(read_files, files, pool.workers), strict=True)
     for number, (file, file_traces) in enumerate(results, 1):
         if isinstance(file_traces, LostItem):
             raise ExchangeError(f"{file}: {file_traces.reason}")
-        traces += file_traces
+        yield from file_traces
         pool.on_trace(len(file_traces))
         pool.show_progress(number, len(files))
-    exam = _make_set(name, taxonomy, works, traces, incoming.problems, scorings)
-    return replace(exam, modes=modes)
 
 
 def _exam_trace(
@@ -445,50 +457,86 @@ def set_from_workspace(
         trace_of: Returns the trace with an id, or None if its file cannot be read.
         may_see: Checks whether the user may see the labels on a trace, by its id.
     """
-    findings: dict[str, list[Finding]] = {}
-    verdicts: dict[Unit, VerdictValue] = {}
-    judge_seen: set[Unit] = set()  # verdicts by people who had seen a judge's answer
-    if name == GOLD:
-        for trace_id, trace_sides in read_work_by_trace(workspace, taxonomy).items():
-            gold = trace_sides.gold(taxonomy)
-            findings[trace_id] = list(map(_finding_of_gold, gold.labels))
-            for verdict in gold.verdicts:
-                if verdict.value is not None:
-                    verdicts[trace_id, verdict.mode] = verdict.value
-                    if verdict.judge_seen:
-                        judge_seen.add((trace_id, verdict.mode))
-    else:
-        labels = _labels_by_trace(workspace.labels(annotator=name, taxonomy=taxonomy.ref))
-        for trace_id in _finished_traces(workspace, name, taxonomy.ref):
-            findings[trace_id] = list(map(_finding_of_label, labels.get(trace_id, ())))
-        for record in workspace.verdicts(annotator=name, taxonomy=taxonomy.ref):
-            verdicts[record.trace_id, record.mode] = record.value
-    traces: dict[str, ExamTrace | None] = {}
-    for trace_id in filter(may_see, sorted(findings)):
+    truth = (
+        _gold_truth(workspace, taxonomy)
+        if name == GOLD
+        else _annotator_truth(workspace, name, taxonomy)
+    )
+    traces: dict[str, ExamTrace] = {}
+    questions = []
+    for trace_id in filter(may_see, sorted(truth.findings)):
         trace = trace_of(trace_id)
-        traces[trace_id] = None if trace is None else ExamTrace.from_trace(trace)
-    questions = [
-        _make_question(trace_id, findings[trace_id], exam_trace)
-        for trace_id, exam_trace in traces.items()
-    ]
+        if trace is not None:
+            traces[trace_id] = ExamTrace.from_trace(trace)
+        questions.append(_make_question(trace_id, truth.findings[trace_id], traces.get(trace_id)))
+    asked = {question.trace_id for question in questions}
+    verdicts = {
+        (trace_id, mode): value
+        for (trace_id, mode), value in truth.verdicts.items()
+        if trace_id in asked
+    }
     return ExamSet(
         name=name,
         taxonomy=taxonomy,
-        scorings=_possible_scorings(questions, verdicts),
+        scorings=_possible_scorings(questions, truth.verdicts),
         questions=tuple(questions),
-        reference=Reference(
-            name,
-            {
-                (trace_id, mode): value
-                for (trace_id, mode), value in verdicts.items()
-                if trace_id in traces
-            },
-            frozenset(judge_seen),
+        reference=Reference(name, verdicts, truth.judge_seen),
+        traces=traces,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """The true answers in a workspace.
+
+    Attributes:
+        findings: The findings by trace id.
+        verdicts: The verdicts.
+        judge_seen: The verdicts by people who had seen a judge's answer.
+    """
+
+    findings: Mapping[str, Sequence[Finding]]
+    verdicts: Mapping[Unit, VerdictValue]
+    judge_seen: frozenset[Unit] = frozenset()
+
+
+def _gold_truth(workspace: Workspace, taxonomy: Taxonomy) -> _Truth:
+    """Return the gold of all traces as true answers."""
+    gold_by_trace = {
+        trace_id: work.gold(taxonomy)
+        for trace_id, work in read_work_by_trace(workspace, taxonomy).items()
+    }
+    verdicts = {
+        (trace_id, verdict.mode): verdict
+        for trace_id, gold in gold_by_trace.items()
+        for verdict in gold.verdicts
+    }
+    return _Truth(
+        {
+            trace_id: list(map(_finding_of_gold, gold.labels))
+            for trace_id, gold in gold_by_trace.items()
+        },
+        {unit: verdict.value for unit, verdict in verdicts.items() if verdict.value is not None},
+        frozenset(
+            unit
+            for unit, verdict in verdicts.items()
+            if verdict.value is not None and verdict.judge_seen
         ),
-        traces={
-            trace_id: exam_trace
-            for trace_id, exam_trace in traces.items()
-            if exam_trace is not None
+    )
+
+
+def _annotator_truth(workspace: Workspace, name: str, taxonomy: Taxonomy) -> _Truth:
+    """Return the labels and verdicts of an annotator on finished traces as true answers."""
+    labels = _labels_by_trace(workspace.labels(annotator=name, taxonomy=taxonomy.ref))
+    findings = {
+        trace_id: list(map(_finding_of_label, labels.get(trace_id, ())))
+        for trace_id in _finished_traces(workspace, name, taxonomy.ref)
+    }
+    return _Truth(
+        findings,
+        {
+            (record.trace_id, record.mode): record.value
+            for record in workspace.verdicts(annotator=name, taxonomy=taxonomy.ref)
         },
     )
 
@@ -514,8 +562,11 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
             verdicts[trace_id, mode] = (
                 VerdictValue.PRESENT if mode in present_modes else VerdictValue.ABSENT
             )
-    judge_input = _judge_input(exam, judge.name, verdicts if uses_set_taxonomy else {})
-    return ExamCandidate(judge.name, Answers(answers, uses_set_taxonomy), judge_input)
+    return ExamCandidate(
+        judge.name,
+        Answers(answers, uses_set_taxonomy),
+        _judge_input(exam, judge.name, verdicts if uses_set_taxonomy else {}),
+    )
 
 
 def candidate_from_workspace(
@@ -534,9 +585,7 @@ def candidate_from_workspace(
     visible_trace_ids = {
         question.trace_id for question in exam.questions if may_see(question.trace_id)
     }
-    refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
-    refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
-    ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
+    ref = _taxonomy_of_work(workspace, name, exam.taxonomy.ref)
     # Labels under another taxonomy show where the errors are, but not their modes.
     uses_set_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
@@ -569,6 +618,13 @@ def candidate_from_workspace(
     )
 
 
+def _taxonomy_of_work(workspace: Workspace, name: str, preferred: str) -> str:
+    """Return a taxonomy under which an annotator has worked: the preferred one if possible."""
+    refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
+    refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
+    return preferred if preferred in refs else min(refs, default=preferred)
+
+
 def annotator_named(workspace: Workspace, text: str) -> str:
     """Return the annotator with this name, or the one judge whose name begins with it.
 
@@ -589,8 +645,13 @@ def _judge_input(
     """Return verdicts for the comparison with the reference; None if they cannot be scored."""
     if "verdicts" not in exam.scorings or not verdicts:
         return None
-    modes = tuple((mode.slug, mode.code, mode.name) for mode in exam.taxonomy.modes)
-    return JudgeInput(exam.taxonomy.ref, modes, name, verdicts, exam.reference)
+    return JudgeInput(
+        exam.taxonomy.ref,
+        tuple((mode.slug, mode.code, mode.name) for mode in exam.taxonomy.modes),
+        name,
+        verdicts,
+        exam.reference,
+    )
 
 
 def _labels_by_trace(labels: Iterable[Label]) -> dict[str, list[Label]]:
@@ -604,8 +665,10 @@ def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
     """Return the ids of the traces that an annotator has finished, or a judge has judged."""
     passes = workspace.passes(annotator=name, taxonomy=ref)
     finished = {labelling_pass.trace_id for labelling_pass in passes if labelling_pass.finished}
-    judgements = workspace.judgements(annotator=name, taxonomy=ref)
-    return sorted(finished | {judgement.trace_id for judgement in judgements})
+    return sorted(
+        finished
+        | {judgement.trace_id for judgement in workspace.judgements(annotator=name, taxonomy=ref)}
+    )
 
 
 def _mean_cost(workspace: Workspace, name: str) -> dict[str, float | None] | None:

@@ -22,7 +22,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
-from mast_tui.reports.sentences import Values
+from mast_tui.reports.sentences import Values, applicable
 
 _JUDGE: Final = Column("judge", "judge", Kind.TEXT, priority=102)
 _N: Final = Column("n", "n", Kind.COUNT, "traces asked about", priority=95)
@@ -59,6 +59,14 @@ _MATCH_TITLES: Final = {
     "category": "category",
     "joint": "step and category",
 }
+_DECISIVE_NOTE: Final = Note(
+    "step: exactly the step that the set calls decisive; ±k: at most k steps off. "
+    "A trace for which a judge names no step counts as wrong. If it names "
+    "several, the one called decisive counts, else the one with the highest "
+    "confidence, else the first. The last rows are baselines: a random step, "
+    "always the first, always the last.",
+    "decisive",
+)
 _EXACT: Final = "0"
 """The distance of a step that is exactly right, as a key of the figures."""
 
@@ -166,7 +174,7 @@ def _coverage_section(document: Values) -> ReportSection | None:
     if "coverage" not in document:
         return None
     figures_by_judge = document["coverage"]
-    rows = tuple(
+    rows = [
         Row(
             judge,
             {
@@ -176,15 +184,26 @@ def _coverage_section(document: Values) -> ReportSection | None:
             },
         )
         for judge, figures in figures_by_judge.items()
-    )
-    notes = [
-        Note(
-            "inside: share of runs whose set contains the decisive step, meant to be 90 %; "
-            "share: share of a run's steps in its set; by chance: the same for sets of random "
-            "steps.",
-            "coverage",
-        )
     ]
+    table = Table(
+        "coverage",
+        "Sets of steps with the decisive step",
+        (_JUDGE, *_COVERAGE),
+        (tuple(rows),),
+        "Means over repeated splits of the runs.",
+        tuple(_coverage_notes(figures_by_judge, document.get("look_here"))),
+    )
+    return ReportSection("coverage", "Look here", (table,))
+
+
+def _coverage_notes(figures_by_judge: Values, stored_sets: Values | None) -> Iterator[Note]:
+    """Yield notes on sets of steps: their columns, sets that help little, and stored sets."""
+    yield Note(
+        "inside: share of runs whose set contains the decisive step, meant to be 90 %; "
+        "share: share of a run's steps in its set; by chance: the same for sets of random "
+        "steps.",
+        "coverage",
+    )
     judges_with_large_sets = [
         judge
         for judge, figures in figures_by_judge.items()
@@ -192,27 +211,13 @@ def _coverage_section(document: Values) -> ReportSection | None:
     ]
     if judges_with_large_sets:
         names = ", ".join(judges_with_large_sets)
-        notes.append(
-            Note(f"Sets more than half as large as by chance help little: {names}.", "poor_sets")
+        yield Note(f"Sets more than half as large as by chance help little: {names}.", "poor_sets")
+    if stored_sets is not None:
+        yield Note(
+            f"Stored for {counted(stored_sets['traces'], 'trace')} (sets "
+            f"{stored_sets['hash']}): the app marks the steps in the timeline.",
+            "look_here",
         )
-    if "look_here" in document:
-        stored_sets = document["look_here"]
-        notes.append(
-            Note(
-                f"Stored for {counted(stored_sets['traces'], 'trace')} (sets "
-                f"{stored_sets['hash']}): the app marks the steps in the timeline.",
-                "look_here",
-            )
-        )
-    table = Table(
-        "coverage",
-        "Sets of steps with the decisive step",
-        (_JUDGE, *_COVERAGE),
-        (rows,),
-        "Means over repeated splits of the runs.",
-        tuple(notes),
-    )
-    return ReportSection("coverage", "Look here", (table,))
 
 
 def consistency_report(document: Values) -> Report:
@@ -221,9 +226,25 @@ def consistency_report(document: Values) -> Report:
     Args:
         document: The figures, as ``exam --json`` prints them without ``--set``.
     """
-    judges = document["judges"]
-    comparisons = document["beside"]
-    single_table = Table(
+    sections = [ReportSection("steady", "Without a truth", (_single_judges_table(document),))]
+    if document["beside"]["others"]:
+        sections.append(
+            ReportSection(
+                "beside", "With other settings", (_judge_pairs_table(document["beside"]),)
+            )
+        )
+    return Report(
+        "exam",
+        "Exam without labels",
+        f"{document['taxonomy']}: {counted(len(document['judges']), 'judge')}.",
+        tuple(sections),
+        document=dict(document),
+    )
+
+
+def _single_judges_table(document: Values) -> Table:
+    """Return the table of the figures that each judge has by itself."""
+    return Table(
         "steady",
         "Each by itself",
         (
@@ -231,7 +252,7 @@ def consistency_report(document: Values) -> Report:
             Column("traces", "traces", Kind.COUNT, "traces judged", priority=95),
             *_CONSISTENCY,
         ),
-        (tuple(_judge_row(name, figures) for name, figures in judges.items()),),
+        (tuple(_judge_row(name, figures) for name, figures in document["judges"].items()),),
         _interval_caption(document),
         (
             Note(
@@ -243,39 +264,28 @@ def consistency_report(document: Values) -> Report:
             ),
         ),
     )
-    sections = [ReportSection("steady", "Without a truth", (single_table,))]
-    if comparisons["others"]:
-        rows = tuple(
-            Row(
-                name,
-                {"judge": name, **_figure_cells(pair, _PAIR), "set": _changed_settings(pair)},
-            )
-            for name, pair in comparisons["others"].items()
-        )
-        pair_table = Table(
-            "beside",
-            f"Beside {comparisons['first']}",
-            (_JUDGE, *_PAIR),
-            (rows,),
-            "",
-            (
-                Note(
-                    "If no setting that matters differs, such as the size of windows, the "
-                    "differences are the judge's own variation. modes: twice the number of modes "
-                    "that both call present, divided by the sum of the numbers that each calls "
-                    "present. step: share of the traces in which either names a decisive step.",
-                    "beside",
-                ),
+
+
+def _judge_pairs_table(comparisons: Values) -> Table:
+    """Return the table that compares the other judges with the first one."""
+    rows = [
+        Row(name, {"judge": name, **_figure_cells(pair, _PAIR), "set": _changed_settings(pair)})
+        for name, pair in comparisons["others"].items()
+    ]
+    return Table(
+        "beside",
+        f"Beside {comparisons['first']}",
+        (_JUDGE, *_PAIR),
+        (tuple(rows),),
+        notes=(
+            Note(
+                "If no setting that matters differs, such as the size of windows, the "
+                "differences are the judge's own variation. modes: twice the number of modes "
+                "that both call present, divided by the sum of the numbers that each calls "
+                "present. step: share of the traces in which either names a decisive step.",
+                "beside",
             ),
-        )
-        sections.append(ReportSection("beside", "With other settings", (pair_table,)))
-    return Report(
-        "exam",
-        "Exam without labels",
-        f"{document['taxonomy']}: {counted(len(judges), 'judge')}.",
-        tuple(sections),
-        (),
-        document=dict(document),
+        ),
     )
 
 
@@ -287,8 +297,14 @@ def _interval_caption(document: Values) -> str:
 
 
 def _judge_row(name: str, figures: Values) -> Row:
-    cells = _figure_cells({**figures, **(figures["samples"] or {})}, _CONSISTENCY)
-    return Row(name, {"judge": name, **cells, "traces": figures["traces"]})
+    return Row(
+        name,
+        {
+            "judge": name,
+            **_figure_cells({**figures, **(figures["samples"] or {})}, _CONSISTENCY),
+            "traces": figures["traces"],
+        },
+    )
 
 
 def _changed_settings(pair: Values) -> str:
@@ -318,19 +334,7 @@ def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
         )
     ]
     rows = [
-        Row(
-            name,
-            {
-                "judge": name,
-                "n": figures["n"],
-                **{
-                    f"step_{distance}": _estimate_of(share)
-                    for distance, share in figures["step"].items()
-                },
-                **_figure_cells(figures, columns_with_values),
-                "named": figures["named"],
-            },
-        )
+        _decisive_row(name, figures, columns_with_values)
         for name, figures in figures_by_judge.items()
     ]
     table = Table(
@@ -342,22 +346,30 @@ def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
             *_DECISIVE,
             Column("named", "named", Kind.COUNT, "traces with any step named"),
         ),
-        tuple(group for group in (tuple(rows), tuple(_baseline_rows(document))) if group),
+        tuple(filter(None, (tuple(rows), tuple(_baseline_rows(document))))),
         "In brackets: Wilson's 95 % intervals.",
         (
-            Note(
-                "step: exactly the step that the set calls decisive; ±k: at most k steps off. "
-                "A trace for which a judge names no step counts as wrong. If it names "
-                "several, the one called decisive counts, else the one with the highest "
-                "confidence, else the first. The last rows are baselines: a random step, "
-                "always the first, always the last.",
-                "decisive",
-            ),
+            _DECISIVE_NOTE,
             *_published_note(figures_by_judge),
             *_not_asked_notes(figures_by_judge),
         ),
     )
     return ReportSection("decisive", "Decisive step", (table,))
+
+
+def _decisive_row(name: str, figures: Values, shown_columns: Iterable[Column]) -> Row:
+    """Return the row of a judge: the share of right steps by distance, and other shares."""
+    steps = {f"step_{distance}": _estimate_of(share) for distance, share in figures["step"].items()}
+    return Row(
+        name,
+        {
+            "judge": name,
+            "n": figures["n"],
+            **steps,
+            **_figure_cells(figures, shown_columns),
+            "named": figures["named"],
+        },
+    )
 
 
 def _published_note(figures_by_judge: Values) -> Iterator[Note]:
@@ -541,24 +553,34 @@ def _cost_cells(cost: Values) -> dict[str, Cell]:
 def _report_notes(document: Values) -> Iterator[Note]:
     """Yield the notes on the whole report: taxonomies, crosswalk, unread traces and files."""
     other_taxonomy = [name for name, judge in document["judges"].items() if not judge["categories"]]
-    if other_taxonomy and {"decisive", "places"} & set(document["scored_by"]):
-        yield Note(
-            f"{', '.join(other_taxonomy)} use another taxonomy than the set; their categories "
-            "do not count.",
-            "other_taxonomy",
-        )
-    if document["modes"] is not None:
-        yield Note(
-            "A crosswalk translates the set's categories to modes. Only "
-            f"{', '.join(document['modes'])} can result; all other modes of the set or a judge "
-            "do not count.",
-            "crosswalk",
-        )
-    if document["baselines"] is not None and not document["baselines"]["n"]:
-        yield Note(
-            "The set's traces are not available, so their numbers of steps are unknown: there "
-            "are no baselines and no agents.",
-            "no_traces",
-        )
+    scores_categories = {"decisive", "places"} & set(document["scored_by"])
+    modes = document["modes"]
+    yield from applicable(
+        (
+            other_taxonomy and scores_categories,
+            Note(
+                f"{', '.join(other_taxonomy)} use another taxonomy than the set; their categories "
+                "do not count.",
+                "other_taxonomy",
+            ),
+        ),
+        (
+            modes is not None,
+            Note(
+                "A crosswalk translates the set's categories to modes. Only "
+                f"{', '.join(modes or ())} can result; all other modes of the set or a judge "
+                "do not count.",
+                "crosswalk",
+            ),
+        ),
+        (
+            document["baselines"] is not None and not document["baselines"]["n"],
+            Note(
+                "The set's traces are not available, so their numbers of steps are unknown: there "
+                "are no baselines and no agents.",
+                "no_traces",
+            ),
+        ),
+    )
     for problem in document["problems"]:
         yield Note(f"Not read: {problem}", "problem", warning=True)

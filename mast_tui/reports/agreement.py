@@ -16,6 +16,7 @@ from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.figures.agreement.report import Agreement, agreement_json
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
+from mast_tui.figures.spans.report import SpanAgreement
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
     CODE,
@@ -30,6 +31,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    existing_tables,
     figure_cells,
 )
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
@@ -49,6 +51,7 @@ from mast_tui.reports.sentences import (
     withheld_notes,
 )
 from mast_tui.reports.span_agreement import places_section
+from mast_tui.taxonomy.model import Group
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 _COLUMNS: Final = tuple(
@@ -96,14 +99,25 @@ _UNDEFINED: Final = {
     "single_trace": "chance agreement cannot be estimated from a single trace",
     "single_rater": "only one annotator gave verdicts",
 }
+_UNDEFINED_SETS: Final = {
+    "no_variance": "all sets are equal, so agreement cannot be distinguished from chance",
+    "no_overlap": "no trace has verdicts on every mode by two annotators",
+    "single_trace": "chance agreement cannot be estimated from a single trace",
+    "single_rater": "only one annotator gave verdicts on every mode of a trace",
+}
 _NO_VARIANCE: Final = {
     "positive agreement": "no annotator gave the verdict present",
     "negative agreement": "no annotator gave the verdict absent",
 }
 
 _N: Final = Column("n", "n", Kind.COUNT, "compared (n)", priority=97)
+_TRACES: Final = Column("traces", "traces", Kind.COUNT, priority=98)
 _LOW_KAPPA: Final = "Pairs share few traces, so κ of a pair is too low."
 _N_POOLED: Final = Note("n: traces × modes with verdicts by two or more annotators.", "n")
+_ANY_WITHIN: Final = Note(
+    "A category is present if any of its modes is present, and absent if all of them are absent.",
+    "any_within",
+)
 _PRESENT: Final = Column(
     "prevalence", "present", Kind.TEXT, "share of present verdicts", priority=40
 )
@@ -137,33 +151,39 @@ def agreement_report(
         None if spans is None else places_section(spans),
         None if judge is None else judge_section(judge, agreement.judges, visibility=visibility),
     ]
-    revisions = revision_words(agreement.revisions or ())
-    notes = (
-        *_nothing_compared_note(agreement),
-        *_visibility_note(agreement, visibility),
-        *_copied_notes(agreement),
-        *applicable(
-            (revisions, Note(f"{revisions[:1].upper()}{revisions[1:]}.", "revisions")),
-            (spans is None, Note("Places were not compared.", "no_spans")),
-            (judge is None, Note("No judge was measured.", "no_judge")),
-        ),
-    )
     document = agreement_json(agreement)
-    about = f"No one has finished a trace under {agreement.taxonomy}."
-    if agreement.annotators:
-        about = (
-            f"{_annotators_text(agreement)}; {agreement.taxonomy}, {_pass_text(agreement)}; "
-            f"{traces_compared(agreement)}."
-        )
     return Report(
         "agreement",
         "Agreement",
-        about,
+        _report_description(agreement),
         tuple(section for section in sections if section is not None),
-        notes,
+        tuple(_report_notes(agreement, visibility)),
         facts=modes.facts,
         methods=methods_paragraph(agreement),
         document=document if visibility is None else {**document, "sight": visibility},
+    )
+
+
+def _report_description(agreement: Agreement) -> str:
+    """Return a line that names the annotators, the taxonomy, the pass and the compared traces."""
+    if not agreement.annotators:
+        return f"No one has finished a trace under {agreement.taxonomy}."
+    return (
+        f"{_annotators_text(agreement)}; {agreement.taxonomy}, {_pass_text(agreement)}; "
+        f"{traces_compared(agreement)}."
+    )
+
+
+def _report_notes(agreement: Agreement, visibility: Mapping[str, Any] | None) -> Iterator[Note]:
+    """Yield the notes on the whole report: what was not compared, and what may mislead."""
+    yield from _nothing_compared_note(agreement)
+    yield from _visibility_note(agreement, visibility)
+    yield from _copied_notes(agreement)
+    revisions = revision_words(agreement.revisions or ())
+    yield from applicable(
+        (revisions, Note(f"{revisions[:1].upper()}{revisions[1:]}.", "revisions")),
+        (agreement.spans is None, Note("Places were not compared.", "no_spans")),
+        (agreement.judge is None, Note("No judge was measured.", "no_judge")),
     )
 
 
@@ -179,9 +199,22 @@ def methods_paragraph(agreement: Agreement) -> str:
 
 def _methods_sentences(agreement: Agreement) -> Iterator[str]:
     """Yield the sentences of the methods paragraph."""
-    index = agreement.index
+    yield from _data_sentences(agreement)
+    yield from _coefficient_sentences(agreement)
+    yield _intervals_sentence(agreement)
+    yield from _undefined_kappa_sentences(agreement)
+    if agreement.spans is not None and agreement.spans.compared:
+        yield _places_sentence(agreement.spans)
+    if agreement.identical_blocks:
+        copied_count = sum(len(block.traces) for block in agreement.identical_blocks)
+        copied_text = counted(copied_count, "trace")
+        yield f"{copied_text} with identical blocks of verdicts are included."
+    yield f"Figures were computed with mast-tui {__version__}."
+
+
+def _data_sentences(agreement: Agreement) -> Iterator[str]:
+    """Yield sentences on the annotators, traces, pass, units and missing verdicts."""
     annotator_count = len(agreement.annotators)
-    pooled = index.table("pooled")
     shared_count = _shared_trace_count(agreement)
     yield (
         f"{annotator_count} annotators labelled traces with "
@@ -190,21 +223,27 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
         f"{'both' if annotator_count == 2 else 'two or more annotators'}."
     )
     yield f"The analysis uses each annotator's {_pass_text(agreement)}."
-    left_out = index.table("left_out")  # with a figure for each annotator
+    left_out = agreement.index.table("left_out")  # with a figure for each annotator
     missing_counts = [
         f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
         for statistic, description in (("unsure", "'unsure'"), ("open", "open"))
     ]
+    unit_count = agreement.index.table("pooled").count("n")
     yield (
         "The unit of analysis is trace × mode, with the verdicts present and absent "
-        f"({counted(pooled.count('n'), 'unit')} with at least two verdicts). Missing "
+        f"({counted(unit_count, 'unit')} with at least two verdicts). Missing "
         f"verdicts ({' and '.join(missing_counts)}) were excluded."
     )
+
+
+def _coefficient_sentences(agreement: Agreement) -> Iterator[str]:
+    """Yield sentences on the coefficients: their sources, and their values over all units."""
     columns = _TableMaker.from_agreement(agreement).columns
     yield (
         "Agreement is reported per mode, as the mean over modes, and pooled over all units, as "
         f"{joined_names([_name_with_source(column) for column in columns])}."
     )
+    pooled = agreement.index.table("pooled")
     figure_texts = [
         f"{column.name} {_number_text(pooled[column.key])}"
         for column in columns
@@ -212,24 +251,19 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
     ]
     if figure_texts:
         yield f"Pooled over all units: {'; '.join(figure_texts)}."
-    yield _intervals_sentence(agreement)
-    yield from _undefined_kappa_sentences(agreement)
-    spans = agreement.spans
-    if spans is not None and spans.compared:
-        naming = spans.index.table("spans_naming")
-        alpha_u = spans.index.table("spans")["krippendorff_alpha_u"]
-        yield (
-            f"For {counted(naming.count('places'), 'marked place')} in "
-            f"{counted(spans.compared, 'trace')}, F1 of places with the same mode is "
-            f"{_number_text(naming['f1_exact'])} for exact matches and "
-            f"{_number_text(naming.find('f1_overlap', '0.5'))} for an overlap of at least 0.5; "
-            f"Krippendorff's α_U (1995, 2004) is {_number_text(alpha_u)}."
-        )
-    if agreement.identical_blocks:
-        copied_count = sum(len(block.traces) for block in agreement.identical_blocks)
-        copied_text = counted(copied_count, "trace")
-        yield f"{copied_text} with identical blocks of verdicts are included."
-    yield f"Figures were computed with mast-tui {__version__}."
+
+
+def _places_sentence(spans: SpanAgreement) -> str:
+    """Return the sentence on the agreement of places: F1 and α_U."""
+    naming = spans.index.table("spans_naming")
+    alpha_u = spans.index.table("spans")["krippendorff_alpha_u"]
+    return (
+        f"For {counted(naming.count('places'), 'marked place')} in "
+        f"{counted(spans.compared, 'trace')}, F1 of places with the same mode is "
+        f"{_number_text(naming['f1_exact'])} for exact matches and "
+        f"{_number_text(naming.find('f1_overlap', '0.5'))} for an overlap of at least 0.5; "
+        f"Krippendorff's α_U (1995, 2004) is {_number_text(alpha_u)}."
+    )
 
 
 def _number_text(figure: Figure) -> str:
@@ -277,15 +311,20 @@ def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
 def modes_section(agreement: Agreement) -> ReportSection:
     """Make the section on modes: the table of modes with totals, and those that go with it."""
     maker = _TableMaker.from_agreement(agreement)
-    tables = [maker.modes(), missed_table(agreement), maker.sets(), maker.rounds()]
-    tables += [maker.retests(), maker.agents()]
+    tables = existing_tables(
+        maker.modes(),
+        missed_table(agreement),
+        maker.sets(),
+        maker.rounds(),
+        maker.two_readings(_RETESTS, [(name,) for name in agreement.retested]),
+        maker.two_readings(_AGENTS, agreement.agents),
+    )
     notes = [
         *_left_out_notes(agreement),
         *_more_traces_note(agreement),
         *_missed_unknown_note(agreement),
     ]
-    existing_tables = tuple(table for table in tables if table is not None)
-    return ReportSection("modes", "Modes", existing_tables, tuple(maker.facts()), tuple(notes))
+    return ReportSection("modes", "Modes", tables, tuple(maker.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
@@ -351,43 +390,8 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
         "failures are hard to find, and too high if annotators report false ones.",
         "missed",
     )
-    index = agreement.index
-    p_value = index.table("missed_together").value("p_value")
-    if agreement.finders_dependent and p_value is not None:
-        is_alike = agreement.finders_alike
-        yield Note(
-            "The annotators are not independent: they found the same failures "
-            f"{'more' if is_alike else 'less'} often than expected by chance "
-            f"({p_words(p_value)}). Therefore {'more' if is_alike else 'fewer'} failures were "
-            "missed than estimated"
-            f"{', unless failures found by one annotator alone are false' if is_alike else ''}.",
-            "dependent",
-            warning=True,
-        )
-        for figures in (index.table("missed_pair", subject=pair) for pair in agreement.pairs):
-            p_adjusted = figures.value("p_adjusted")
-            if p_adjusted is not None and p_adjusted < ALPHA:
-                yield _dependent_pair_note(figures, p_adjusted)
-    elif p_value is not None:
-        yield Note(
-            f"The test finds no dependence between annotators ({p_words(p_value)}); with few "
-            "failures it could miss one.",
-            "independence",
-        )
-    else:
-        has_third_finder = len(agreement.finders) > 2
-        cause = (
-            "a third annotator or judge found too few failures"
-            if has_third_finder
-            else "this needs a third annotator or a judge (list all with --annotators)"
-        )
-        yield Note(
-            f"The independence of annotators cannot be tested: {cause}. If they tend to find the "
-            "same failures, more were missed than estimated.",
-            "independence_untold",
-            warning=True,
-        )
-    left_out = index.table("missed_left_out")
+    yield from _independence_notes(agreement)
+    left_out = agreement.index.table("missed_left_out")
     suggested_texts = [
         f"{counted(int(n), 'trace × mode', 'traces × modes')} by {name}"
         for name, n in left_out.values("with_suggestions").items()
@@ -397,11 +401,62 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
         f"Excluded because a judge's suggestions were on screen: {', '.join(suggested_texts)}."
     )
     absent_count = left_out.count("settled_absent")
-    absent_sentence = f"Excluded because adjudicated as absent: {absent_count:,}."
     yield from applicable(
         (suggested_texts, Note(suggested_sentence, "suggested")),
-        (absent_count, Note(absent_sentence, "settled")),
+        (
+            absent_count,
+            Note(f"Excluded because adjudicated as absent: {absent_count:,}.", "settled"),
+        ),
     )
+
+
+def _independence_notes(agreement: Agreement) -> Iterator[Note]:
+    """Yield notes on whether annotators find failures independently, which the estimate assumes."""
+    p_value = agreement.index.table("missed_together").value("p_value")
+    if p_value is None:
+        yield _untested_independence_note(agreement)
+    elif agreement.finders_dependent:
+        yield from _dependence_notes(agreement, p_value)
+    else:
+        yield Note(
+            f"The test finds no dependence between annotators ({p_words(p_value)}); with few "
+            "failures it could miss one.",
+            "independence",
+        )
+
+
+def _untested_independence_note(agreement: Agreement) -> Note:
+    """Return a warning that the independence of annotators cannot be tested."""
+    cause = (
+        "a third annotator or judge found too few failures"
+        if len(agreement.finders) > 2
+        else "this needs a third annotator or a judge (list all with --annotators)"
+    )
+    return Note(
+        f"The independence of annotators cannot be tested: {cause}. If they tend to find the "
+        "same failures, more were missed than estimated.",
+        "independence_untold",
+        warning=True,
+    )
+
+
+def _dependence_notes(agreement: Agreement, p_value: float) -> Iterator[Note]:
+    """Yield warnings that annotators are not independent: all together, and some pairs."""
+    is_alike = agreement.finders_alike
+    yield Note(
+        "The annotators are not independent: they found the same failures "
+        f"{'more' if is_alike else 'less'} often than expected by chance "
+        f"({p_words(p_value)}). Therefore {'more' if is_alike else 'fewer'} failures were "
+        "missed than estimated"
+        f"{', unless failures found by one annotator alone are false' if is_alike else ''}.",
+        "dependent",
+        warning=True,
+    )
+    for pair in agreement.pairs:
+        figures = agreement.index.table("missed_pair", subject=pair)
+        p_adjusted = figures.value("p_adjusted")
+        if p_adjusted is not None and p_adjusted < ALPHA:
+            yield _dependent_pair_note(figures, p_adjusted)
 
 
 def _dependent_pair_note(figures: FigureTable, p_adjusted: float) -> Note:
@@ -455,8 +510,12 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
     chosen_columns = [column for column in _COLUMNS if annotator_count > 2 or column.key != _FLEISS]
     if annotator_count > 2:
         kappa = next(column for column in chosen_columns if column.key == _KAPPA)
-        mean_kappa = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
-        chosen_columns = [mean_kappa if column is kappa else column for column in chosen_columns]
+        chosen_columns = [
+            replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
+            if column is kappa
+            else column
+            for column in chosen_columns
+        ]
     if rotating:
         chosen_columns = [
             replace(column, priority=min(column.priority, _LAST))
@@ -472,6 +531,45 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
+class _TwoReadings:
+    """A table on traces that were read twice, with a row for each annotator or pair.
+
+    Attributes:
+        id: The id of the table.
+        scope: The scope of its figures.
+        title: Its title.
+        caption: The start of its caption.
+        relation: The words on both readings, after the name of a row.
+        note: The note on the column of present verdicts.
+    """
+
+    id: str
+    scope: str
+    title: str
+    caption: str
+    relation: str
+    note: str
+
+
+_RETESTS: Final = _TwoReadings(
+    "retests",
+    "retest",
+    "Agreement of annotators with themselves, all modes pooled",
+    "Retested traces, labelled again with the first labels hidden",
+    ", first and second time",
+    "present: share of present verdicts, first / second time.",
+)
+_AGENTS: Final = _TwoReadings(
+    "agents",
+    "agent",
+    "Agreement of agents with people, all modes pooled",
+    "Agents label as annotators do, but no figure above includes them",
+    "",
+    "present: share of present verdicts, agent / person.",
+)
+
+
+@dataclass(frozen=True, slots=True)
 class _TableMaker:
     """Makes the tables of agreement on whole traces."""
 
@@ -484,8 +582,9 @@ class _TableMaker:
     @classmethod
     def from_agreement(cls, agreement: Agreement) -> _TableMaker:
         """Choose the columns by the number of annotators and of the traces that they share."""
-        pairs_share_few = bool(few_shared_by_pair(agreement))
-        columns = coefficient_columns(len(agreement.annotators), rotating=pairs_share_few)
+        columns = coefficient_columns(
+            len(agreement.annotators), rotating=bool(few_shared_by_pair(agreement))
+        )
         if _has_few_complete_traces(agreement):
             # Fleiss' κ needs two traces that all annotators have judged.
             columns = tuple(column for column in columns if column.key != _FLEISS)
@@ -524,6 +623,15 @@ class _TableMaker:
         ]
         return withheld_notes(*figure_tables, *pair_tables)
 
+    def _figure_notes(
+        self, figures_by_name: Mapping[str, FigureTable], *totals: FigureTable
+    ) -> tuple[Note, ...]:
+        """Return notes on the κ paradox in rows, and on figures without an interval."""
+        return (
+            *_paradox_note(figures_by_name),
+            *self._interval_notes(*figures_by_name.values(), *totals),
+        )
+
     # Tables
 
     def modes(self) -> Table:
@@ -543,11 +651,7 @@ class _TableMaker:
             for slug, code, name in agreement.modes
         ]
         totals = (
-            Row(
-                "macro",
-                {"name": "macro mean", **self._macro_cells(macro, figures_by_code.values())},
-                sources=macro.sources,
-            ),
+            Row("macro", self._macro_cells(macro, figures_by_code.values()), sources=macro.sources),
             self._table_row(
                 "pooled",
                 ("", "pooled"),
@@ -586,73 +690,63 @@ class _TableMaker:
         rows = []
         for ident, name, slugs in agreement.categories:
             figures = figures_by_name[name] = agreement.index.table("category", mode=ident)
-            sentence = f"Pools the modes {joined_names(agreement.codes(slugs))}."
-            rows.append(self._table_row(ident, ("", name), figures, [sentence]))
+            rows.append(
+                self._table_row(
+                    ident,
+                    ("", name),
+                    figures,
+                    [f"Pools the modes {joined_names(agreement.codes(slugs))}."],
+                )
+            )
         return Table(
             "categories",
             "Agreement on whole traces, by category (modes pooled)",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption_text(),
-            (
-                _N_POOLED,
-                *_paradox_note(figures_by_name),
-                *self._interval_notes(*figures_by_name.values()),
-            ),
+            (_N_POOLED, *self._figure_notes(figures_by_name)),
         )
 
     def level_tables(self) -> Iterator[Table]:
         """Yield a table for each level of categories, if the taxonomy has several levels."""
-        agreement = self.agreement
-        index = agreement.index
-        for number, (level, categories) in enumerate(agreement.levels.items(), start=1):
-            macro = index.table("level_macro", group=level)
-            pooled = index.table("level_pooled", group=level)
-            figures_by_name: dict[str, FigureTable] = {}
-            rows = []
-            for ident, name, slugs in categories:
-                figures = figures_by_name[name] = index.table("level", group=level, mode=ident)
-                sentence = f"Present if any of {joined_names(agreement.codes(slugs))} is present."
-                rows.append(self._table_row(ident, ("", name), figures, [sentence], unit="trace"))
-            unit = f"trace × {level} pair"
-            totals = (
-                Row(
-                    "macro",
-                    {"name": "macro mean", **self._macro_cells(macro, figures_by_name.values())},
-                ),
-                self._table_row("pooled", ("", "pooled"), pooled, unit=unit),
-            )
-            yield Table(
-                f"level_{number}",
-                f"Agreement on whole traces, by {level} (present if any mode is)",
-                (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
-                (tuple(rows), totals),
-                self._caption_text(),
-                (
-                    Note(
-                        "A category is present if any of its modes is present, and absent if all "
-                        "of them are absent.",
-                        "any_within",
-                    ),
-                    Note(
-                        f"macro mean: mean over each {level} for which the figure is defined. "
-                        "pooled: all of them together.",
-                        "macro",
-                    ),
-                    *_paradox_note(figures_by_name),
-                    *self._interval_notes(*figures_by_name.values(), macro, pooled),
-                ),
-            )
+        for number, (level, categories) in enumerate(self.agreement.levels.items(), start=1):
+            yield self._level_table(f"level_{number}", level, categories)
+
+    def _level_table(self, id: str, level: str, categories: Iterable[Group]) -> Table:
+        """Make the table of the categories of a level, with their mean and all of them pooled."""
+        index = self.agreement.index
+        macro = index.table("level_macro", group=level)
+        pooled = index.table("level_pooled", group=level)
+        figures_by_name: dict[str, FigureTable] = {}
+        rows = []
+        for ident, name, slugs in categories:
+            figures = figures_by_name[name] = index.table("level", group=level, mode=ident)
+            sentence = f"Present if any of {joined_names(self.agreement.codes(slugs))} is present."
+            rows.append(self._table_row(ident, ("", name), figures, [sentence], unit="trace"))
+        totals = (
+            Row("macro", self._macro_cells(macro, figures_by_name.values())),
+            self._table_row("pooled", ("", "pooled"), pooled, unit=f"trace × {level} pair"),
+        )
+        macro_text = (
+            f"macro mean: mean over each {level} for which the figure is defined. "
+            "pooled: all of them together."
+        )
+        return Table(
+            id,
+            f"Agreement on whole traces, by {level} (present if any mode is)",
+            (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
+            (tuple(rows), totals),
+            self._caption_text(),
+            (
+                _ANY_WITHIN,
+                Note(macro_text, "macro"),
+                *self._figure_notes(figures_by_name, macro, pooled),
+            ),
+        )
 
     def sets(self) -> Table:
         """Make the table of agreement on the set of modes of a trace."""
         figures = self.agreement.index.table("sets")
-        reasons = {
-            "no_variance": "all sets are equal, so agreement cannot be distinguished from chance",
-            "no_overlap": "no trace has verdicts on every mode by two annotators",
-            "single_trace": "chance agreement cannot be estimated from a single trace",
-            "single_rater": "only one annotator gave verdicts on every mode of a trace",
-        }
         definitions = [figures[name].definition for name in _SETS]
         set_columns = tuple(
             Column(definition.name, definition.title, name=definition.label)
@@ -660,8 +754,13 @@ class _TableMaker:
         )
         cells: dict[str, Cell] = {"name": "sets of modes", "n": figures.count("n")}
         cells |= figure_cells(figures, set_columns)
-        named_figures = [(definition.label, figures[definition.name]) for definition in definitions]
-        detail = tuple(why_undefined(named_figures, reasons, {}))
+        detail = tuple(
+            why_undefined(
+                [(definition.label, figures[definition.name]) for definition in definitions],
+                _UNDEFINED_SETS,
+                {},
+            )
+        )
         return Table(
             "sets",
             "Agreement on the set of modes of a trace",
@@ -694,15 +793,12 @@ class _TableMaker:
             name: index.table("round_pooled", group=name) for name in agreement.rounds
         }
         rows = [
-            Row(
+            _row(
                 name,
-                {
-                    "round": name,
-                    "traces": index.table("round", group=name).count("traces"),
-                    **_row_cells(figures, self.columns),
-                },
-                mark=paradox_mark(figures),
-                detail=tuple(self._detail_sentences(figures, _UNITS)),
+                {"round": name, "traces": index.table("round", group=name).count("traces")},
+                figures,
+                self.columns,
+                self._detail_sentences(figures, _UNITS),
             )
             for name, figures in figures_by_round.items()
         ]
@@ -711,92 +807,60 @@ class _TableMaker:
             "Rounds of the study, all modes pooled",
             (
                 Column("round", "round", Kind.TEXT, priority=102),
-                Column("traces", "traces", Kind.COUNT, priority=98),
+                _TRACES,
                 _N,
                 _PRESENT,
                 *self.columns,
             ),
             (tuple(rows),),
             self._caption_text(),
-            (*_paradox_note(figures_by_round), *self._interval_notes(*figures_by_round.values())),
+            self._figure_notes(figures_by_round),
         )
 
-    def retests(self) -> Table | None:
-        """Make the table of annotators who labelled traces a second time; None without any."""
-        names = [(name,) for name in self.agreement.retested]
-        return self._table_of_pairs(
-            "retests",
-            "Agreement of annotators with themselves, all modes pooled",
-            self._tables_of_two("retest", names),
-            "Retested traces, labelled again with the first labels hidden",
-            "present: share of present verdicts, first / second time.",
-        )
-
-    def agents(self) -> Table | None:
-        """Make the table of agents, each compared with a person; None if there are none."""
-        return self._table_of_pairs(
-            "agents",
-            "Agreement of agents with people, all modes pooled",
-            self._tables_of_two("agent", self.agreement.agents),
-            "Agents label as annotators do, but no figure above includes them",
-            "present: share of present verdicts, agent / person.",
-        )
-
-    def _tables_of_two(
-        self, scope: str, subjects: Iterable[tuple[str, ...]]
-    ) -> Mapping[str, FigureTable]:
-        index = self.agreement.index
-        return {joined_names(subject): index.table(scope, subject=subject) for subject in subjects}
-
-    def _table_of_pairs(
-        self,
-        name: str,
-        title: str,
-        figures_by_name: Mapping[str, FigureTable],
-        caption: str,
-        note: str,
+    def two_readings(
+        self, readings: _TwoReadings, subjects: Iterable[tuple[str, ...]]
     ) -> Table | None:
-        """Make a table of agreement between two readings of the same traces, with a row for each.
+        """Make the table of agreement between two readings of the same traces.
 
-        ``figures_by_name`` has the figures of each row by the name of the row. Without any row,
-        there is no table.
+        Args:
+            readings: The texts of the table, and the scope of its figures.
+            subjects: The annotator or pair of each row.
+
+        Returns:
+            The table; None if it has no row.
         """
+        figures_by_name = {
+            joined_names(subject): self.agreement.index.table(readings.scope, subject=subject)
+            for subject in subjects
+        }
         if not figures_by_name:
             return None
-        relation = ", first and second time" if name == "retests" else ""
         rows = [
-            Row(
-                annotator,
-                {
-                    "annotator": annotator,
-                    "traces": figures.count("n_traces"),
-                    **_row_cells(figures, self.pair_columns),
-                },
-                mark=paradox_mark(figures),
-                detail=(
-                    f"{annotator}{relation}: {_verdicts_sentence(figures, _UNITS)}",
+            _row(
+                name,
+                {"annotator": name, "traces": figures.count("n_traces")},
+                figures,
+                self.pair_columns,
+                (
+                    f"{name}{readings.relation}: {_verdicts_sentence(figures, _UNITS)}",
                     *_undefined_sentences(figures, self.pair_columns),
                 ),
             )
-            for annotator, figures in figures_by_name.items()
+            for name, figures in figures_by_name.items()
         ]
         return Table(
-            name,
-            title,
+            readings.id,
+            readings.title,
             (
                 Column("annotator", "annotator", Kind.TEXT, priority=102),
-                Column("traces", "traces", Kind.COUNT, priority=98),
+                _TRACES,
                 _N,
                 _PRESENT,
                 *self.pair_columns,
             ),
             (tuple(rows),),
-            f"{caption} (taxonomy {self.agreement.taxonomy}). {self._intervals_text()}",
-            (
-                Note(note, "n"),
-                *_paradox_note(figures_by_name),
-                *withheld_notes(*figures_by_name.values()),
-            ),
+            f"{readings.caption} (taxonomy {self.agreement.taxonomy}). {self._intervals_text()}",
+            (Note(readings.note, "n"), *self._figure_notes(figures_by_name)),
         )
 
     def matrix(self) -> Table:
@@ -840,29 +904,25 @@ class _TableMaker:
         figures_by_pair = self.agreement.index.pairs(self.pooled)
         # Empty, and so is the column ``traces``, unless some pair shares few traces.
         shared_counts = few_shared_by_pair(self.agreement)
-        rows = [
-            Row(
-                PAIR.join(pair),
-                {
-                    "pair": joined_names(pair),
-                    "traces": shared_counts.get(PAIR.join(pair)),
-                    **_row_cells(figures_by_pair[pair], self.pair_columns),
-                },
-                mark=paradox_mark(figures_by_pair[pair]),
-                detail=(
-                    *self._detail_sentences(figures_by_pair[pair], _UNITS),
-                    *_copied_by_pair(self.agreement, pair),
-                ),
-                sources=figures_by_pair[pair].sources,
+        rows = []
+        for pair in self.agreement.pairs:
+            key = PAIR.join(pair)
+            figures = figures_by_pair[pair]
+            sentences = self._detail_sentences(figures, _UNITS)
+            row = _row(
+                key,
+                {"pair": joined_names(pair), "traces": shared_counts.get(key)},
+                figures,
+                self.pair_columns,
+                (*sentences, *_copied_by_pair(self.agreement, pair)),
             )
-            for pair in self.agreement.pairs
-        ]
+            rows.append(replace(row, sources=figures.sources))
         return Table(
             "pairs",
             "All pairs of annotators, all modes pooled",
             (
                 Column("pair", "pair", Kind.TEXT, priority=102),
-                Column("traces", "traces", Kind.COUNT, "traces with verdicts by both", priority=98),
+                replace(_TRACES, name="traces with verdicts by both"),
                 replace(_N, name="traces × modes with verdicts by both"),
                 _PRESENT,
                 *self.pair_columns,
@@ -872,10 +932,9 @@ class _TableMaker:
             (
                 _N_POOLED,
                 *applicable((shared_counts, Note(_LOW_KAPPA, "few_shared_traces"))),
-                *_paradox_note(
+                *self._figure_notes(
                     {joined_names(pair): figures for pair, figures in figures_by_pair.items()}
                 ),
-                *withheld_notes(*figures_by_pair.values()),
             ),
         )
 
@@ -893,18 +952,14 @@ class _TableMaker:
                 self._table_row(slug, (code, name), pair_figures[code], unit="trace")
                 for slug, code, name in agreement.modes
             ]
-            total = self._table_row("pooled", ("", "pooled"), pooled)
             yield Table(
                 f"pair_{number}",
                 f"{joined_names(pair)}, by mode",
                 (CODE, MODE, _N, _PRESENT, *self.pair_columns),
-                (tuple(rows), (total,)),
+                (tuple(rows), (self._table_row("pooled", ("", "pooled"), pooled),)),
                 f"Labels of {joined_names(pair)} (taxonomy {agreement.taxonomy}, "
                 f"{_pass_text(agreement)}). {self._intervals_text()}",
-                (
-                    *_paradox_note({**pair_figures, "pooled": pooled}),
-                    *withheld_notes(*pair_figures.values(), pooled),
-                ),
+                self._figure_notes({**pair_figures, "pooled": pooled}),
                 folded=True,
             )
 
@@ -913,11 +968,11 @@ class _TableMaker:
     def _macro_cells(
         self, macro: FigureTable, figures_of_rows: Collection[FigureTable]
     ) -> dict[str, Cell]:
-        """Return the cells of the macro means, which are means over the figures of several rows.
+        """Return the cells of the row of macro means: means over the figures of several rows.
 
         A cell shows its own n only if it differs from the sum of n over these rows.
         """
-        cells: dict[str, Cell] = {}
+        cells: dict[str, Cell] = {"name": "macro mean"}
         units_by_figure = macro.values("units")
         for column in self.columns:
             key = column.key
@@ -925,8 +980,9 @@ class _TableMaker:
                 figures.count("n") for figures in figures_of_rows if figures.value(key) is not None
             )
             own_n = int(units_by_figure.get(key) or 0)
-            estimate = Estimate.from_figure(macro[key])
-            cells[key] = replace(estimate, n=None if own_n == sum_of_n else own_n)
+            cells[key] = replace(
+                Estimate.from_figure(macro[key]), n=None if own_n == sum_of_n else own_n
+            )
         return cells
 
     def _table_row(
@@ -950,18 +1006,14 @@ class _TableMaker:
             unit: The thing that n counts; by default ``_UNITS``.
         """
         code, name = names
-        is_of_pair = bool(figures.subject)
-        return Row(
+        row = _row(
             ident,
-            {
-                "code": code,
-                "name": name,
-                **_row_cells(figures, self.pair_columns if is_of_pair else self.columns),
-            },
-            mark=mark + paradox_mark(figures),
-            detail=(*self._detail_sentences(figures, unit or _UNITS), *sentences),
-            sources=figures.sources,
+            {"code": code, "name": name},
+            figures,
+            self.pair_columns if figures.subject else self.columns,
+            (*self._detail_sentences(figures, unit or _UNITS), *sentences),
         )
+        return replace(row, mark=mark + row.mark, sources=figures.sources)
 
     def _detail_sentences(self, figures: FigureTable, unit: str) -> Iterator[str]:
         """Yield the sentences of a row's detail: verdicts, undefined figures, κ by pair, unsure."""
@@ -1040,8 +1092,9 @@ class _TableMaker:
         pooled = self.pooled
         if _has_few_complete_traces(self.agreement):
             trace_words = "only one trace" if pooled.count("n_complete") else "no trace"
-            sentence = f"Fleiss' κ is omitted: {trace_words} has verdicts by all annotators."
-            yield Note(sentence, "n_complete")
+            yield Note(
+                f"Fleiss' κ is omitted: {trace_words} has verdicts by all annotators.", "n_complete"
+            )
         figures_by_name = {**self.figures_by_code, "pooled": pooled}
         for column in self.columns:
             if column.key not in _OWN_N_NOTES:
@@ -1069,8 +1122,23 @@ _SETS: Final = ("krippendorff_alpha_jaccard", "krippendorff_alpha_masi")
 
 def _has_few_complete_traces(agreement: Agreement) -> bool:
     """Return whether all annotators have judged fewer than two traces, too few for Fleiss' κ."""
-    fleiss = agreement.index.table("pooled")[_FLEISS]
-    return fleiss.undefined in ("no_overlap", "single_trace")
+    return agreement.index.table("pooled")[_FLEISS].undefined in ("no_overlap", "single_trace")
+
+
+def _row(
+    ident: str,
+    names: Mapping[str, Cell],
+    figures: FigureTable,
+    columns: Iterable[Column],
+    sentences: Iterable[str],
+) -> Row:
+    """Return a row with its names, n, shares and coefficients, and the mark of the κ paradox."""
+    return Row(
+        ident,
+        {**names, **_row_cells(figures, columns)},
+        mark=paradox_mark(figures),
+        detail=tuple(sentences),
+    )
 
 
 def _row_cells(figures: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
@@ -1281,8 +1349,9 @@ def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> tuple[str, .
     """Return a sentence if several traces share a block: the same verdicts of two annotators."""
     blocks = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
     traces_text = counted(sum(len(block.traces) for block in blocks), "trace")
-    sentence = f"{traces_text} of this pair share {counted(len(blocks), 'block')} of verdicts."
-    return applicable((blocks, sentence))
+    return applicable(
+        (blocks, f"{traces_text} of this pair share {counted(len(blocks), 'block')} of verdicts.")
+    )
 
 
 def _first_traces(traces: Sequence[str]) -> str:

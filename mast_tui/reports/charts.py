@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable
 from mast_tui.figures.signatures.groups import SHAPES
@@ -37,6 +38,9 @@ _FOLDED: Final = frozenset(
     {"occurrence", "distribution", "difference", "shapes", "order", "chains"}
 )
 """The charts that a page shows folded, because its tables have the same numbers."""
+
+_TRACES_TEXTS: Final = {"failed": "failed traces", "all": "traces"}
+"""The words for the traces that a chart shows."""
 
 _NAME_WIDTH: Final = 196
 """The part of a drawing's width that the names of modes take."""
@@ -67,7 +71,7 @@ def group_charts(signatures: SignatureReport, name: str) -> dict[str, Chart]:
     Returns:
         The charts for which there are data, by kind, in the order of the page.
     """
-    return dict(_GroupCharts(signatures, name).charts())
+    return {chart.id.partition("-")[0]: chart for chart in _GroupCharts(signatures, name).charts()}
 
 
 def group_title(signatures: SignatureReport, name: str) -> str:
@@ -151,8 +155,8 @@ class _GroupCharts:
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
         self.side_counts = f"{self.failed} failed and {self.succeeded} successful"
 
-    def chart(self, kind: str, title: str, note: str, drawing: Drawing) -> tuple[str, Chart]:
-        """Make a chart from its drawing, and return its kind and the chart.
+    def chart(self, kind: str, title: str, note: str, drawing: Drawing) -> Chart:
+        """Make a chart from its drawing.
 
         Args:
             kind: The kind, such as ``occurrence``.
@@ -160,7 +164,7 @@ class _GroupCharts:
             note: The caption, to which the source of the labels is added.
             drawing: The drawing.
         """
-        return kind, Chart(
+        return Chart(
             f"{kind}-{self.id_part}",
             f"{title}: {group_title(self.signatures, self.name)}",
             f"{note} {source_words(self.signatures)}",
@@ -170,29 +174,29 @@ class _GroupCharts:
             folded=kind in _FOLDED,
         )
 
-    def charts(self) -> Iterator[tuple[str, Chart]]:
-        """Yield the charts for which there are data, each as its kind and the chart."""
+    def charts(self) -> Iterator[Chart]:
+        """Yield the charts for which there are data, in the order of the page."""
         if any(mode.find("rate", "all").n for mode in self.modes.values()):
             yield self.occurrence()
         compares = compares_outcomes(self.group)
         if compares:
             yield from self.of_outcomes()
         yield from self.of_places()
-        only_failed = compares and self.failed > 0
-        pairs = self.signatures.figures_by_key(
-            f"together_{'failed' if only_failed else 'all'}", self.name
-        )
+        side = "failed" if compares and self.failed else "all"
+        pairs = self.figures_of_side("together", side)
         if pairs:
-            traces_text = "failed traces" if only_failed else "traces"
-            trace_count = self.failed if only_failed else self.group.count("traces")
-            note = (
-                f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
-                f"of the traces with either mode. n = {trace_count} {traces_text}."
-            )
-            drawing = together_matrix(pairs, self.names)
-            yield self.chart("together", "Modes that occur together", note, drawing)
+            yield self.together(pairs, side)
 
-    def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
+    def figures_of_side(self, scope: str, side: str) -> dict[str, FigureTable]:
+        """Return figures of ``failed`` or ``all`` traces, by mode, pair or chain.
+
+        Args:
+            scope: The scope without its end, such as ``together``.
+            side: The traces: ``failed`` or ``all``.
+        """
+        return self.signatures.figures_by_key(f"{scope}_{side}", self.name)
+
+    def of_outcomes(self) -> Iterator[Chart]:
         """Yield the charts of failed traces, and of failed against successful traces."""
         if self.failed and self.group.count("n_complete"):
             yield self.distribution()
@@ -206,19 +210,23 @@ class _GroupCharts:
         if any(figures.count("shown", side) for figures in category_figures for side in OUTCOMES):
             yield self.categories()
 
-    def occurrence(self) -> tuple[str, Chart]:
-        """Return the chart of the share of labelled traces that have each mode, with its kind."""
+    def occurrence(self) -> Chart:
+        """Return the chart of the share of labelled traces that have each mode."""
         note = (
             "Bars: share of traces with the mode, among all labelled traces with a verdict on it. "
             "Lines: 95 % Wilson intervals. Right: share and counts. "
             f"n = {self.group.count('traces')} traces."
         )
         rows = [_Row(code, name, self.modes[code].find("rate", "all")) for code, name in self.names]
-        drawing = bars(rows, [("all labelled traces", "v-first")])
-        return self.chart("occurrence", "Share of traces with each mode", note, drawing)
+        return self.chart(
+            "occurrence",
+            "Share of traces with each mode",
+            note,
+            bars(rows, [("all labelled traces", "v-first")]),
+        )
 
-    def distribution(self) -> tuple[str, Chart]:
-        """Return the chart of how many modes failed traces have, with its kind."""
+    def distribution(self) -> Chart:
+        """Return the chart of how many modes failed traces have."""
         group = self.group
         note = (
             "Bars: number of failed traces by number of modes. "
@@ -229,8 +237,8 @@ class _GroupCharts:
         )
         return self.chart("distribution", "Modes per failed trace", note, distribution_bars(group))
 
-    def shapes(self) -> tuple[str, Chart]:
-        """Return the chart of the shares of isolated and cascading failures, with its kind."""
+    def shapes(self) -> Chart:
+        """Return the chart of the shares of isolated and cascading failures."""
         rules = self.signatures.rules
         isolated_counts = "1 mode" if rules.isolated == 1 else f"1 to {rules.isolated} modes"
         labels = {
@@ -245,8 +253,12 @@ class _GroupCharts:
             f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
             "modes without a verdict could change the classification."
         )
-        drawing = share_bars([("failed traces", parts)])
-        return self.chart("shapes", "Isolated and cascading failures", note, drawing)
+        return self.chart(
+            "shapes",
+            "Isolated and cascading failures",
+            note,
+            share_bars([("failed traces", parts)]),
+        )
 
     def rows(self) -> list[_Row]:
         """Return a row for each mode: its shares by outcome, their difference, and its classes."""
@@ -266,20 +278,23 @@ class _GroupCharts:
             rows.append(row)
         return rows
 
-    def prevalence(self) -> tuple[str, Chart]:
+    def prevalence(self) -> Chart:
         """Return the chart of the shares of failed and successful traces with each mode."""
         note = (
             "Bars: share of traces with the mode, among those with a verdict on it. Lines: 95 % "
             "Wilson intervals. Right: share, counts and resulting class. "
             f"n = {self.side_counts} traces."
         )
-        sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
-        drawing = bars(self.rows(), sides)
         return self.chart(
-            "prevalence", "Share of failed and successful traces with each mode", note, drawing
+            "prevalence",
+            "Share of failed and successful traces with each mode",
+            note,
+            bars(
+                self.rows(), (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
+            ),
         )
 
-    def difference(self) -> tuple[str, Chart]:
+    def difference(self) -> Chart:
         """Return the chart of each mode's difference between both shares, and of its classes."""
         rules = self.signatures.rules
         published_study = self.signatures.stated
@@ -293,12 +308,15 @@ class _GroupCharts:
         )
         if published_study is not None:
             note += f" Published: class in {published_study.source}, independent of these data."
-        headings = ("class", "" if published_study is None else "published")
-        drawing = difference_rows(self.rows(), headings)
-        return self.chart("difference", "Difference and class of each mode", note, drawing)
+        return self.chart(
+            "difference",
+            "Difference and class of each mode",
+            note,
+            difference_rows(self.rows(), ("class", "" if published_study is None else "published")),
+        )
 
-    def categories(self) -> tuple[str, Chart]:
-        """Return the chart of the categories' shares in the modes found, with its kind."""
+    def categories(self) -> Chart:
+        """Return the chart of the categories' shares in the modes found."""
         figures_by_category = self.signatures.figures_by_key("category", self.name)
         failed, succeeded = (
             [
@@ -313,59 +331,108 @@ class _GroupCharts:
             f"{sum(count for _, count in succeeded)} in {self.succeeded} successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
-        drawing = share_bars(rows, "no mode in these traces")
-        return self.chart("categories", "Categories of failure", note, drawing)
+        return self.chart(
+            "categories", "Categories of failure", note, share_bars(rows, "no mode in these traces")
+        )
 
-    def of_places(self) -> Iterator[tuple[str, Chart]]:
+    def of_places(self) -> Iterator[Chart]:
         """Yield the charts on the positions of failures in runs: onset, order and chains.
 
         They show failed traces if outcomes are compared and a failed trace has labels on spans,
         otherwise all traces. Without labels on spans in the group there are no charts.
         """
-        side = "failed"
-        traces_text = "failed traces"
-        places = self.signatures.places(self.name, side)
-        if places is None:
+        failed_places = self.signatures.places(self.name, "failed")
+        if failed_places is None:
             return
-        if not places.count("traces") or not compares_outcomes(self.group):
-            side = "all"
-            traces_text = "traces"
-            places = self.signatures.places(self.name, side)
-            assert places is not None
-        trace_count = places.count("traces")
-        onsets = self.signatures.figures_by_key(f"onset_{side}", self.name)
+        has_failed = bool(failed_places.count("traces")) and compares_outcomes(self.group)
+        side = "failed" if has_failed else "all"
+        places = self.signatures.places(self.name, side)
+        assert places is not None  # all traces have the labels of failed ones too
+        traces_text = f"{places.count('traces')} {_TRACES_TEXTS[side]} with labels on spans"
+        onsets = self.figures_of_side("onset", side)
         if onsets:
-            note = (
-                f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
-                "Strips: the same for the first span of each mode; stronger colour: more traces. "
-                f"Dots: medians. Lines: quartiles. n = {places['position'].n} of "
-                f"{places.count('showing')} {traces_text} with a failure, those with labels on "
-                "spans."
-            )
-            drawing = onset_strips(places, onsets, self.names)
-            yield self.chart("onset", "Where in the run failures first occur", note, drawing)
-        pairs = self.signatures.figures_by_key(f"order_{side}", self.name)
+            yield self.onset(places, onsets, _TRACES_TEXTS[side])
+        pairs = self.figures_of_side("order", side)
         if pairs:
-            note = (
-                "Cells: number of traces with both modes in which the mode of the row first occurs "
-                "before that of the column; stronger colour: larger share. n = "
-                f"{trace_count} {traces_text} with labels on spans."
-            )
-            drawing = order_matrix(pairs, self.names)
-            yield self.chart("order", "Which of two modes occurs first", note, drawing)
-        chains = [
-            (chain_of(chain), chain_figures.count("chains"))
-            for chain, chain_figures in self.signatures.figures_by_key(
-                f"chains_{side}", self.name
-            ).items()
-        ][:MOST_CHAINS]
+            yield self.order(pairs, traces_text)
+        chains = self.figures_of_side("chains", side)
         if chains:
-            note = (
-                "Rows: modes in the order in which they first occur, joined by + if at the same "
-                f"span. Bars: number of traces. n = {trace_count} {traces_text} with labels on "
-                f"spans; the {len(chains)} most frequent chains."
-            )
-            yield self.chart("chains", "Chains of failure", note, chain_rows(chains))
+            yield self.chains(chains, traces_text)
+
+    def onset(
+        self, places: FigureTable, onsets: Mapping[str, FigureTable], traces_text: str
+    ) -> Chart:
+        """Return the chart of the parts of runs in which failures first occur.
+
+        Args:
+            places: The figures of all places.
+            onsets: The figures on the onset of each mode, by its code.
+            traces_text: The words for the traces.
+        """
+        note = (
+            f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
+            "Strips: the same for the first span of each mode; stronger colour: more traces. "
+            f"Dots: medians. Lines: quartiles. n = {places['position'].n} of "
+            f"{places.count('showing')} {traces_text} with a failure, those with labels on "
+            "spans."
+        )
+        return self.chart(
+            "onset",
+            "Where in the run failures first occur",
+            note,
+            onset_strips(places, onsets, self.names),
+        )
+
+    def order(self, pairs: Mapping[str, FigureTable], traces_text: str) -> Chart:
+        """Return the chart of the mode of each pair that occurs first.
+
+        Args:
+            pairs: The figures of each pair of modes.
+            traces_text: The number of traces, and what they have in common.
+        """
+        note = (
+            "Cells: number of traces with both modes in which the mode of the row first occurs "
+            "before that of the column; stronger colour: larger share. n = "
+            f"{traces_text}."
+        )
+        return self.chart(
+            "order", "Which of two modes occurs first", note, order_matrix(pairs, self.names)
+        )
+
+    def chains(self, chains: Mapping[str, FigureTable], traces_text: str) -> Chart:
+        """Return the chart of the most frequent chains of failure.
+
+        Args:
+            chains: The figures of each chain.
+            traces_text: The number of traces, and what they have in common.
+        """
+        most_frequent = [
+            (chain_of(chain), figures.count("chains"))
+            for chain, figures in islice(chains.items(), MOST_CHAINS)
+        ]
+        note = (
+            "Rows: modes in the order in which they first occur, joined by + if at the same "
+            f"span. Bars: number of traces. n = {traces_text}; the {len(most_frequent)} most "
+            "frequent chains."
+        )
+        return self.chart("chains", "Chains of failure", note, chain_rows(most_frequent))
+
+    def together(self, pairs: Mapping[str, FigureTable], side: str) -> Chart:
+        """Return the chart of the modes that occur in the same trace.
+
+        Args:
+            pairs: The figures of each pair of modes.
+            side: The traces: ``failed`` or ``all``.
+        """
+        traces_text = _TRACES_TEXTS[side]
+        trace_count = self.failed if side == "failed" else self.group.count("traces")
+        note = (
+            f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
+            f"of the traces with either mode. n = {trace_count} {traces_text}."
+        )
+        return self.chart(
+            "together", "Modes that occur together", note, together_matrix(pairs, self.names)
+        )
 
 
 # What several drawings share: scales, names and numbers as words, legends.
@@ -523,6 +590,43 @@ def _text_class(severity_class: str) -> str:
     return {"fatal": _BOLD, "unclear": _MUTED}.get(severity_class, "")
 
 
+class _PointsScale(NamedTuple):
+    """The axis of differences in points.
+
+    Attributes:
+        low: The points at its left end.
+        high: The points at its right end.
+        right: The x of its right end.
+    """
+
+    low: int
+    high: int
+    right: int
+
+    @classmethod
+    def fitting(cls, rows: Iterable[_Row], right: int) -> _PointsScale:
+        """Return an axis that has room for all intervals.
+
+        It begins at -25 points. If an interval goes below, the axis is symmetric instead.
+
+        Args:
+            rows: The modes.
+            right: The x of its right end.
+        """
+        ends = [
+            100 * end
+            for row in rows
+            if row.difference is not None
+            for end in row.difference.interval or row.difference.bounds or ()
+        ]
+        high = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
+        return cls(-high if any(end < -25 for end in ends) else -25, high, right)
+
+    def x(self, points: float) -> float:
+        """Return the x of a difference."""
+        return _PLOT_LEFT + (self.right - _PLOT_LEFT) * (points - self.low) / (self.high - self.low)
+
+
 def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
     """Draw a row for each mode: the difference of its two shares with an interval, and its classes.
 
@@ -532,56 +636,51 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
             left out.
     """
     drawing = Drawing(WIDTH)
-    plot_right = 496 if any(headings) else 600
+    scale = _PointsScale.fitting(rows, right=496 if any(headings) else 600)
     top = 28.0
-    ends = [
-        100 * end
-        for row in rows
-        if row.difference is not None
-        for end in row.difference.interval or row.difference.bounds or ()
-    ]
-    # The axis begins at -25 points. If an interval goes below, the axis is symmetric instead.
-    high = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
-    low = -high if any(end < -25 for end in ends) else -25
-
-    def x_of(points: float) -> float:
-        return _PLOT_LEFT + (plot_right - _PLOT_LEFT) * (points - low) / (high - low)
-
     row_positions = list(_write_row_names(drawing, [(row.code, row.name) for row in rows], top, 24))
     bottom = row_positions[-1][1] if row_positions else top
-    for points in range(low, high + 1, 25):
-        drawing.line(x_of(points), top, x_of(points), bottom, "v-grid" if points else "v-axis")
-        drawing.text(x_of(points), bottom + 15, _signed_points(points), _SMALL_MUTED, "middle")
+    for points in range(scale.low, scale.high + 1, 25):
+        x = scale.x(points)
+        drawing.line(x, top, x, bottom, "v-grid" if points else "v-axis")
+        drawing.text(x, bottom + 15, _signed_points(points), _SMALL_MUTED, "middle")
     class_right = 612
     drawing.text(class_right, 14, headings[0], _SMALL_MUTED, "end")
     drawing.text(WIDTH, 14, headings[1], _SMALL_MUTED, "end")
-    drawing.text((_PLOT_LEFT + plot_right) / 2, 14, "difference in points", _SMALL_MUTED, "middle")
+    drawing.text((_PLOT_LEFT + scale.right) / 2, 14, "difference in points", _SMALL_MUTED, "middle")
     for row, (middle, _) in zip(rows, row_positions, strict=True):
-        difference = row.difference
-        if difference is None:
-            continue
-        interval = difference.interval
-        bounds = difference.bounds
-        if difference.value is None:
-            css_class = f"{_SMALL_MUTED} v-halo"
-            drawing.text(x_of(0) + 6, middle + 4, "difference undefined", css_class)
-        else:
-            if interval is not None:
-                drawing.interval(x_of(100 * interval[0]), x_of(100 * interval[1]), middle)
-            elif bounds is not None:
-                low_x, high_x = (x_of(100 * bound) for bound in bounds)
-                drawing.line(low_x, middle, high_x, middle, "v-end")
-            value = 100 * difference.value
-            drawing.dot(x_of(value), middle, 4)
-            drawing.text(plot_right + 40, middle + 4, _signed_points(value), _SMALL, "end")
-        text_class = _text_class(row.severity_class)
-        drawing.text(class_right, middle + 4, row.severity_class, text_class, "end")
-        drawing.text(WIDTH, middle + 4, row.published, _MUTED, "end")
+        if row.difference is not None:
+            _draw_difference(drawing, scale, row.difference, middle)
+            drawing.text(
+                class_right, middle + 4, row.severity_class, _text_class(row.severity_class), "end"
+            )
+            drawing.text(WIDTH, middle + 4, row.published, _MUTED, "end")
     drawing.height = bottom + 22
     return drawing
 
 
+def _draw_difference(
+    drawing: Drawing, scale: _PointsScale, difference: Figure, middle: float
+) -> None:
+    """Draw a difference as a dot with its interval or bounds; ``middle`` is the y of the row."""
+    if difference.value is None:
+        drawing.text(scale.x(0) + 6, middle + 4, "difference undefined", f"{_SMALL_MUTED} v-halo")
+        return
+    if difference.interval is not None:
+        low_x, high_x = (scale.x(100 * end) for end in difference.interval)
+        drawing.interval(low_x, high_x, middle)
+    elif difference.bounds is not None:
+        low_x, high_x = (scale.x(100 * bound) for bound in difference.bounds)
+        drawing.line(low_x, middle, high_x, middle, "v-end")
+    value = 100 * difference.value
+    drawing.dot(scale.x(value), middle, 4)
+    drawing.text(scale.right + 40, middle + 4, _signed_points(value), _SMALL, "end")
+
+
 # Counts: modes per failed trace, and bars that are divided into parts.
+
+_SHARES_LEFT: Final = 120.0
+"""The left end of bars that are divided into parts."""
 
 
 def distribution_bars(group: FigureTable) -> Drawing:
@@ -610,39 +709,47 @@ def distribution_bars(group: FigureTable) -> Drawing:
         drawing.text(left_edge - 8, y + 4, str(tick), _SMALL_MUTED, "end")
     for modes in range(most_modes + 1):
         count = counts.get(modes, 0)
-        bar_height = plot_height * count / ticks[-1]
+        middle = x_of(modes)
         if count:
+            height = plot_height * count / ticks[-1]
+            top = bottom - height
             tooltip = f"{count} failed traces show {modes} modes"
-            drawing.rect(
-                x_of(modes) - bar_width / 2,
-                bottom - bar_height,
-                bar_width,
-                bar_height,
-                "v-failed",
-                tip=tooltip,
-            )
-            y = bottom - bar_height - 5
-            drawing.text(x_of(modes), y, str(count), f"{_SMALL} v-halo", "middle")
+            drawing.rect(middle - bar_width / 2, top, bar_width, height, "v-failed", tip=tooltip)
+            drawing.text(middle, top - 5, str(count), f"{_SMALL} v-halo", "middle")
         if most_modes <= 24 or modes % 5 == 0:
-            drawing.text(x_of(modes), bottom + 16, str(modes), _SMALL, "middle")
-    axis = "number of modes in a failed trace"
-    drawing.text((left_edge + WIDTH) / 2, bottom + 34, axis, _SMALL_MUTED, "middle")
+            drawing.text(middle, bottom + 16, str(modes), _SMALL, "middle")
+    drawing.text(
+        (left_edge + WIDTH) / 2,
+        bottom + 34,
+        "number of modes in a failed trace",
+        _SMALL_MUTED,
+        "middle",
+    )
     drawing.text(0, 12, "traces", _SMALL_MUTED)
-    if mean.value is not None:
-        label = f"mean {mean.value:.1f}"
-        middle = x_of(mean.value)
-        interval = mean.interval
-        if interval is not None:
-            label += f" ({interval[0]:.1f} to {interval[1]:.1f})"
-            drawing.interval(x_of(interval[0]), x_of(interval[1]), 24)
-            middle = x_of(sum(interval) / 2)
-        drawing.dot(x_of(mean.value), 24, 4)
-        # The text is 12 high, but bold letters are wider than the plain ones that are measured.
-        half_width = text_width(label, 14) / 2
-        middle = min(max(middle, left_edge + 20 + half_width), WIDTH - half_width)
-        drawing.text(middle, 12, label, _BOLD, "middle")
+    _draw_mean(drawing, mean, x_of, left_edge + 20)
     drawing.height = bottom + 40
     return drawing
+
+
+def _draw_mean(drawing: Drawing, mean: Figure, x_of: Callable[[float], float], left: float) -> None:
+    """Draw the mean number of modes with its interval, and its label at ``left`` or further right.
+
+    ``x_of`` returns the x of a number of modes. Nothing is drawn for an undefined mean.
+    """
+    if mean.value is None:
+        return
+    label = f"mean {mean.value:.1f}"
+    middle = x_of(mean.value)
+    if mean.interval is not None:
+        low, high = mean.interval
+        label += f" ({low:.1f} to {high:.1f})"
+        drawing.interval(x_of(low), x_of(high), 24)
+        middle = x_of((low + high) / 2)
+    drawing.dot(x_of(mean.value), 24, 4)
+    # The text is 12 high, but bold letters are wider than the plain ones that are measured.
+    half_width = text_width(label, 14) / 2
+    middle = min(max(middle, left + half_width), WIDTH - half_width)
+    drawing.text(middle, 12, label, _BOLD, "middle")
 
 
 def share_bars(
@@ -656,38 +763,53 @@ def share_bars(
         placeholder: The text in place of a bar whose counts are 0.
     """
     drawing = Drawing(WIDTH)
-    left_edge = 120.0
     y = 0.0
     for name, parts in rows:
-        total = sum(count for _, count in parts)
         lines = wrapped_lines(name, 112)
         drawing.lines(0, y + 19 - 7 * (len(lines) - 1), lines)
-        if not total:
-            drawing.text(left_edge, y + 19, placeholder, _SMALL_MUTED)
-        x = left_edge
-        for number, (part, count) in enumerate(parts):
-            if count:
-                part_width = (WIDTH - left_edge) * count / total
-                tooltip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
-                shade = _SHADES[number % len(_SHADES)]
-                drawing.rect(x, y, part_width, 30, "v-cell v-paper")
-                drawing.rect(x, y, part_width, 30, "v-heat", tip=tooltip, opacity=shade)
-                # The longer label that fits is drawn, or none.
-                for label in (f"{percent(count / total)} ({count})", str(count)):
-                    if text_width(label, 10.5) + 6 <= part_width:
-                        drawing.text(x + part_width / 2, y + 19, label, on_shade(shade), "middle")
-                        break
-                x += part_width
+        if any(count for _, count in parts):
+            _draw_share_bar(drawing, y, name, parts)
+        else:
+            drawing.text(_SHARES_LEFT, y + 19, placeholder, _SMALL_MUTED)
         y += 40
     parts_by_number = {
         number: part for _, parts in rows for number, (part, count) in enumerate(parts) if count
     }
-    x = left_edge
-    y += 14
+    _draw_share_legend(drawing, y + 14, parts_by_number)
+    return drawing
+
+
+def _draw_share_bar(
+    drawing: Drawing, y: float, name: str, parts: Sequence[tuple[str, int]]
+) -> None:
+    """Draw a bar that is divided by the counts of its parts; ``y`` is its top."""
+    total = sum(count for _, count in parts)
+    x = _SHARES_LEFT
+    for number, (part, count) in enumerate(parts):
+        width = (WIDTH - _SHARES_LEFT) * count / total
+        if count:
+            shade = _SHADES[number % len(_SHADES)]
+            tooltip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
+            drawing.rect(x, y, width, 30, "v-cell v-paper")
+            drawing.rect(x, y, width, 30, "v-heat", tip=tooltip, opacity=shade)
+            # The longer label that fits is drawn, or none.
+            for label in (f"{percent(count / total)} ({count})", str(count)):
+                if text_width(label, 10.5) + 6 <= width:
+                    drawing.text(x + width / 2, y + 19, label, on_shade(shade), "middle")
+                    break
+        x += width
+
+
+def _draw_share_legend(drawing: Drawing, y: float, parts_by_number: Mapping[int, str]) -> None:
+    """Draw the shades of parts with their names, and end the drawing below them.
+
+    ``y`` is the baseline of the first line, and the number of a part decides its shade.
+    """
+    x = _SHARES_LEFT
     for number, part in sorted(parts_by_number.items()):
         label = wrapped_lines(part, WIDTH - 150, max_lines=1)[0]
-        if x > left_edge and x + 20 + text_width(label) > WIDTH:
-            x = left_edge
+        if x > _SHARES_LEFT and x + 20 + text_width(label) > WIDTH:
+            x = _SHARES_LEFT
             y += 20
         drawing.rect(x, y - 9, 14, 10, "v-cell v-paper")
         drawing.rect(x, y - 9, 14, 10, "v-heat", opacity=_SHADES[number % len(_SHADES)])
@@ -695,7 +817,6 @@ def share_bars(
         drawing.text(x + 20, y, label)
         x += 20 + text_width(label) + 20
     drawing.height = y + 8
-    return drawing
 
 
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
@@ -788,9 +909,13 @@ def _draw_first_failures(
         if count:
             bar_height = plot_height * count / ticks[-1]
             tooltip = f"{count} traces first fail between {10 * tenth} and {10 * tenth + 10} %"
-            x = _PLOT_LEFT + tenth_width * tenth + 2
             drawing.rect(
-                x, bottom - bar_height, tenth_width - 4, bar_height, "v-failed", tip=tooltip
+                (_PLOT_LEFT + tenth_width * tenth + 2),
+                bottom - bar_height,
+                tenth_width - 4,
+                bar_height,
+                "v-failed",
+                tip=tooltip,
             )
     if position.value is not None and position.interval is not None:
         _draw_median(drawing, top - 10, position.value, position.interval)
@@ -836,6 +961,8 @@ def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[flo
 
 _Cell = tuple[str, float, str]
 """The text of a cell, its shade (0 to 1), and its tooltip."""
+
+_CELL_HEIGHT: Final = 28.0
 
 
 def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
@@ -905,38 +1032,37 @@ def _mode_matrix(
     column_count = max(len(columns), 1)
     cell_width = max(26.0, min(44.0, (WIDTH - _PLOT_LEFT) / column_count))
     drawing = Drawing(max(WIDTH, _PLOT_LEFT + cell_width * column_count))
-    cell_height = 28.0
     top = 22.0
     for column, (code, _) in enumerate(columns):
-        heading = clipped_text(code, cell_width - 2, 10.5)
         drawing.text(
-            _PLOT_LEFT + cell_width * (column + 0.5), top - 8, heading, _SMALL_MUTED, "middle"
+            _PLOT_LEFT + cell_width * (column + 0.5),
+            top - 8,
+            clipped_text(code, cell_width - 2, 10.5),
+            _SMALL_MUTED,
+            "middle",
         )
     for row, (code, name) in enumerate(rows):
-        y = top + cell_height * row
+        y = top + _CELL_HEIGHT * row
         lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH, 11, max_lines=2)
-        drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, _SMALL, step=12)
+        drawing.lines(0, y + _CELL_HEIGHT / 2 + 4 - 6 * (len(lines) - 1), lines, _SMALL, step=12)
         for column, (column_code, _) in enumerate(columns[: row + 1] if lower_half else columns):
             x = _PLOT_LEFT + cell_width * column
-            cell = cells.get((code, column_code))
-            drawing.rect(x + 0.5, y + 0.5, cell_width - 1, cell_height - 1, "v-cell")
-            if cell is not None:
-                label, share, tooltip = cell
-                shade = 0.9 * share
-                drawing.rect(
-                    x + 1,
-                    y + 1,
-                    cell_width - 2,
-                    cell_height - 2,
-                    "v-heat",
-                    tip=tooltip,
-                    opacity=shade,
-                )
-                label = clipped_text(label, cell_width - 2, 10.5)
-                drawing.text(
-                    x + cell_width / 2, y + cell_height / 2 + 4, label, on_shade(shade), "middle"
-                )
-    drawing.height = top + cell_height * len(rows) + 4
+            _draw_matrix_cell(drawing, x, y, cell_width, cells.get((code, column_code)))
+    drawing.height = top + _CELL_HEIGHT * len(rows) + 4
     if not rows:
         drawing.text(0, 14, "no trace has two modes", _MUTED)
     return drawing
+
+
+def _draw_matrix_cell(
+    drawing: Drawing, x: float, y: float, width: float, cell: _Cell | None
+) -> None:
+    """Draw a cell of a matrix; x and y are its upper left corner. None is an empty cell."""
+    drawing.rect(x + 0.5, y + 0.5, width - 1, _CELL_HEIGHT - 1, "v-cell")
+    if cell is None:
+        return
+    label, share, tooltip = cell
+    shade = 0.9 * share
+    drawing.rect(x + 1, y + 1, width - 2, _CELL_HEIGHT - 2, "v-heat", tip=tooltip, opacity=shade)
+    label = clipped_text(label, width - 2, 10.5)
+    drawing.text(x + width / 2, y + _CELL_HEIGHT / 2 + 4, label, on_shade(shade), "middle")

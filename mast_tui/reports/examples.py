@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from mast_tui.figures.judge.input import GOLD
-from mast_tui.figures.signatures.model import FAILED, PRESENT, SignatureInput
+from mast_tui.figures.signatures.model import FAILED, PRESENT, ModeInfo, SignatureInput
 from mast_tui.figures.source.verdicts import GoldOf, last_pass_numbers
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.overlaps import Order
@@ -91,55 +92,74 @@ def extras_from_workspace(
         shown_name_of: Returns the name, or pseudonym, to show for the author of a note.
     """
     fatal_units = _fatal_units(workspace, taxonomy, signature_input)
-    fatal_counts: dict[str, dict[str, int]] = {}
-    for group, is_member in signature_input.members().items():
-        for row, column in sorted(fatal_units):
-            if is_member[row]:
-                counts_by_code = fatal_counts.setdefault(group, {})
-                code = signature_input.modes[column].code
-                counts_by_code[code] = counts_by_code.get(code, 0) + 1
-    example_units = list(_example_units(signature_input, fatal_units))
-    needed_traces = {signature_input.traces[row] for _, row, _ in example_units}
-    labels = _labels_of_traces(workspace, taxonomy, signature_input, needed_traces, gold_of)
+    units = list(_example_units(signature_input, fatal_units))
+    labels = _labels_of_traces(
+        workspace, taxonomy, signature_input, {unit.trace for unit in units}, gold_of
+    )
     examples = []
-    for group, row, column in example_units:
-        trace = signature_input.traces[row]
-        mode = signature_input.modes[column]
-        # Fatal labels come first, then labels with a place, then labels with a quote.
-        sorted_labels = sorted(
-            (label for label in labels.get(trace, ()) if label.mode == mode.slug),
-            key=lambda label: (not _is_fatal(label), label.target.is_whole, not _quote_of(label)),
-        )
-        if not sorted_labels:
+    for unit in units:
+        labels_of_trace = labels.get(unit.trace, ())
+        label = _best_label(label for label in labels_of_trace if label.mode == unit.mode.slug)
+        if label is None:
             continue
-        example = _example_of_label(
-            sorted_labels[0], group, mode.code, trace, order_of(trace), text_of, shown_name_of
-        )
+        example = _example_of_label(label, unit, order_of(unit.trace), text_of, shown_name_of)
         # A label without any text adds nothing to the figures.
         if example.text or example.note:
             examples.append(example)
-    return Extras(taxonomy, fatal_counts, tuple(examples))
+    return Extras(taxonomy, _fatal_counts(signature_input, fatal_units), tuple(examples))
+
+
+def _fatal_counts(
+    signature_input: SignatureInput, fatal_units: Collection[tuple[int, int]]
+) -> dict[str, Counter[str]]:
+    """Return the number of traces in which each mode is fatal, by group and code."""
+    counts_by_group = {
+        group: Counter(
+            signature_input.modes[column].code
+            for row, column in sorted(fatal_units)
+            if is_member[row]
+        )
+        for group, is_member in signature_input.members().items()
+    }
+    return {group: counts for group, counts in counts_by_group.items() if counts}
+
+
+class _ExampleUnit(NamedTuple):
+    """A failed trace of a group in which a mode is present."""
+
+    group: str
+    trace: str
+    mode: ModeInfo
 
 
 def _example_units(
-    signature_input: SignatureInput, fatal_units: set[tuple[int, int]]
-) -> Iterator[tuple[str, int, int]]:
-    """Yield a few failed traces of each group and mode, as (group, row of trace, column of mode).
+    signature_input: SignatureInput, fatal_units: Collection[tuple[int, int]]
+) -> Iterator[_ExampleUnit]:
+    """Yield a few failed traces of each group and mode.
 
     Traces whose labels call the mode fatal come first.
     """
     for group, is_member in signature_input.members().items():
         rows = np.flatnonzero(is_member & (signature_input.outcome == FAILED))
-        for column in range(len(signature_input.modes)):
+        for column, mode in enumerate(signature_input.modes):
             rows_with_mode = rows[signature_input.verdicts[rows, column] == PRESENT].tolist()
             preferred = nsmallest(
                 MOST_EXAMPLES,
                 (
-                    ((row, column) not in fatal_units, signature_input.traces[row], row)
+                    ((row, column) not in fatal_units, signature_input.traces[row])
                     for row in rows_with_mode
                 ),
             )
-            yield from ((group, row, column) for _, _, row in preferred)
+            yield from (_ExampleUnit(group, trace, mode) for _, trace in preferred)
+
+
+def _best_label(labels: Iterable[Label | GoldLabel]) -> Label | GoldLabel | None:
+    """Return the best label for an example: fatal, on a place, with a quote; None without any."""
+    return min(
+        labels,
+        key=lambda label: (not _is_fatal(label), label.target.is_whole, not _quote_of(label)),
+        default=None,
+    )
 
 
 def _labels_of_traces(
@@ -148,7 +168,7 @@ def _labels_of_traces(
     signature_input: SignatureInput,
     traces: set[str],
     gold_of: GoldOf,
-) -> dict[str, tuple[Label | GoldLabel, ...]]:
+) -> Mapping[str, tuple[Label | GoldLabel, ...]]:
     """Return the labels of some traces by trace: those of the gold, or of the annotator."""
     if signature_input.label_source == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
@@ -167,9 +187,7 @@ def _labels_of_traces(
 
 def _example_of_label(
     label: Label | GoldLabel,
-    group: str,
-    code: str,
-    trace: str,
+    unit: _ExampleUnit,
     order: Order,
     text_of: Callable[[str, str], str],
     shown_name_of: Callable[[str], str],
@@ -179,13 +197,14 @@ def _example_of_label(
     first_index = None if target.first is None else order(target.first)
     last_index = None if target.last is None else order(target.last)
     return LabelExample(
-        group=group,
-        code=code,
-        trace=trace,
+        group=unit.group,
+        code=unit.mode.code,
+        trace=unit.trace,
         first=None if first_index is None else first_index + 1,
         last=None if first_index is None or last_index is None else last_index + 1,
         whole=target.is_whole,
-        text=_quote_of(label) or ("" if target.first is None else text_of(trace, target.first)),
+        text=_quote_of(label)
+        or ("" if target.first is None else text_of(unit.trace, target.first)),
         note=_note_of(label, shown_name_of),
         fatal=_is_fatal(label),
     )
@@ -222,9 +241,10 @@ def _fatal_units(
         filters["annotator"] = signature_input.label_source
     is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
     last_passes = last_pass_numbers(workspace, filters, unfinished=is_judge)
-    is_failed = signature_input.outcome == FAILED
     row_by_trace = {
-        trace: row for row, trace in enumerate(signature_input.traces) if is_failed[row]
+        trace: row
+        for row, trace in enumerate(signature_input.traces)
+        if signature_input.outcome[row] == FAILED
     }
     if is_judge:  # without the traces that its prompts have shown as examples
         for trace in workspace.run_examples(signature_input.label_source):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from mast_tui.counts import counted
@@ -20,6 +21,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    existing_tables,
     figure_cells,
 )
 from mast_tui.reports.published import published_gains
@@ -38,7 +40,7 @@ _ARMS: Final = """
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PASS: Final = (
-    "pass_{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {priority}"
+    "pass_k:{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {priority}"
 )
 _SHARES: Final = """
     code | code | text | | 100
@@ -64,7 +66,7 @@ _PLAN: Final = """
     detectable | detectable | count | smallest change in points with a power of 80 % | 90
 """
 _PLANNED: Final = (
-    "tasks_{runs} | {runs} per task | count | tasks needed with {runs} runs per task | 80"
+    "tasks_needed:{runs} | {runs} per task | count | tasks needed with {runs} runs per task | 80"
 )
 
 PATHS: Final = scope_paths("""
@@ -126,10 +128,8 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
         figures: The figures of the experiment; those for planning may be missing.
     """
     yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
-    for number, arm in enumerate(experiment.compared, 1):
-        parts = tuple(_tables_of_arm(experiment, figures, arm, number))
-        facts = tuple(_success_and_changes(experiment, figures, arm))
-        yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
+    for arm in experiment.compared:
+        yield _Arm(experiment, figures, arm).section()
     plan = _plan_table(experiment, figures)
     if plan.rows:
         yield ReportSection("plan", "Power and sample size", (plan,))
@@ -143,11 +143,12 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
         figures: The figures of the experiment; those for planning may be missing.
         arm: The arm.
     """
-    number = experiment.compared.index(arm) + 1
-    tables = [_arms_table(experiment, figures)]
-    tables += _tables_of_arm(experiment, figures, arm, number)
     plan = _plan_table(experiment, figures)
-    return (*tables, plan) if plan.rows else tuple(tables)
+    return existing_tables(
+        _arms_table(experiment, figures),
+        *_Arm(experiment, figures, arm).tables(),
+        plan if plan.rows else None,
+    )
 
 
 def _report_description(experiment: Experiment) -> str:
@@ -184,8 +185,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
             "runs": run_counts.count("runs"),
         }
         cells |= figure_cells(success, table_columns)
-        pass_figures = figures.table("experiment_pass", group=arm).by_name("pass_k")
-        cells |= {f"pass_{k}": Estimate.from_figure(figure) for k, figure in pass_figures.items()}
+        cells |= figure_cells(figures.table("experiment_pass", group=arm), table_columns)
         rows.append(Row(arm, cells, sources=success.sources))
     caption = (
         "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
@@ -203,88 +203,136 @@ class _Measured(NamedTuple):
     code: str = ""
 
 
-def _tables_of_arm(
-    experiment: Experiment, figures: FigureIndex, arm: str, number: int
-) -> Iterator[Table]:
-    """Yield two tables that compare an arm with the baseline: of shares, and of means.
+@dataclass(frozen=True, slots=True)
+class _Arm:
+    """An arm that is compared with the baseline.
 
-    ``number`` is the number of the arm, for the ids of the tables.
+    Attributes:
+        experiment: The runs.
+        figures: The figures of the experiment.
+        name: The name of the arm.
     """
-    inputs = experiment.inputs
-    baseline = experiment.baseline
-    shared_count = figures.table("experiment", group=arm).count("shared_tasks")
-    tasks_text = f"{counted(shared_count, 'shared task')}."
-    if not shared_count:
-        tasks_text = "The arms share no task; their tasks are treated as independent."
-    caption = f"{tasks_text} Labels: {labels_source(inputs)}."
-    modes = [_Measured("experiment_mode", mode.code, mode.name, mode.code) for mode in inputs.modes]
-    categories = [_Measured("experiment_category", id, name) for id, name in inputs.categories]
-    fatal_failure = [_Measured("experiment_amount", _FATAL, _AMOUNT_NAMES[_FATAL])]
-    means = [
-        _Measured("experiment_amount", name, title)
-        for name, title in _AMOUNT_NAMES.items()
-        if name != _FATAL
-    ]
-    means += [_Measured("experiment_cost", name, name) for name in AMOUNTS]
-    for id, title, table_columns, measure_groups in (
-        (
-            "modes",
-            f"Modes in runs of {arm} and {baseline}",
-            _SHARES,
-            (modes, categories, fatal_failure),
-        ),
-        ("means", f"Failures and costs of {arm} and {baseline}", _MEANS, (means,)),
-    ):
-        arm_columns: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
-        row_groups = []
-        for measures in measure_groups:
-            rows = [
-                _measure_row(experiment, figures, arm, measure, arm_columns) for measure in measures
-            ]
-            row_groups.append(tuple(row for row in rows if row is not None))
-        if any(row_groups):
-            figure_tables = [
-                figures.table(measure.scope, group=arm, mode=measure.key)
-                for measures in measure_groups
-                for measure in measures
-            ]
-            yield Table(
-                f"{id}-{number}",
-                title,
-                arm_columns,
-                tuple(filter(None, row_groups)),
-                caption,
-                _missing_interval_notes(figure_tables),
+
+    experiment: Experiment
+    figures: FigureIndex
+    name: str
+
+    @property
+    def number(self) -> int:
+        """The number of the arm, from 1, for ids."""
+        return self.experiment.compared.index(self.name) + 1
+
+    def section(self) -> ReportSection:
+        """Make the section on the arm."""
+        title = f"{self.name} against {self.experiment.baseline}"
+        return ReportSection(
+            f"arm-{self.number}", title, tuple(self.tables()), tuple(self._facts())
+        )
+
+    def tables(self) -> Iterator[Table]:
+        """Yield two tables that compare the arm with the baseline: of shares, and of means."""
+        inputs = self.experiment.inputs
+        arms_text = f"{self.name} and {self.experiment.baseline}"
+        modes = [
+            _Measured("experiment_mode", mode.code, mode.name, mode.code) for mode in inputs.modes
+        ]
+        categories = [_Measured("experiment_category", id, name) for id, name in inputs.categories]
+        fatal_failure = [_Measured("experiment_amount", _FATAL, _AMOUNT_NAMES[_FATAL])]
+        means = [
+            *(
+                _Measured("experiment_amount", name, title)
+                for name, title in _AMOUNT_NAMES.items()
+                if name != _FATAL
+            ),
+            *(_Measured("experiment_cost", name, name) for name in AMOUNTS),
+        ]
+        yield from existing_tables(
+            self._table(
+                "modes", f"Modes in runs of {arms_text}", _SHARES, modes, categories, fatal_failure
+            ),
+            self._table("means", f"Failures and costs of {arms_text}", _MEANS, means),
+        )
+
+    def _table(
+        self, id: str, title: str, column_lines: str, *measure_groups: Sequence[_Measured]
+    ) -> Table | None:
+        """Make a table with a group of rows for each group of measures; None without any value."""
+        table_columns = columns(column_lines, baseline=self.experiment.baseline, arm=self.name)
+        row_groups = [
+            tuple(filter(None, (self._row(measured, table_columns) for measured in measures)))
+            for measures in measure_groups
+        ]
+        if not any(row_groups):
+            return None
+        figure_tables = [
+            self._figures_of(measured) for measures in measure_groups for measured in measures
+        ]
+        return Table(
+            f"{id}-{self.number}",
+            title,
+            table_columns,
+            tuple(filter(None, row_groups)),
+            self._caption_text(),
+            _missing_interval_notes(figure_tables),
+        )
+
+    def _figures_of(self, measured: _Measured, arm: str | None = None) -> FigureTable:
+        """Return the figures of a measure in this or another arm."""
+        return self.figures.table(measured.scope, group=arm or self.name, mode=measured.key)
+
+    def _row(self, measured: _Measured, table_columns: Iterable[Column]) -> Row | None:
+        """Return the row that compares a measure in the arm and the baseline.
+
+        Returns None if the arm has no value.
+        """
+        arm_figures = self._figures_of(measured)
+        if all(figure.value is None for figure in arm_figures.figures):
+            return None
+        baseline_figures = self._figures_of(measured, self.experiment.baseline)
+        cells: dict[str, Cell] = {"code": measured.code, "name": measured.name}
+        # The first figure of a table is the share or the mean itself.
+        cells["baseline"] = Estimate.from_figure(baseline_figures.figures[0])
+        cells["arm"] = Estimate.from_figure(arm_figures.figures[0])
+        cells |= figure_cells(arm_figures, table_columns)
+        if measured.scope != "experiment_mode":  # only the cells of a mode open a list of traces
+            return Row(measured.key, cells)
+        return Row(
+            measured.key,
+            cells,
+            cell_sources={"baseline": baseline_figures.sources, "arm": arm_figures.sources},
+        )
+
+    def _caption_text(self) -> str:
+        shared_count = self.figures.table("experiment", group=self.name).count("shared_tasks")
+        tasks_text = f"{counted(shared_count, 'shared task')}."
+        if not shared_count:
+            tasks_text = "The arms share no task; their tasks are treated as independent."
+        return f"{tasks_text} Labels: {labels_source(self.experiment.inputs)}."
+
+    def _facts(self) -> Iterator[tuple[str, str, str]]:
+        """Yield facts as (title, value, comment): the change in success, and changed modes."""
+        yield "success", *_change_text(self.figures.table("experiment_success", group=self.name))
+        figures_by_code = {
+            mode.code: self.figures.table("experiment_mode", group=self.name, mode=mode.code)
+            for mode in self.experiment.inputs.modes
+        }
+        changes = {
+            code: mode_figures.value("arm_difference")
+            for code, mode_figures in figures_by_code.items()
+        }
+        if all(change is None for change in changes.values()):
+            yield "modes", "no mode has verdicts in runs of both arms", ""
+            return
+        changes_by_direction = {
+            direction: ", ".join(
+                f"{code} {_change_text(figures_by_code[code])[0]}"
+                for code, change in changes.items()
+                if _is_significant(figures_by_code[code]) and sign * (change or 0) > 0
             )
-
-
-def _measure_row(
-    experiment: Experiment,
-    figures: FigureIndex,
-    arm: str,
-    measured: _Measured,
-    table_columns: Iterable[Column],
-) -> Row | None:
-    """Return the row that compares a measure in an arm and the baseline.
-
-    Returns None if the arm has no value.
-    """
-    arm_figures = figures.table(measured.scope, group=arm, mode=measured.key)
-    baseline_figures = figures.table(measured.scope, group=experiment.baseline, mode=measured.key)
-    if all(figure.value is None for figure in arm_figures.figures):
-        return None
-    cells: dict[str, Cell] = {"code": measured.code, "name": measured.name}
-    # The first figure of a table is the share or the mean itself.
-    cells["baseline"] = Estimate.from_figure(baseline_figures.figures[0])
-    cells["arm"] = Estimate.from_figure(arm_figures.figures[0])
-    cells |= figure_cells(arm_figures, table_columns)
-    if measured.scope != "experiment_mode":  # only the cells of a mode open a list of traces
-        return Row(measured.key, cells)
-    return Row(
-        measured.key,
-        cells,
-        cell_sources={"baseline": baseline_figures.sources, "arm": arm_figures.sources},
-    )
+            for direction, sign in (("less often", -1), ("more often", 1))
+        }
+        facts = [(direction, text, "") for direction, text in changes_by_direction.items() if text]
+        yield from facts or [("modes", "no significant change", "")]
 
 
 def _missing_interval_notes(figure_tables: list[FigureTable]) -> tuple[Note, ...]:
@@ -300,37 +348,6 @@ def _missing_interval_notes(figure_tables: list[FigureTable]) -> tuple[Note, ...
         for reason, explanation in _WHY.items()
         if reason in reasons
     )
-
-
-def _success_and_changes(
-    experiment: Experiment, figures: FigureIndex, arm: str
-) -> Iterator[tuple[str, str, str]]:
-    """Yield facts as (title, value, comment): the change in success, and modes that changed."""
-    yield "success", *_change_text(figures.table("experiment_success", group=arm))
-    figures_by_code = {
-        mode.code: figures.table("experiment_mode", group=arm, mode=mode.code)
-        for mode in experiment.inputs.modes
-    }
-    if all(
-        mode_figures.value("arm_difference") is None for mode_figures in figures_by_code.values()
-    ):
-        yield "modes", "no mode has verdicts in runs of both arms", ""
-        return
-    changes_by_direction = {
-        direction: [
-            f"{code} {_change_text(mode_figures)[0]}"
-            for code, mode_figures in figures_by_code.items()
-            if _is_significant(mode_figures)
-            and sign * (mode_figures.value("arm_difference") or 0) > 0
-        ]
-        for direction, sign in (("less often", -1), ("more often", 1))
-    }
-    facts = [
-        (direction, ", ".join(changes), "")
-        for direction, changes in changes_by_direction.items()
-        if changes
-    ]
-    yield from facts or [("modes", "no significant change", "")]
 
 
 def _is_significant(table: FigureTable) -> bool:
@@ -367,7 +384,6 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         cells |= figure_cells(table, table_columns)
         least_change = table.value("detectable")
         cells["detectable"] = None if least_change is None else round(100 * least_change)
-        cells |= {f"tasks_{runs}": n for runs, n in table.values("tasks_needed").items()}
         rows.append(Row(code or "success", cells))
     change = f"{100 * experiment.change:.0f} points"
     caption = (
@@ -400,27 +416,32 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
         (experiment.repeated_trials, Note(repeated_trials, "repeated_trials", warning=True)),
     )
     for arm in experiment.inputs.group_names:
-        run_counts = figures.table("experiment", group=arm)
-        success = figures.table("experiment_success", group=arm).get("task_share")
-        with_outcome_count = 0 if success is None else success.n or 0
-        unknown_count = run_counts.count("runs") - with_outcome_count
-        left_out_count = run_counts.count("no_task")
-        shared_count = run_counts.count("shared_tasks")
-        unpaired_count = run_counts.count("tasks") - shared_count
-        has_unpaired = arm != experiment.baseline and unpaired_count and shared_count
-        no_outcome = (
-            f"Excluded from success of {arm}: {counted(unknown_count, 'run')} without an outcome."
-        )
-        no_task = f"Excluded from {arm}: {counted(left_out_count, 'run')} without a task."
-        unpaired = (
-            f"Excluded from differences: {counted(unpaired_count, 'task')} of {arm} that "
-            f"{experiment.baseline} has not run."
-        )
-        yield from applicable(
-            (unknown_count, Note(no_outcome, "no_outcome", warning=True)),
-            (left_out_count, Note(no_task, "no_task", warning=True)),
-            (has_unpaired, Note(unpaired, "unpaired")),
-        )
+        yield from _arm_notes(experiment, figures, arm)
+
+
+def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[Note, ...]:
+    """Return notes on the runs and tasks of an arm that figures leave out."""
+    run_counts = figures.table("experiment", group=arm)
+    success = figures.table("experiment_success", group=arm).get("task_share")
+    with_outcome_count = 0 if success is None else success.n or 0
+    unknown_count = run_counts.count("runs") - with_outcome_count
+    left_out_count = run_counts.count("no_task")
+    shared_count = run_counts.count("shared_tasks")
+    unpaired_count = run_counts.count("tasks") - shared_count
+    has_unpaired = arm != experiment.baseline and unpaired_count and shared_count
+    no_outcome = (
+        f"Excluded from success of {arm}: {counted(unknown_count, 'run')} without an outcome."
+    )
+    no_task = f"Excluded from {arm}: {counted(left_out_count, 'run')} without a task."
+    unpaired = (
+        f"Excluded from differences: {counted(unpaired_count, 'task')} of {arm} that "
+        f"{experiment.baseline} has not run."
+    )
+    return applicable(
+        (unknown_count, Note(no_outcome, "no_outcome", warning=True)),
+        (left_out_count, Note(no_task, "no_task", warning=True)),
+        (has_unpaired, Note(unpaired, "unpaired")),
+    )
 
 
 def _method_text(experiment: Experiment) -> model.Text:
@@ -458,7 +479,6 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
     """
     inputs = experiment.inputs
     has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
-    plan = {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
     # The values that are None stay so if no figure is inserted for them.
     document = {
         "by": inputs.by,
@@ -479,7 +499,9 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
             }
             for arm in inputs.group_names
         },
-        "power": plan if has_power else None,
+        "power": {"target": TARGET, "alpha": ALPHA, "change": experiment.change}
+        if has_power
+        else None,
     }
     return insert_figures(figures.figures, PATHS, document)
 
@@ -514,9 +536,8 @@ def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
         "success": _pair_measure(arm["success"], baseline["success"]),
         "modes": modes,
     }
-    comparison = {"groups": list(names), "over": "tasks", "modes": modes}
     return {
-        "comparison": comparison,
+        "comparison": {"groups": list(names), "over": "tasks", "modes": modes},
         "paired": paired if arm["shared_tasks"] else None,
         "experiment": document,
     }

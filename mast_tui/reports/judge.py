@@ -24,6 +24,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    existing_tables,
     figure_cells,
 )
 from mast_tui.reports.sentences import (
@@ -70,12 +71,16 @@ _JUDGES: Final = (
     *_CHANCE,
     *columns("left_out | excluded | text | | 20"),
 )
-_DIFFERENCES: Final = columns("""
-    true_positive_rate | Δ TPR       | number | difference of true positive rates | 60
-    true_negative_rate | Δ TNR       | number | difference of true negative rates | 58
-    precision          | Δ precision | number | difference of precisions          | 45
-    cohen_kappa        | Δ κ         | number | difference of Cohen's κ           | 62
-""")
+_COMPARED: Final = """
+    n                             | n           | count  | compared (n)                       | 94
+    only_first_right              | only 1      | count  | only {first} is correct            | 80
+    only_second_right             | only 2      | count  | only {second} is correct           | 80
+    true_positive_rate:difference | Δ TPR       | number | difference of true positive rates  | 60
+    true_negative_rate:difference | Δ TNR       | number | difference of true negative rates  | 58
+    precision:difference          | Δ precision | number | difference of precisions           | 45
+    cohen_kappa:difference        | Δ κ         | number | difference of Cohen's κ            | 62
+    p                             | p           | p_value | p, one judge is correct more often | 75
+"""
 _CALIBRATION: Final = columns("""
     confidence            | confidence | text  |                           | 102
     n                     | n          | count | findings                  | 98
@@ -154,6 +159,12 @@ _NOT_WITHHELD: Final = Note(
     "random share of the traces (set up with mast-tui study).",
     "not_withheld",
 )
+_BETTER_JUDGE: Final = Note(
+    "p tests whether one judge is correct more often. Per mode: McNemar's exact test, "
+    "adjusted over the modes (Benjamini and Hochberg). Pooled: a randomisation test that "
+    "exchanges the judges on whole traces, because the modes of a trace are correlated.",
+    "p_value",
+)
 _WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
 _EFFECTS: Final = (
     "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
@@ -174,7 +185,7 @@ def judge_section(
         comparison: The judge's comparison with another judge, if there is one.
         visibility: The limits of the annotator's visibility, as in ``agreement_report``.
     """
-    tables = (
+    tables = existing_tables(
         _rates_table(report),
         _chance_table(report),
         _calibration_table(report),
@@ -185,9 +196,8 @@ def judge_section(
         _effect_table(report),
         None if comparison is None else compared_table(comparison),
     )
-    existing_tables = tuple(table for table in tables if table is not None)
     return ReportSection(
-        "judge", "Judge", existing_tables, _pooled_facts(report), tuple(_page_notes(report))
+        "judge", "Judge", tables, _pooled_facts(report), tuple(_page_notes(report))
     )
 
 
@@ -223,8 +233,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
 def compared_table(comparison: JudgeComparison) -> Table:
     """Make the table that compares two judges on the same units (traces × modes)."""
     first, second = comparison.judges
-    reference = comparison.against
-    counts = comparison.table("judges")
+    table_columns = columns(_COMPARED, first=first, second=second)
     pooled = comparison.table("judges_pooled")
     figures_by_code = {
         code: comparison.table("judges_mode", code) for _, code, _ in comparison.modes
@@ -235,70 +244,55 @@ def compared_table(comparison: JudgeComparison) -> Table:
             {
                 "code": code,
                 "name": name,
-                **_compared_cells(figures_by_code[code]),
+                **figure_cells(figures_by_code[code], table_columns),
                 "p": figures_by_code[code].value("p_adjusted"),
             },
         )
         for slug, code, name in comparison.modes
     ]
-    total_row = Row(
-        "pooled", {"name": "pooled", **_compared_cells(pooled), "p": pooled.value("p_value")}
-    )
-    only_by_first, only_by_second = (
-        counts.count("judged_by_one", condition) for condition in ("first", "second")
-    )
-    excluded = (
-        f"Excluded: traces × modes judged by one of them only ({first} {only_by_first}, {second} "
-        f"{only_by_second})."
-    )
-    notes = (
-        Note(
-            f"Both judges are compared on the same {counted(counts.count('units'), 'unit')} "
-            f"(traces × modes). only 1: only {first} agrees with {reference}; only 2: only "
-            f"{second} agrees. Differences are judge 1 minus judge 2, with paired intervals.",
-            "n",
-        ),
-        Note(
-            "p tests whether one judge is correct more often. Per mode: McNemar's exact test, "
-            "adjusted over the modes (Benjamini and Hochberg). Pooled: a randomisation test that "
-            "exchanges the judges on whole traces, because the modes of a trace are correlated.",
-            "p_value",
-        ),
-        *withheld_notes(*figures_by_code.values(), pooled),
-        *applicable((only_by_first or only_by_second, Note(excluded, "left_out"))),
-    )
-    trace_count = counts.count("traces")
+    total_cells: dict[str, Cell] = {"name": "pooled", **figure_cells(pooled, table_columns)}
+    total_row = Row("pooled", {**total_cells, "p": pooled.value("p_value")})
+    trace_count = comparison.table("judges").count("traces")
     return Table(
         "judges_compared",
-        f"{first} (1) and {second} (2) against {reference}",
-        (
-            CODE,
-            MODE,
-            _N,
-            Column("only_first", "only 1", Kind.COUNT, f"only {first} is correct", priority=80),
-            Column("only_second", "only 2", Kind.COUNT, f"only {second} is correct", priority=80),
-            *_DIFFERENCES,
-            Column("p", "p", Kind.P_VALUE, "p, one judge is correct more often", priority=75),
-        ),
+        f"{first} (1) and {second} (2) against {comparison.against}",
+        (CODE, MODE, *table_columns),
         (tuple(rows), (total_row,)),
         f"{counted(trace_count, 'trace')} (taxonomy {comparison.taxonomy}). "
         f"{intervals_note(comparison.bootstrap, trace_count, BIAS_CORRECTED)} Differences of "
         "rates per mode: Newcombe's paired interval.",
-        notes,
+        (
+            _compared_units_note(comparison),
+            _BETTER_JUDGE,
+            *withheld_notes(*figures_by_code.values(), pooled),
+            *_judged_by_one_note(comparison),
+        ),
     )
 
 
-def _compared_cells(figures: FigureTable) -> dict[str, Cell]:
-    """Return the cells of a row: n, the units on which one judge alone is right, differences."""
-    return {
-        "n": figures.count("n"),
-        "only_first": figures.count("only_first_right"),
-        "only_second": figures.count("only_second_right"),
-        **{
-            column.key: Estimate.from_figure(figures.find(column.key, "difference"))
-            for column in _DIFFERENCES
-        },
-    }
+def _compared_units_note(comparison: JudgeComparison) -> Note:
+    """Return the note on the units on which two judges are compared, and on their columns."""
+    first, second = comparison.judges
+    unit_count = comparison.table("judges").count("units")
+    return Note(
+        f"Both judges are compared on the same {counted(unit_count, 'unit')} "
+        f"(traces × modes). only 1: only {first} agrees with {comparison.against}; only 2: only "
+        f"{second} agrees. Differences are judge 1 minus judge 2, with paired intervals.",
+        "n",
+    )
+
+
+def _judged_by_one_note(comparison: JudgeComparison) -> tuple[Note, ...]:
+    """Return a note on the units that only one of two judges has judged."""
+    first, second = comparison.judges
+    counts = comparison.table("judges")
+    only_by_first = counts.count("judged_by_one", "first")
+    only_by_second = counts.count("judged_by_one", "second")
+    excluded = (
+        f"Excluded: traces × modes judged by one of them only ({first} {only_by_first}, {second} "
+        f"{only_by_second})."
+    )
+    return applicable((only_by_first or only_by_second, Note(excluded, "left_out")))
 
 
 def against_words(report: JudgeReport) -> str:
@@ -510,9 +504,10 @@ def _localisation_table(report: JudgeReport) -> Table | None:
         return None
     against = against_words(report)
     place_columns = columns(_LOCALISATION, against=against)
-    figures_by_mode = report.figures_by_mode("localisation_mode")
     compared_figures = {
-        code: figures for code, figures in figures_by_mode.items() if figures.count("n")
+        code: figures
+        for code, figures in report.figures_by_mode("localisation_mode").items()
+        if figures.count("n")
     }
     rows = _mode_rows(report, compared_figures, place_columns)
     total_row = Row("all", {"code": "", "name": "all modes"} | figure_cells(total, place_columns))
@@ -644,9 +639,10 @@ def width_words(figures: FigureTable) -> Iterator[str]:
 
 def widest_words(report: JudgeReport) -> str:
     """Describe the mode whose prevalence on all traces has the widest interval; empty if none."""
-    figures_of_modes = report.figures_by_mode("prevalence_overall").values()
     with_interval = [
-        figures for figures in figures_of_modes if figures["powered"].interval is not None
+        figures
+        for figures in report.figures_by_mode("prevalence_overall").values()
+        if figures["powered"].interval is not None
     ]
     if not with_interval:
         return ""
@@ -675,21 +671,34 @@ def _effect_table(report: JudgeReport) -> Table | None:
     if report.annotators_with_both_kinds is None:
         return None
     effect = report.table("effect")
-    rows = [
-        Row(
-            statistic,
-            {
-                "name": STATISTICS[statistic].label,
-                **{
-                    column.key: Estimate.from_figure(effect.find(statistic, column.key))
-                    for column in _EFFECT
-                    if column.key != "name"
-                },
-            },
-        )
-        for statistic in _EFFECTS
-    ]
-    shown_count = effect.count("passes", "shown")
+    rows = []
+    for statistic in _EFFECTS:
+        estimates = {
+            condition: Estimate.from_figure(figure)
+            for condition, figure in effect.by_name(statistic).items()
+        }
+        rows.append(Row(statistic, {"name": STATISTICS[statistic].label, **estimates}))
+    withheld = withheld_notes(effect, *report.figures_by_mode("effect_mode").values())
+    return Table(
+        "judge_withheld",
+        "Labels of people with and without suggestions",
+        _EFFECT,
+        (tuple(rows),),
+        f"Suggestions of {report.judge}; the same people in both conditions; "
+        f"{counted(effect.count('traces'), 'trace')}. {intervals_note(report.bootstrap, MANY)}",
+        (*_passes_notes(effect, report.annotators_with_both_kinds), *withheld),
+    )
+
+
+def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[Note]:
+    """Yield notes on the passes with and without suggestions, and on those left out."""
+    yield Note(
+        f"{counted(effect.count('passes', 'shown'), 'pass', 'passes')} with suggestions "
+        f"({effect.count('on_screen')} with at least one on screen) and "
+        f"{effect.count('passes', 'withheld')} without, assigned at random, "
+        f"by {joined_names(annotators) or 'no one with both'}.",
+        "passes",
+    )
     left_out = [
         f"{counted(effect.count(statistic), 'pass', 'passes')} {description}"
         for statistic, description in (
@@ -698,25 +707,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
         )
         if effect.count(statistic)
     ]
-    notes = (
-        Note(
-            f"{counted(shown_count, 'pass', 'passes')} with suggestions "
-            f"({effect.count('on_screen')} with at least one on screen) and "
-            f"{effect.count('passes', 'withheld')} without, assigned at random, "
-            f"by {joined_names(report.annotators_with_both_kinds) or 'no one with both'}.",
-            "passes",
-        ),
-        *applicable((left_out, Note(f"Excluded: {'; '.join(left_out)}.", "left_out"))),
-    )
-    return Table(
-        "judge_withheld",
-        "Labels of people with and without suggestions",
-        _EFFECT,
-        (tuple(rows),),
-        f"Suggestions of {report.judge}; the same people in both conditions; "
-        f"{counted(effect.count('traces'), 'trace')}. {intervals_note(report.bootstrap, MANY)}",
-        (*notes, *withheld_notes(effect, *report.figures_by_mode("effect_mode").values())),
-    )
+    yield from applicable((left_out, Note(f"Excluded: {'; '.join(left_out)}.", "left_out")))
 
 
 # Cells
@@ -739,8 +730,11 @@ def _figures_by_name(report: JudgeReport) -> dict[str, FigureTable]:
 
 def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
     """Return the figures of some columns in all rows."""
-    tables = (*_figures_by_name(report).values(), report.table("judge_macro"))
-    return [table[column.key] for table in tables for column in columns]
+    return [
+        table[column.key]
+        for table in (*_figures_by_name(report).values(), report.table("judge_macro"))
+        for column in columns
+    ]
 
 
 # Sentences
@@ -830,17 +824,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     """Yield the notes on the whole page, warnings first."""
     compared_traces = report.count("compared")
     if not report.table("judge_pooled").count("n"):
-        against = against_words(report)
-        seen_count = report.table("judge_left_out").count("judge_seen")
-        yield Note(
-            f"{report.judge} cannot be compared with {against} yet: all verdicts of {against} on "
-            "the judged traces were given with suggestions on screen."
-            if seen_count
-            else f"{report.judge} cannot be compared with {against} yet: this needs a judged "
-            f"trace that you may see, with a verdict of {against}.",
-            "nothing_compared",
-            warning=True,
-        )
+        yield _nothing_compared_note(report)
     yield from _chance_warning(report)
     if report.gold is not None and compared_traces:
         description = gold_words(report.gold)
@@ -855,6 +839,21 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     yield Note(excluded, "left_out")
     yield from _missing_table_notes(report)
     yield from applicable((is_blind, _BLIND))
+
+
+def _nothing_compared_note(report: JudgeReport) -> Note:
+    """Return a warning that the judge has no verdict to compare with the reference, and why."""
+    against = against_words(report)
+    reason = (
+        f"this needs a judged trace that you may see, with a verdict of {against}"
+        if not report.table("judge_left_out").count("judge_seen")
+        else f"all verdicts of {against} on the judged traces were given with suggestions on screen"
+    )
+    return Note(
+        f"{report.judge} cannot be compared with {against} yet: {reason}.",
+        "nothing_compared",
+        warning=True,
+    )
 
 
 def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
@@ -963,8 +962,9 @@ def _missing_table_notes(report: JudgeReport) -> tuple[Note, ...]:
 
 
 def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
-    modes_defined = report.table("judge_macro").values("modes_defined")
-    return macro_note(modes_defined, len(report.modes), columns)
+    return macro_note(
+        report.table("judge_macro").values("modes_defined"), len(report.modes), columns
+    )
 
 
 def _caption_text(report: JudgeReport) -> str:

@@ -10,7 +10,7 @@ Names in a report are not escaped. A renderer escapes them for its language, a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -195,8 +195,25 @@ class Note:
     warning: bool = False
 
 
+class _Noted:
+    """A part of a report that has notes."""
+
+    __slots__ = ()
+    notes: tuple[Note, ...]
+
+    @property
+    def warnings(self) -> Iterator[Note]:
+        """The notes that are shown before the figures."""
+        return (note for note in self.notes if note.warning)
+
+    @property
+    def remarks(self) -> Iterator[Note]:
+        """The notes that are shown below the figures."""
+        return (note for note in self.notes if not note.warning)
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(_Noted):
     """Rows under columns.
 
     Args:
@@ -222,6 +239,11 @@ class Table:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group)
 
+    @property
+    def visible_columns(self) -> tuple[Column, ...]:
+        """The columns with at least one value; all columns if the table has no value."""
+        return self.split_columns()[0] or self.columns
+
     def split_columns(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
         """Return the columns with at least one value, and those that are empty in every row."""
         filled_keys = {
@@ -230,6 +252,11 @@ class Table:
         filled = tuple(column for column in self.columns if column.key in filled_keys)
         empty = tuple(column for column in self.columns if column.key not in filled_keys)
         return filled, empty
+
+
+def existing_tables(*tables: Table | None) -> tuple[Table, ...]:
+    """Return the tables without None, which stands for a table that has no data."""
+    return tuple(table for table in tables if table is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +291,7 @@ Part = Table | Chart | Text
 
 
 @dataclass(frozen=True, slots=True)
-class ReportSection:
+class ReportSection(_Noted):
     """A page of a report; ``id`` is fit for anchors.
 
     ``facts`` are numbers at its head, as (name, value, explanation).
@@ -283,7 +310,7 @@ class ReportSection:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(_Noted):
     """A whole report.
 
     Args:

@@ -144,8 +144,11 @@ def claims_section(report: SignatureReport) -> model.ReportSection | None:
         "compared with the labels of this report.",
         "claims",
     )
-    table = Table("claims", "Published claims", columns(_COLUMNS), (tuple(rows),), notes=(note,))
-    return model.ReportSection("claims", "Published claims compared with these figures", (table,))
+    return model.ReportSection(
+        "claims",
+        "Published claims compared with these figures",
+        (Table("claims", "Published claims", columns(_COLUMNS), (tuple(rows),), notes=(note,)),),
+    )
 
 
 def claims_json(report: SignatureReport) -> list[dict[str, Any]]:

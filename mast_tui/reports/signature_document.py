@@ -30,6 +30,7 @@ from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
 from mast_tui.reports.published import claims_json
+from mast_tui.reports.sentences import applicable
 
 Document = dict[str, Any]
 
@@ -109,7 +110,6 @@ def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) ->
     """
     inputs = report.inputs
     figures = report.group(name)
-    has_places = report.places(name, "all") is not None
     document: Document = {
         "parts": dict(parts),
         "traces": figures.count("traces"),
@@ -133,26 +133,32 @@ def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) ->
             }
             for level, groups in inputs.levels.items()
         }
-    modes = report.figures_by_key("mode", name)
-    corrected = _corrected_json(report, name)
-    document["modes"] = {
-        mode.code: {
-            "name": mode.name,
-            **mode_document(modes[mode.code], report.rules, report.stated_of(mode)),
-            "corrected": corrected.get(mode.code),
-        }
-        for mode in inputs.modes
-    }
-    together = {side: list(_pairs_json(report, name, side)) for side in ("failed", "all")}
+    has_places = report.places(name, "all") is not None
+    sides = ("failed", "all")
     return document | {
+        "modes": _modes_json(report, name),
         "stratified": _stratified_json(report, name),
-        "together": together,
-        "places": {side: _places_json(report, name, side) for side in ("failed", "all")}
+        "together": {side: list(_pairs_json(report, name, side)) for side in sides},
+        "places": {side: _places_json(report, name, side) for side in sides}
         if has_places
         else None,
         "lengths": _lengths_json(report, name),
         "bill": _bill_json(report, name),
         "cannot_say": list(group_cannot_say(report, name)),
+    }
+
+
+def _modes_json(report: SignatureReport, name: str) -> Document:
+    """Return the figures of each mode in a group, also corrected for a judge's errors."""
+    modes = report.figures_by_key("mode", name)
+    corrected = _corrected_json(report, name)
+    return {
+        mode.code: {
+            "name": mode.name,
+            **mode_document(modes[mode.code], report.rules, report.stated_of(mode)),
+            "corrected": corrected.get(mode.code),
+        }
+        for mode in report.inputs.modes
     }
 
 
@@ -373,8 +379,9 @@ def _places_json(report: SignatureReport, name: str, side: str) -> Document:
 
 
 def _position_json(table: FigureTable) -> Document:
-    bins = [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
-    return _spread_json(table, "position") | {"bins": bins}
+    return _spread_json(table, "position") | {
+        "bins": [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
+    }
 
 
 def _spread_json(figures: FigureTable, statistic: str, condition: str = "") -> Document:
@@ -515,30 +522,35 @@ def _slope_json(figures: FigureTable) -> Document:
 
 def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     """Yield sentences on figures that a report lacks, and on what it leaves out."""
-    if not inputs.traces:
-        # Without the annotator's name, since pseudonyms do not replace names inside sentences.
-        annotator = "anyone" if inputs.label_source_kind == "gold" else "the annotator"
-        yield (
+    # Without the annotator's name, since pseudonyms do not replace names inside sentences.
+    annotator = "anyone" if inputs.label_source_kind == "gold" else "the annotator"
+    yield from applicable(
+        (
+            not inputs.traces,
             f"There are no figures: no trace that {annotator} has finished under "
-            f"{inputs.taxonomy_ref} is included."
-        )
-    if inputs.unfinished:
-        traces = counted(inputs.unfinished, "trace")
-        yield f"Excluded: {traces} that the annotator has begun but not finished."
-    if inputs.has_unknown_weights:
-        yield (
+            f"{inputs.taxonomy_ref} is included.",
+        ),
+        (
+            inputs.unfinished,
+            f"Excluded: {counted(inputs.unfinished, 'trace')} that the annotator has begun but not "
+            "finished.",
+        ),
+        (
+            inputs.has_unknown_weights,
             "Traces were drawn with unequal probabilities, and the batches are not samples of one "
-            "population: shares are unweighted and describe the labelled traces only."
-        )
-    if inputs.labels_on_unknown_spans:
-        labels = counted(inputs.labels_on_unknown_spans, "label")
-        yield (
-            f"Excluded from figures on places: {labels} on spans of unknown position, because the "
-            "trace is missing or has changed."
-        )
-    if inputs.whole_trace_labels:
-        labels = counted(inputs.whole_trace_labels, "label")
-        yield f"Excluded from figures on places: {labels} on a whole trace."
+            "population: shares are unweighted and describe the labelled traces only.",
+        ),
+        (
+            inputs.labels_on_unknown_spans,
+            f"Excluded from figures on places: {counted(inputs.labels_on_unknown_spans, 'label')} "
+            "on spans of unknown position, because the trace is missing or has changed.",
+        ),
+        (
+            inputs.whole_trace_labels,
+            f"Excluded from figures on places: {counted(inputs.whole_trace_labels, 'label')} on a "
+            "whole trace.",
+        ),
+    )
 
 
 def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
@@ -551,32 +563,52 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
     figures = report.group(name)
     failed, succeeded = (figures.count("traces", side) for side in OUTCOMES)
     unknown_count = figures.count("traces", "unknown")
-    if unknown_count:
-        yield (
-            f"{unknown_count} of {counted(figures.count('traces'), 'trace')} without a known "
-            "outcome count neither as failed nor as successful."
-        )
-    if not failed:
-        yield "No trace is known to have failed, so there are no figures on failed traces."
-    if not succeeded:
-        yield "No trace is known to have succeeded, so failed traces have no comparison group."
-    elif 0 < min(failed, succeeded) < report.rules.least:
-        yield (
-            f"With fewer than {report.rules.least} failed or successful traces, no mode is "
-            "classified as fatal or benign."
-        )
     rates = {
         code: mode_figures.find("rate", "all")
         for code, mode_figures in report.figures_by_key("mode", name).items()
     }
-    unjudged_codes = [code for code, rate in rates.items() if not rate.n]
-    if len(unjudged_codes) == len(rates):
-        yield "No trace has a verdict present or absent on any mode."
-    elif unjudged_codes:
-        yield f"Modes without a verdict on any trace: {', '.join(unjudged_codes)}."
-    unseen_codes = [code for code, rate in rates.items() if rate.n and not rate.count]
-    if unseen_codes:
-        codes = ", ".join(unseen_codes)
-        yield f"Modes not found: {codes}. Their intervals show how frequent they can still be."
+    yield from applicable(
+        (
+            unknown_count,
+            f"{unknown_count} of {counted(figures.count('traces'), 'trace')} without a known "
+            "outcome count neither as failed nor as successful.",
+        ),
+        (
+            not failed,
+            "No trace is known to have failed, so there are no figures on failed traces.",
+        ),
+        (
+            not succeeded,
+            "No trace is known to have succeeded, so failed traces have no comparison group.",
+        ),
+        (
+            0 < min(failed, succeeded) < report.rules.least,
+            f"With fewer than {report.rules.least} failed or successful traces, no mode is "
+            "classified as fatal or benign.",
+        ),
+    )
+    yield from _missing_modes_sentences(rates)
     if report.places(name, "all") is None:
         yield "No label is on a span of known position, so there are no figures on places."
+
+
+def _missing_modes_sentences(rates: Mapping[str, Figure]) -> Iterator[str]:
+    """Yield sentences on modes that no trace has a verdict on, and on modes that no trace shows.
+
+    ``rates`` are the shares of all traces with each mode, by code.
+    """
+    unjudged_codes = [code for code, rate in rates.items() if not rate.n]
+    unseen_codes = [code for code, rate in rates.items() if rate.n and not rate.count]
+    all_unjudged = len(unjudged_codes) == len(rates)
+    yield from applicable(
+        (all_unjudged, "No trace has a verdict present or absent on any mode."),
+        (
+            unjudged_codes and not all_unjudged,
+            f"Modes without a verdict on any trace: {', '.join(unjudged_codes)}.",
+        ),
+        (
+            unseen_codes,
+            f"Modes not found: {', '.join(unseen_codes)}. Their intervals show how frequent they "
+            "can still be.",
+        ),
+    )

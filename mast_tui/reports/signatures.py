@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.figures.prevalence import PREVALENCE_PATHS
@@ -45,6 +45,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    existing_tables,
     figure_cells,
 )
 from mast_tui.reports.published import claims_section, published_gains
@@ -303,6 +304,18 @@ _ALONG: Final = f"""
 """
 
 
+_LENGTH_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+    "length": (
+        "Share of runs with the mode, by length of the run",
+        "Bins are quartiles of the number of spans. p: test for trend.",
+    ),
+    "hazard": (
+        "Hazard: first occurrences among runs that reached the steps without the mode",
+        "Runs with the mode but without its place are excluded.",
+    ),
+}
+"""The title of the tables of rates in bins, and the explanation of the bins, by scope."""
+
 _MANTEL_HAENSZEL: Final = Note(
     "Mantel-Haenszel estimates with models as strata; intervals of differences: Miettinen and "
     "Nurminen.",
@@ -334,32 +347,30 @@ def signatures_report(
             tables, and only groups of ``LEAST_TRACES`` or more get sections.
         experiment: Two groups as the arms of an experiment, with its figures.
     """
-    parts = group_parts(signatures)
     grouping = signatures.inputs.by
     by_groups = groups_asked and grouping != ALL
     group_names = list(signatures.groups) if by_groups else large_groups(signatures)
-    sections = []
-    for name in (OVERALL, *group_names):
-        group = _Group(signatures, name, f"-{parts[name]}", extras=extras)
-        charts = group_charts(signatures, name)
-        has_only_shares = name == OVERALL and by_groups
-        section = ReportSection(
-            f"group-{parts[name]}",
-            group_title(signatures, name),
-            tuple(_prevalence_of(group, charts) if has_only_shares else _page_of(group, charts)),
-            tuple(_group_facts(group.group)),
-            () if has_only_shares else tuple(group.summary_notes()),
-        )
-        sections.append(section)
+    parts = group_parts(signatures)
+    groups = [
+        _Group(signatures, name, f"-{parts[name]}", extras=extras)
+        for name in (OVERALL, *group_names)
+    ]
+    document = signature_document(signatures)
+    sections = [
+        _shares_section(group) if by_groups and group.name == OVERALL else _group_section(group)
+        for group in groups
+    ]
     if experiment is not None:
+        document |= pair_document(*experiment)
         sections += experiment_sections(*experiment)
     claims = claims_section(signatures)
     if claims is not None:
         sections.append(claims)
     if signatures.axis is not None:
         sections.append(_trend_section(signatures, signatures.axis))
-    method = (_method_text(signatures), *_measured_effects(extras))
-    sections.append(ReportSection("method", "Methods", method))
+    sections.append(
+        ReportSection("method", "Methods", (_method_text(signatures), *_measured_effects(extras)))
+    )
     notes = [
         *_limit_notes(cannot_say(signatures.inputs)),
         *_hidden_groups_note(signatures, len(group_names)),
@@ -370,10 +381,26 @@ def signatures_report(
         about=_report_description(signatures, grouping if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
-        document={
-            **signature_document(signatures),
-            **({} if experiment is None else pair_document(*experiment)),
-        },
+        document=document,
+    )
+
+
+def _group_section(group: _Group) -> ReportSection:
+    """Make the section on a group of traces, with all its charts, tables and texts."""
+    return ReportSection(
+        f"group{group.suffix}",
+        group.title,
+        tuple(_page_of(group)),
+        tuple(_group_facts(group.group)),
+        tuple(group.summary_notes()),
+    )
+
+
+def _shares_section(group: _Group) -> ReportSection:
+    """Make the section on a group of traces that has only the shares of modes."""
+    parts = tuple(_prevalence_of(group, group_charts(group.signatures, group.name)))
+    return ReportSection(
+        f"group{group.suffix}", group.title, parts, tuple(_group_facts(group.group))
     )
 
 
@@ -382,9 +409,8 @@ def _hidden_groups_note(signatures: SignatureReport, shown_count: int) -> Iterat
     grouping = signatures.inputs.by
     group_count = len(signatures.groups)
     # A single group has all traces, whose section is always there.
-    has_groups = grouping != ALL and group_count > 1
-    hidden_count = group_count - shown_count if has_groups else 0
-    if hidden_count:
+    hidden_count = group_count - shown_count
+    if grouping != ALL and group_count > 1 and hidden_count:
         yield Note(
             f"Without a section: {counted(hidden_count, grouping)} with fewer than {LEAST_TRACES} "
             f"traces (--by {grouping} shows all).",
@@ -432,67 +458,53 @@ def group_report(
         KeyError: There is no such group.
     """
     group_tables = _Group(signatures, group, "", over_all_traces=over_all_traces, extras=extras)
-    method_notes = tuple(Note(text, "method") for text in _reading_rules(signatures))
-    onset_notes = () if group_tables.places is not None else (_no_places_note(signatures),)
-    sections = [
-        ReportSection(
-            "modes",
-            "modes",
-            _existing_tables(
-                group_tables.prevalence(),
-                group_tables.modes(),
-                *group_tables.categories(),
-                *group_tables.of_judges(),
-            ),
-        ),
-        ReportSection(
-            "onset", "onset", _existing_tables(*group_tables.onset_tables()), notes=onset_notes
-        ),
-        ReportSection(
-            "together", "together", _existing_tables(group_tables.matrix(), group_tables.pairs())
-        ),
-    ]
-    strategies = group_tables.strategies_table()
-    if strategies is not None:
-        parts: tuple[model.Part, ...] = (strategies, *_measured_effects(extras))
-        sections.append(ReportSection("helps", "what helps", parts))
     notes = [
         *_limit_notes(group_cannot_say(signatures, group)),
         *_limit_notes(cannot_say(signatures.inputs)),
     ]
     if not group_tables.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
+    notes += [Note(text, "method") for text in _reading_rules(signatures)]
     return model.Report(
         id="signatures",
         title=group_title(signatures, group),
         about=_report_description(signatures, signatures.inputs.by),
-        sections=tuple(sections),
-        notes=(*notes, *method_notes),
+        sections=tuple(_screen_sections(group_tables)),
+        notes=tuple(notes),
         facts=tuple(_group_facts(group_tables.group)),
     )
 
 
-def _existing_tables(*tables: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table is not None)
+def _screen_sections(group: _Group) -> Iterator[ReportSection]:
+    """Yield the sections on a group for a screen."""
+    mode_tables = (group.prevalence(), group.modes(), *group.categories(), *group.of_judges())
+    yield ReportSection("modes", "modes", existing_tables(*mode_tables))
+    onset_notes = () if group.places is not None else (_no_places_note(group.signatures),)
+    yield ReportSection("onset", "onset", existing_tables(*group.onset_tables()), notes=onset_notes)
+    yield ReportSection("together", "together", existing_tables(group.matrix(), group.pairs()))
+    strategies = group.strategies_table()
+    if strategies is not None:
+        yield ReportSection("helps", "what helps", (strategies, *_measured_effects(group.extras)))
 
 
-def _page_of(group: _Group, charts_by_kind: Mapping[str, model.Chart]) -> Iterator[model.Part]:
+def _page_of(group: _Group) -> Iterator[model.Part]:
     """Yield the charts, tables and texts of a group's page, in their order."""
+    charts_by_kind = group_charts(group.signatures, group.name)
 
     def charts_of(*kinds: str) -> Iterator[model.Chart]:
         return (charts_by_kind[kind] for kind in kinds if kind in charts_by_kind)
 
     yield from _prevalence_of(group, charts_by_kind)
-    yield from _existing_tables(group.scores())
+    yield from existing_tables(group.scores())
     yield from charts_of("prevalence", "difference")
-    yield from _existing_tables(group.modes(), group.counts(), *group.of_judges())
+    yield from existing_tables(group.modes(), group.counts(), *group.of_judges())
     yield from charts_of("distribution", "shapes", "categories")
-    yield from _existing_tables(*group.categories())
+    yield from existing_tables(*group.categories())
     yield from charts_of("onset", "chains")
-    yield from _existing_tables(*group.onset_tables())
-    yield from _existing_tables(*group.lengths())
+    yield from existing_tables(*group.onset_tables())
+    yield from existing_tables(*group.lengths())
     yield from charts_of("order", "together")
-    yield from _existing_tables(group.pairs())
+    yield from existing_tables(group.pairs())
     yield from group.strategy_texts()
     yield from group.example_texts()
 
@@ -503,7 +515,7 @@ def _prevalence_of(
     """Yield the chart and the table of how often each mode occurs in a group."""
     if "occurrence" in charts_by_kind:
         yield charts_by_kind["occurrence"]
-    yield from _existing_tables(group.prevalence())
+    yield from existing_tables(group.prevalence())
 
 
 def _report_description(signatures: SignatureReport, grouping: str) -> str:
@@ -651,8 +663,22 @@ def _without_undefined_columns(table: Table) -> Table | None:
             },
         )
 
-    groups = tuple(tuple(map(without_undefined, rows)) for rows in table.groups)
-    return replace(table, columns=shown_columns, groups=groups)
+    return replace(
+        table,
+        columns=shown_columns,
+        groups=tuple(tuple(map(without_undefined, rows)) for rows in table.groups),
+    )
+
+
+class _DecisiveMode(NamedTuple):
+    """A mode with the number of failed traces that it decided, and of traces that show it.
+
+    ``decided`` is None if few outcomes are known.
+    """
+
+    code: str
+    decided: int | None
+    showing: int
 
 
 @dataclass(frozen=True)
@@ -674,6 +700,11 @@ class _Group:
     over_all_traces: bool | None = None
     extras: Extras | None = None
 
+    @property
+    def title(self) -> str:
+        """The title of the group."""
+        return group_title(self.signatures, self.name)
+
     @cached_property
     def group(self) -> FigureTable:
         """The figures of the group as a whole."""
@@ -687,8 +718,10 @@ class _Group:
     @cached_property
     def trace_counts(self) -> dict[str, int]:
         """The number of ``failed``, ``succeeded`` and ``all`` traces."""
-        by_outcome = {side: self.group.count("traces", side) for side in OUTCOMES}
-        return {"all": self.group.count("traces"), **by_outcome}
+        return {
+            "all": self.group.count("traces"),
+            **{side: self.group.count("traces", side) for side in OUTCOMES},
+        }
 
     def own_n(self, figure: Figure) -> int | None:
         """Return n of a share; None if it is 0, or the number of all traces with the outcome."""
@@ -775,7 +808,7 @@ class _Group:
         table_columns = tuple(columns) or self.columns(id)
         if "code" in rows[0].cells:
             table_columns = (*_MODE, *table_columns)
-        caption = f"{group_title(self.signatures, self.name)}: {traces or self.sides_text}."
+        caption = f"{self.title}: {traces or self.sides_text}."
         if id == "mode_shares":
             caption += f" {source_words(self.signatures)}"
         ident = f"{id}{self.suffix}"
@@ -848,8 +881,14 @@ class _Group:
                 cells["rate:all"] = Estimate(None, undefined="not_judged")
             for key in ("unsure", "open", "unresolved"):
                 cells[key] = cells[key] or None  # a 0 is not shown
-            detail = tuple(self._corrected_sentence(code))
-            rows.append(Row(code, cells, detail=detail, sources=self.sources_of(code)))
+            rows.append(
+                Row(
+                    code,
+                    cells,
+                    detail=tuple(self._corrected_sentence(code)),
+                    sources=self.sources_of(code),
+                )
+            )
         known_count = self.trace_counts["failed"] + self.trace_counts["succeeded"]
         few_outcomes = (
             "The comparison of failed with successful traces needs at least "
@@ -877,16 +916,22 @@ class _Group:
             return None
         rows = [self._mode_row(code, figures) for code, figures in self.figures_by_code.items()]
         withheld = _interval_notes(self.signatures, self.name, *self.figures_by_code.values())
-        traces_by_reason = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
-        ratios = _missing_ratio_notes(self.figures_by_code, traces_by_reason)
-        return self.make_table("modes", rows, *self._judged_on_fewer_note(), *ratios, *withheld)
+        return self.make_table(
+            "modes",
+            rows,
+            *self._judged_on_fewer_note(),
+            *_missing_ratio_notes(
+                self.figures_by_code,
+                {"none_in_succeeded": "no successful trace", "never_seen": "no trace"},
+            ),
+            *withheld,
+        )
 
     def scores(self) -> Table | None:
         """Make the table of scores of the benchmark other than the main one; None without any."""
-        means = self.group.by_name("mean_score")
         rows = tuple(
             Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
-            for metric, figure in means.items()
+            for metric, figure in self.group.by_name("mean_score").items()
         )
         title = "Further scores of the benchmark"
         return Table(f"scores{self.suffix}", title, columns(_SCORES), (rows,)) if rows else None
@@ -994,6 +1039,27 @@ class _Group:
         reversed_codes = [
             code for code in figures_by_code if is_reversed(self.signatures, self.name, code)
         ]
+        rows = [
+            Row(
+                code,
+                self.mode_cells(code) | figure_cells(figures, self.columns("stratified")),
+                mark="†" if code in reversed_codes else "",
+                detail=tuple(_missing_within_models(figures)),
+                sources=figures["strata"].sources,
+            )
+            for code, figures in figures_by_code.items()
+        ]
+        title_form, _column_list = _TABLES["stratified"]
+        return self.make_table(
+            "stratified",
+            rows,
+            *self._stratified_notes(reversed_codes),
+            *withheld_notes(*figures_by_code.values()),
+            title=title_form.format(len(self.signatures.inputs.stratum_names)),
+        )
+
+    def _stratified_notes(self, reversed_codes: list[str]) -> tuple[Note, ...]:
+        """Return the notes on differences within models, and on modes with the opposite sign."""
         paradox = (
             "The difference within models has the opposite sign of the difference over all "
             "models, which is therefore misleading (Simpson's paradox), for "
@@ -1002,27 +1068,11 @@ class _Group:
         totals = self.signatures.figures.table("stratified", group=self.signatures.key(self.name))
         unknown_count = totals.count("unknown_model")
         left_out = f"Excluded: {counted(unknown_count, 'trace')} of an unknown model."
-        table_columns = self.columns("stratified")
-        rows = [
-            Row(
-                code,
-                self.mode_cells(code) | figure_cells(figures, table_columns),
-                mark="†" if code in reversed_codes else "",
-                detail=tuple(_missing_within_models(figures)),
-                sources=figures["strata"].sources,
-            )
-            for code, figures in figures_by_code.items()
-        ]
-        notes = applicable(
+        return applicable(
             (reversed_codes, Note(paradox, "reversed", warning=True)),
             (unknown_count, Note(left_out, "left_out")),
             (True, _MANTEL_HAENSZEL),
             (reversed_codes, _OPPOSITE_SIGN),
-        )
-        title_form, _column_list = _TABLES["stratified"]
-        title = title_form.format(len(self.signatures.inputs.stratum_names))
-        return self.make_table(
-            "stratified", rows, *notes, *withheld_notes(*figures_by_code.values()), title=title
         )
 
     def _corrected_table(self) -> Table | None:
@@ -1203,8 +1253,12 @@ class _Group:
             key=lambda item: -(item[1]["rate"].count or 0),
         )
         rows = self.source_rows("first_mode", modes_by_frequency, "rate")
-        notes = applicable((tied_count, Note(sentence, "tied")))
-        return self.make_table("first_mode", rows, *notes, traces=self._traces_with_place())
+        return self.make_table(
+            "first_mode",
+            rows,
+            *applicable((tied_count, Note(sentence, "tied"))),
+            traces=self._traces_with_place(),
+        )
 
     def _transitions_table(self) -> Table | None:
         """Make the table of the most frequent transitions, which the page calls steps.
@@ -1246,8 +1300,12 @@ class _Group:
             for code, figures in self.figures_of_side("onset").items()
             if figures.value("position") is not None
         ]
-        rows = self.source_rows("mode_onsets", onset_figures, "position")
-        return self.make_table("mode_onsets", rows, traces=self._traces_with_place(), folded=True)
+        return self.make_table(
+            "mode_onsets",
+            self.source_rows("mode_onsets", onset_figures, "position"),
+            traces=self._traces_with_place(),
+            folded=True,
+        )
 
     def _after_fatal_table(self, places: FigureTable) -> Table | None:
         """Make the table of the spans that followed the first fatal failure."""
@@ -1279,8 +1337,12 @@ class _Group:
             self.figures_of_side("order").items(),
             key=lambda item: -(item[1].find("sets_on", "before").n or 0),
         )
-        rows = self.source_rows("order_counts", pairs_by_frequency, "sets_on:before")
-        return self.make_table("order_counts", rows, traces=self._traces_with_place(), folded=True)
+        return self.make_table(
+            "order_counts",
+            self.source_rows("order_counts", pairs_by_frequency, "sets_on:before"),
+            traces=self._traces_with_place(),
+            folded=True,
+        )
 
     def _chains_table(self) -> Table | None:
         """Make the table of chains: the modes of a trace in the order in which they first occur."""
@@ -1308,35 +1370,37 @@ class _Group:
 
         A failure is fatal by the severity of its label, or by the class of its mode.
         """
+        rows = [
+            self._cost_row(definition, amount)
+            for definition, amount in product(_FATAL_BY, ("tokens", "minutes"))
+        ]
+        traces_text = f"over {self.trace_counts['failed']:,} failed traces"
+        return self.make_table("bill", filter(None, rows), traces=traces_text)
+
+    def _cost_row(self, definition: str, amount: str) -> Row | None:
+        """Return the row of the tokens or minutes of failed runs; None if they are unknown."""
         totals = self.signatures.figures.table("bill", group=self.signatures.key(self.name))
-        figures_by_code = self.signatures.figures_by_key("bill", self.name)
-        rows = []
-        for definition, amount in product(_FATAL_BY, ("tokens", "minutes")):
-            condition = f"{definition}{PAIR}{amount}"
-            total = totals.get("used_total", condition)
-            if total is None:
-                continue
-            cells: dict[str, Cell] = {
-                "by": _FATAL_BY[definition],
-                "what": amount,
-                "total": round(total.value or 0),
-                "before": round(totals.value("used_before_first_fatal", condition) or 0),
-                "after": round(totals.value("used_after", condition) or 0),
-                "share": totals.value("used_share_after", condition),
-                "n": total.n,
-            }
-            used_by_mode = {
-                code: figures.value("used_after", condition) or 0
-                for code, figures in figures_by_code.items()
-            }
-            codes = sorted(used_by_mode, key=lambda code: -used_by_mode[code])
-            parts = [f"{code} {used_by_mode[code]:,.0f}" for code in codes if used_by_mode[code]]
-            sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
-            detail = applicable((parts, sentence))
-            rows.append(Row(f"bill {definition} {amount}", cells, detail=detail))
-        return self.make_table(
-            "bill", rows, traces=f"over {self.trace_counts['failed']:,} failed traces"
-        )
+        condition = f"{definition}{PAIR}{amount}"
+        total = totals.get("used_total", condition)
+        if total is None:
+            return None
+        cells: dict[str, Cell] = {
+            "by": _FATAL_BY[definition],
+            "what": amount,
+            "total": round(total.value or 0),
+            "before": round(totals.value("used_before_first_fatal", condition) or 0),
+            "after": round(totals.value("used_after", condition) or 0),
+            "share": totals.value("used_share_after", condition),
+            "n": total.n,
+        }
+        used_by_mode = {
+            code: figures.value("used_after", condition) or 0
+            for code, figures in self.signatures.figures_by_key("bill", self.name).items()
+        }
+        codes = sorted(used_by_mode, key=lambda code: -used_by_mode[code])
+        parts = [f"{code} {used_by_mode[code]:,.0f}" for code in codes if used_by_mode[code]]
+        sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
+        return Row(f"bill {definition} {amount}", cells, detail=applicable((parts, sentence)))
 
     # What shows together.
 
@@ -1352,30 +1416,7 @@ class _Group:
             frozenset(pair.split(PAIR)): figures
             for pair, figures in self.figures_of_side("together").items()
         }
-        rows = []
-        for code, rate in rates.items():
-            cells = self.mode_cells(code)
-            cell_sources: dict[str, Sources | None] = {}
-            details: dict[str, tuple[str, ...]] = {}
-            for other_code in rates:
-                column_key = f"with {other_code}"
-                pair_figures = figures_by_pair.get(frozenset((code, other_code)))
-                figure: Figure | None = rate if other_code == code else None
-                if pair_figures is not None:
-                    figure = pair_figures["jaccard"]  # it counts the traces with both modes
-                    details[column_key] = tuple(_pair_sentences(self.traces_text, pair_figures))
-                cells[column_key] = figure.count if figure else 0
-                if figure and figure.count:
-                    cell_sources[column_key] = figure.sources
-            rows.append(
-                Row(
-                    code,
-                    cells,
-                    sources=rate.sources,
-                    cell_sources=cell_sources,
-                    detail_cells=details,
-                )
-            )
+        rows = [self._matrix_row(code, rates, figures_by_pair) for code in rates]
         mode_columns = [
             Column(f"with {code}", code, Kind.COUNT, f"{self.traces_text} that also show {code}")
             for code in rates
@@ -1385,9 +1426,43 @@ class _Group:
             f"Cells: number of {self.traces_text} with both modes; diagonal: with the one mode.",
             "matrix",
         )
-        source = self._together_source()
         return self.make_table(
-            "together", rows, note, title=title, columns=mode_columns, traces=source
+            "together",
+            rows,
+            note,
+            title=title,
+            columns=mode_columns,
+            traces=self._together_source(),
+        )
+
+    def _matrix_row(
+        self,
+        code: str,
+        rates: Mapping[str, Figure],
+        figures_by_pair: Mapping[frozenset[str], FigureTable],
+    ) -> Row:
+        """Return the row of a mode in the matrix, with sources and sentences for its cells."""
+        pairs_by_column = {
+            f"with {other}": figures_by_pair[frozenset((code, other))]
+            for other in rates
+            if frozenset((code, other)) in figures_by_pair
+        }
+        # The figure ``jaccard`` counts the traces with both modes.
+        counted_figures = {key: figures["jaccard"] for key, figures in pairs_by_column.items()}
+        counted_figures[f"with {code}"] = rates[code]
+        cells: dict[str, Cell] = {f"with {other}": 0 for other in rates}
+        cells |= {key: figure.count for key, figure in counted_figures.items()}
+        return Row(
+            code,
+            self.mode_cells(code) | cells,
+            sources=rates[code].sources,
+            cell_sources={
+                key: figure.sources for key, figure in counted_figures.items() if figure.count
+            },
+            detail_cells={
+                key: tuple(_pair_sentences(self.traces_text, figures))
+                for key, figures in pairs_by_column.items()
+            },
         )
 
     def _together_source(self) -> str:
@@ -1406,21 +1481,21 @@ class _Group:
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)
         )
         limit_note = Note(f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs.", "most_frequent")
-        notes = applicable((len(pairs) > MOST_PAIRS, limit_note))
-        return self.make_table("pairs", rows, *notes, traces=self._together_source())
+        return self.make_table(
+            "pairs",
+            rows,
+            *applicable((len(pairs) > MOST_PAIRS, limit_note)),
+            traces=self._together_source(),
+        )
 
     # What helps, and what labels look like.
 
-    def _decisive_modes(self) -> list[tuple[str, int | None, int]]:
+    def _decisive_modes(self) -> list[_DecisiveMode]:
         """Return the modes of failed traces, sorted by the number of traces that each one decided.
 
         A mode decided a failed trace if its labels there are fatal. If no label has a severity, a
         mode of class "fatal" decided all failed traces with it. If few outcomes are known, the
         modes of all traces are returned, sorted by their number of traces.
-
-        Returns:
-            For each mode its code, the number of decided traces (None if few outcomes are known),
-            and the number of traces with the mode.
         """
         # ``compares`` is false if few outcomes are known.
         showing_counts = {
@@ -1434,12 +1509,12 @@ class _Group:
                 for code, figures in self.figures_by_code.items()
                 if severity(figures, self.signatures.rules)[0] == "fatal"
             }
-        counts = [
-            (code, decided_counts.get(code, 0) if self.compares else None, showing_count)
-            for code, showing_count in showing_counts.items()
-            if showing_count
+        modes = [
+            _DecisiveMode(code, decided_counts.get(code, 0) if self.compares else None, count)
+            for code, count in showing_counts.items()
+            if count
         ]
-        return sorted(counts, key=lambda item: (-(item[1] or 0), -item[2]))
+        return sorted(modes, key=lambda mode: (-(mode.decided or 0), -mode.showing))
 
     def _strategies_for(self, code: str) -> tuple[str, ...]:
         """Return the strategies against a mode, which are its ``fixes``, or that there are none."""
@@ -1456,10 +1531,9 @@ class _Group:
                 "Ordered by the number of traces with each mode. The strategies come from the "
                 "taxonomy."
             )
-        has_severities = self.extras is not None and self.name in self.extras.fatal_counts
         rule = (
             "A mode decided a failed trace if its labels there are fatal."
-            if has_severities
+            if self.extras is not None and self.name in self.extras.fatal_counts
             else 'No label has a severity, so a mode of class "fatal" counts as having decided the '
             "failed traces with it."
         )
@@ -1469,52 +1543,43 @@ class _Group:
         )
 
     def lengths(self) -> Iterator[Table | None]:
-        """Yield up to two tables of modes: shares by the length of runs, and hazards by step.
+        """Yield the tables of shares by the length of runs, and of hazards by step."""
+        yield self._length_table("length", "spans", _P_ADJUSTED)
+        yield self._length_table("hazard", "steps")
 
-        A table without figures is left out.
+    def _length_table(self, scope: str, unit: str, *further_columns: str) -> Table | None:
+        """Make the table of the rates of modes in bins of spans or steps (``unit``).
+
+        Return None if no mode has a figure.
         """
-        for scope, title, unit, explanation in (
-            (
-                "length",
-                "Share of runs with the mode, by length of the run",
-                "spans",
-                "Bins are quartiles of the number of spans. p: test for trend.",
-            ),
-            (
-                "hazard",
-                "Hazard: first occurrences among runs that reached the steps without the mode",
-                "steps",
-                "Runs with the mode but without its place are excluded.",
-            ),
-        ):
-            figures_by_code = {
-                code: figures
-                for code, figures in self.signatures.figures_by_key(scope, self.name).items()
-                if any(figure.value is not None for figure in figures.figures)
-            }
-            if not figures_by_code:
-                continue
-            bins = [
-                figure.condition
-                for figure in next(iter(figures_by_code.values())).figures
-                if figure.statistic == "rate"
-            ]
-            lines = [f"rate:{name} | {name} | share | {unit} {name} | 80" for name in bins]
-            lines += [_P_ADJUSTED] if scope == "length" else []
-            figure_columns = columns("\n".join(lines))
-            rows = [
-                Row(code, {**self.mode_cells(code), **figure_cells(figures, figure_columns)})
-                for code, figures in figures_by_code.items()
-            ]
-            yield Table(
-                f"{scope}{self.suffix}",
-                title,
-                (*_MODE, *figure_columns),
-                (tuple(rows),),
-                source_words(self.signatures),
-                (Note(explanation, scope),),
-                folded=scope == "hazard",
-            )
+        figures_by_code = {
+            code: figures
+            for code, figures in self.signatures.figures_by_key(scope, self.name).items()
+            if any(figure.value is not None for figure in figures.figures)
+        }
+        if not figures_by_code:
+            return None
+        bins = [
+            figure.condition
+            for figure in next(iter(figures_by_code.values())).figures
+            if figure.statistic == "rate"
+        ]
+        lines = [f"rate:{name} | {name} | share | {unit} {name} | 80" for name in bins]
+        figure_columns = columns("\n".join([*lines, *further_columns]))
+        rows = [
+            Row(code, {**self.mode_cells(code), **figure_cells(figures, figure_columns)})
+            for code, figures in figures_by_code.items()
+        ]
+        title, explanation = _LENGTH_TEXTS[scope]
+        return Table(
+            f"{scope}{self.suffix}",
+            title,
+            (*_MODE, *figure_columns),
+            (tuple(rows),),
+            source_words(self.signatures),
+            (Note(explanation, scope),),
+            folded=scope == "hazard",
+        )
 
     def strategies_table(self) -> Table | None:
         """Make the table of the modes by how many failed traces each decided.
@@ -1526,16 +1591,16 @@ class _Group:
         side = "failed" if self.compares else "all"
         rows = [
             Row(
-                code,
+                mode.code,
                 {
-                    **self.mode_cells(code),
-                    "decided": decided_count,
-                    "showing": showing_count,
+                    **self.mode_cells(mode.code),
+                    "decided": mode.decided,
+                    "showing": mode.showing,
                 },
-                detail=self._strategies_for(code),
-                sources=self.figures_by_code[code].find("rate", side).sources,
+                detail=self._strategies_for(mode.code),
+                sources=self.figures_by_code[mode.code].find("rate", side).sources,
             )
-            for code, decided_count, showing_count in self._decisive_modes()
+            for mode in self._decisive_modes()
         ]
         return self.make_table("helps", rows, Note(self._order_sentence(), "decided"))
 
@@ -1553,10 +1618,11 @@ class _Group:
             else counted(self.trace_counts["all"], "trace")
         )
         paragraphs = [
-            f"{code} {self.modes_by_code[code].name} "
-            + ("" if decided_count is None else f"decided {decided_count or 'none'} and ")
-            + f"occurs in {showing_count} of {traces_text}. {' '.join(self._strategies_for(code))}"
-            for code, decided_count, showing_count in self._decisive_modes()
+            f"{mode.code} {self.modes_by_code[mode.code].name} "
+            + ("" if mode.decided is None else f"decided {mode.decided or 'none'} and ")
+            + f"occurs in {mode.showing} of {traces_text}. "
+            + " ".join(self._strategies_for(mode.code))
+            for mode in self._decisive_modes()
         ]
         if not paragraphs:
             return
@@ -1645,55 +1711,90 @@ def _example_paragraph(mode: str, example: LabelExample) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
+class _TrendScale(NamedTuple):
+    """The unit of slopes: the steps of the axis in it, its words, and a sentence on the axis."""
+
+    step_count: int
+    slope: str
+    slope_words: str
+    sentence: str
+
+
+def _trend_scale(axis: TrendAxis) -> _TrendScale:
+    """Return the unit in which the slopes along an axis are shown."""
+    if axis.unit == "day":
+        day_count = axis.scores[-1]
+        return _TrendScale(
+            day_count,
+            f"in {counted(day_count, 'day')}",
+            "points from the first to the last date, linear trend",
+            "Dates are scaled in days.",
+        )
+    return _TrendScale(
+        1,
+        "per step",
+        "points per version, linear trend",
+        "Versions count as equal steps, in the order of their numbers.",
+    )
+
+
 def _trend_section(signatures: SignatureReport, axis: TrendAxis) -> ReportSection:
     """Make the section on the trend of each mode along groups that have an order."""
-    unit_count = 1  # the number of units by which the slope is multiplied
-    slope = "per step"
-    slope_words = "points per version, linear trend"
-    scale = "Versions count as equal steps, in the order of their numbers."
-    if axis.unit == "day":
-        unit_count = axis.scores[-1]
-        slope = f"in {counted(unit_count, 'day')}"
-        slope_words = "points from the first to the last date, linear trend"
-        scale = "Dates are scaled in days."
-    titles = {"slope": slope, "slope_words": slope_words}
-    table_columns = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
-    caption = f"Groups in order: {', '.join(axis.groups)}. {source_words(signatures)}"
+    scale = _trend_scale(axis)
+    table_columns = columns(
+        _ALONG,
+        first=axis.groups[0],
+        last=axis.groups[-1],
+        slope=scale.slope,
+        slope_words=scale.slope_words,
+    )
     left_out = signatures.figures.table("trend").count("no_group")
     excluded = f"Excluded: {counted(left_out, 'trace')} without a group."
-    notes = (
-        Note(f"{scale} p: Cochran-Armitage test for trend.", "trend"),
-        *applicable((left_out, Note(excluded, "left_out"))),
-    )
-    parts: list[model.Part] = []
-    for side, id, title in (
-        ("failed", "trend", "Trend in failed traces"),
-        ("all", "trend-all", "Trend in all traces"),
-    ):
-        rows = []
-        for mode in signatures.inputs.modes:
-            rates = {
-                group: signatures.figures.table(f"trend_{side}", group=group, mode=mode.code)[
-                    "rate"
-                ]
-                for group in axis.groups
-            }
-            figures = signatures.figures.table(f"trend_{side}", mode=mode.code)
-            cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
-            for column_key, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
-                rate = rates[group]
-                cells[column_key] = Estimate(rate.value, undefined=rate.undefined)
-            cells |= figure_cells(figures, table_columns)
-            per_unit = Estimate.from_figure(figures["slope"])
-            if per_unit.value is not None:
-                cells["slope"] = replace(per_unit, value=per_unit.value * unit_count)
-            detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
-            rows.append(Row(mode.code, cells, detail=(detail,)))
-        all_columns = (*_MODE, *table_columns)
-        is_folded = side == "all"
-        table_of_side = Table(id, title, all_columns, (tuple(rows),), caption, notes, is_folded)
-        parts += _existing_tables(_without_undefined_columns(table_of_side))
-    return ReportSection("trend", f"Trend by {signatures.inputs.by}", tuple(parts))
+    tables = [
+        Table(
+            id,
+            title,
+            (*_MODE, *table_columns),
+            (tuple(_trend_rows(signatures, axis, f"trend_{side}", table_columns, scale)),),
+            f"Groups in order: {', '.join(axis.groups)}. {source_words(signatures)}",
+            (
+                Note(f"{scale.sentence} p: Cochran-Armitage test for trend.", "trend"),
+                *applicable((left_out, Note(excluded, "left_out"))),
+            ),
+            folded=side == "all",
+        )
+        for side, id, title in (
+            ("failed", "trend", "Trend in failed traces"),
+            ("all", "trend-all", "Trend in all traces"),
+        )
+    ]
+    parts = existing_tables(*map(_without_undefined_columns, tables))
+    return ReportSection("trend", f"Trend by {signatures.inputs.by}", parts)
+
+
+def _trend_rows(
+    signatures: SignatureReport,
+    axis: TrendAxis,
+    scope: str,
+    table_columns: Iterable[Column],
+    scale: _TrendScale,
+) -> Iterator[Row]:
+    """Yield a row for each mode: its rates in the first and last group, and its slope."""
+    for mode in signatures.inputs.modes:
+        rates = {
+            group: signatures.figures.table(scope, group=group, mode=mode.code)["rate"]
+            for group in axis.groups
+        }
+        figures = signatures.figures.table(scope, mode=mode.code)
+        cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
+        for column_key, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
+            cells[column_key] = Estimate(rates[group].value, undefined=rates[group].undefined)
+        cells |= figure_cells(figures, table_columns)
+        per_step = Estimate.from_figure(figures["slope"])
+        if per_step.value is not None:
+            cells["slope"] = replace(per_step, value=per_step.value * scale.step_count)
+        detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
+        yield Row(mode.code, cells, detail=(detail,))
 
 
 def _reading_rules(signatures: SignatureReport) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.figures.record import PAIR, FigureTable
@@ -20,6 +21,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    existing_tables,
     figure_cells,
 )
 from mast_tui.reports.render.cells import fixed_number
@@ -34,9 +36,6 @@ from mast_tui.reports.sentences import (
 BIAS_CORRECTED: Final = "BCa bootstrap"
 """The bootstrap for figures on places and of judges."""
 
-_HALF: Final = "0.5"
-_ANY: Final = "0.1"
-
 _UNDEFINED: Final = {
     "no_variance": "no span was marked, or all annotators marked every span",
     "no_overlap": "no span was read by two annotators who gave places of the mode",
@@ -46,8 +45,8 @@ _UNDEFINED: Final = {
 _PLACES: Final = columns("""
     places         | places   | count  | places of all annotators        | 97
     f1_exact       | F1 exact | number | F1 of exact matches             | 99
-    f1_overlap_0.5 | F1 half  | number | F1 at an overlap of 0.5 or more | 46
-    f1_overlap_0.1 | F1 any   | number | F1 at an overlap of 0.1 or more | 44
+    f1_overlap:0.5 | F1 half  | number | F1 at an overlap of 0.5 or more | 46
+    f1_overlap:0.1 | F1 any   | number | F1 at an overlap of 0.1 or more | 44
 """)
 _ALPHA, _ALPHA_U = columns("""
     krippendorff_alpha   | α spans | number | Krippendorff's α over spans | 48
@@ -69,22 +68,49 @@ _ANNOTATORS: Final = columns("""
     no_places        | no place         | count | verdicts present without a place
     not_found        | not found        | count | labels on spans that the trace lacks
 """)
+_MODE_NOTE: Final = Note(
+    "F1: share of all marked places that match one to one, exactly or with an overlap "
+    "(intersection over union) of at least 0.5 (half) or 0.1 (any). α spans: agreement "
+    "on whether each span is marked, over spans read by two or more. α_U: agreement on "
+    "the positions of places, over spans read by all. place only: modes may differ; "
+    "place and mode: modes must be equal.",
+    "f1",
+)
 _SHOWN_IF_NOT_ZERO: Final = ("whole_trace", "no_places", "not_found")
 """The columns that are left out if they are 0 for all annotators."""
+
+
+class _Matching(NamedTuple):
+    """A rule by which places of two annotators match: the row, the scope and the words for it."""
+
+    row_id: str
+    scope: str
+    name: str
+    sentence: str
+
+
+_PLACE_ONLY: Final = _Matching(
+    "finding", "spans_finding", "place only", "Places match whatever their modes."
+)
+_PLACE_AND_MODE: Final = _Matching(
+    "finding_and_naming",
+    "spans_naming",
+    "place and mode",
+    "Places match only if their modes are equal.",
+)
 
 
 def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the section on agreement about places: the spans and quotes that annotators marked."""
     if not spans.compared:
         return ReportSection("spans", "Places", notes=(_nothing_compared_note(spans.not_at_hand),))
-    tables = [
+    tables = existing_tables(
         _modes_table(spans),
         _overlaps_table(spans),
         _pairs_table(spans),
         _annotators_table(spans),
-    ]
-    existing_tables = tuple(table for table in tables if table is not None)
-    return ReportSection("spans", "Places", existing_tables, notes=tuple(_left_out_notes(spans)))
+    )
+    return ReportSection("spans", "Places", tables, notes=tuple(_left_out_notes(spans)))
 
 
 def _nothing_compared_note(unordered_traces: int) -> Note:
@@ -106,51 +132,14 @@ def _modes_table(spans: SpanAgreement) -> Table:
     The totals are agreement on finding places (of any mode), and on finding and naming them.
     """
     index = spans.index
-    figures_of_all = index.table("spans")
-    finding_figures = index.table("spans_finding")
-    naming_figures = index.table("spans_naming")
-    rows = []
-    for slug, code, name in spans.modes:
-        mode_figures = index.table("spans_mode", mode=code)
-        f1_figures = index.table("spans_mode_f1", mode=code)
-        rows.append(
-            Row(
-                slug,
-                {
-                    "code": code,
-                    "name": name,
-                    **_f1_cells(f1_figures),
-                    **figure_cells(mode_figures, (_ALPHA, _ALPHA_U)),
-                },
-                detail=(*_f1_sentences(f1_figures), *_mode_sentences(mode_figures)),
-                sources=f1_figures.sources,
-            )
-        )
-    alpha_u = figures_of_all["krippendorff_alpha_u"]
+    span_count = index.table("spans").count("spans")
+    rows = [_mode_row(spans, slug, code, name) for slug, code, name in spans.modes]
     totals = (
-        Row(
-            "finding",
-            {"name": "place only", **_f1_cells(finding_figures)},
-            detail=(
-                "Places match whatever their modes.",
-                *_f1_sentences(finding_figures),
-            ),
-            sources=finding_figures.sources,
-        ),
-        Row(
-            "finding_and_naming",
-            {
-                "name": "place and mode",
-                **_f1_cells(naming_figures),
-                "krippendorff_alpha_u": Estimate.from_figure(alpha_u),
-            },
-            detail=(
-                "Places match only if their modes are equal.",
-                *_f1_sentences(naming_figures),
-                *why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {}),
-            ),
-            sources=naming_figures.sources,
-        ),
+        _total_row(spans, _PLACE_ONLY),
+        _with_alpha_u(_total_row(spans, _PLACE_AND_MODE), spans),
+    )
+    withheld = withheld_notes(
+        *(figure for figure in index.figures if figure.scope in _COMMON_SCOPES)
     )
     return Table(
         "spans",
@@ -158,21 +147,48 @@ def _modes_table(spans: SpanAgreement) -> Table:
         (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
         f"Places marked by {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} "
-        f"with {counted(figures_of_all.count('spans'), 'span')}. "
+        f"with {counted(span_count, 'span')}. "
         + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
-        (
-            Note(
-                "F1: share of all marked places that match one to one, exactly or with an overlap "
-                "(intersection over union) of at least 0.5 (half) or 0.1 (any). α spans: agreement "
-                "on whether each span is marked, over spans read by two or more. α_U: agreement on "
-                "the positions of places, over spans read by all. place only: modes may differ; "
-                "place and mode: modes must be equal.",
-                "f1",
-            ),
-            *withheld_notes(
-                *(figure for figure in index.figures if figure.scope in _COMMON_SCOPES)
-            ),
-        ),
+        (_MODE_NOTE, *withheld),
+    )
+
+
+def _mode_row(spans: SpanAgreement, slug: str, code: str, name: str) -> Row:
+    """Return the row of a mode: F1 of its places, and α of its spans and places."""
+    figures = spans.index.table("spans_mode", mode=code)
+    f1_figures = spans.index.table("spans_mode_f1", mode=code)
+    return Row(
+        slug,
+        {
+            "code": code,
+            "name": name,
+            **figure_cells(f1_figures, _PLACES),
+            **figure_cells(figures, (_ALPHA, _ALPHA_U)),
+        },
+        detail=(*_f1_sentences(f1_figures), *_mode_sentences(figures)),
+        sources=f1_figures.sources,
+    )
+
+
+def _total_row(spans: SpanAgreement, matching: _Matching) -> Row:
+    """Return the row of F1 over all modes."""
+    figures = spans.index.table(matching.scope)
+    return Row(
+        matching.row_id,
+        {"name": matching.name, **figure_cells(figures, _PLACES)},
+        detail=(matching.sentence, *_f1_sentences(figures)),
+        sources=figures.sources,
+    )
+
+
+def _with_alpha_u(row: Row, spans: SpanAgreement) -> Row:
+    """Return the row of a total with α_U over all modes, or the reason why it is undefined."""
+    alpha_u = spans.index.table("spans")["krippendorff_alpha_u"]
+    reasons = why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {})
+    return replace(
+        row,
+        cells={**row.cells, _ALPHA_U.key: Estimate.from_figure(alpha_u)},
+        detail=(*row.detail, *reasons),
     )
 
 
@@ -188,24 +204,21 @@ _COMMON_SCOPES: Final = (
 
 def _overlaps_table(spans: SpanAgreement) -> Table:
     """Make the table of F1 by the least overlap at which two places match."""
-    rows = []
-    for key, scope, name in (
-        ("finding", "spans_finding", "place only"),
-        ("finding_and_naming", "spans_naming", "place and mode"),
-    ):
-        figures = spans.index.table(scope).by_name("f1_overlap")
-        cells = {
-            f"f1_overlap_{level}": Estimate.from_figure(figure) for level, figure in figures.items()
-        }
-        rows.append(Row(key, {"name": name, **cells}))
     levels = [
         Column(
-            f"f1_overlap_{level}",
+            f"f1_overlap:{level}",
             level,
             name=f"F1 at an overlap of {level} or more",
             interval=False,
         )
         for level in THRESHOLDS
+    ]
+    rows = [
+        Row(
+            matching.row_id,
+            {"name": matching.name, **figure_cells(spans.index.table(matching.scope), levels)},
+        )
+        for matching in (_PLACE_ONLY, _PLACE_AND_MODE)
     ]
     return Table(
         "spans_overlap",
@@ -227,11 +240,11 @@ def _pairs_table(spans: SpanAgreement) -> Table | None:
             "pair": joined_names(pair),
             "traces": pair_figures.count("traces"),
         }
-        for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
-            f1_figures = index.table(scope, subject=pair)
+        for key in ("finding", "naming"):
+            f1_figures = index.table(f"spans_{key}_pair", subject=pair)
             cells[f"{key}_exact"] = Estimate.from_figure(f1_figures["f1_exact"])
-            cells[f"{key}_half"] = Estimate.from_figure(f1_figures.find("f1_overlap", _HALF))
-        cells["krippendorff_alpha_u"] = Estimate.from_figure(pair_figures["krippendorff_alpha_u"])
+            cells[f"{key}_half"] = Estimate.from_figure(f1_figures.find("f1_overlap", "0.5"))
+        cells |= figure_cells(pair_figures, (_ALPHA_U,))
         rows.append(Row(PAIR.join(pair), cells))
     return Table(
         "spans_pairs",
@@ -272,16 +285,6 @@ def _annotators_table(spans: SpanAgreement) -> Table:
             ),
         ),
     )
-
-
-def _f1_cells(figures: FigureTable) -> dict[str, Cell]:
-    """Return the cells of F1: for exact matches, and for overlaps of at least 0.5 and 0.1."""
-    return {
-        "places": figures.count("places"),
-        "f1_exact": Estimate.from_figure(figures["f1_exact"]),
-        "f1_overlap_0.5": Estimate.from_figure(figures.find("f1_overlap", _HALF)),
-        "f1_overlap_0.1": Estimate.from_figure(figures.find("f1_overlap", _ANY)),
-    }
 
 
 def _mode_sentences(figures: FigureTable) -> Iterator[str]:

@@ -7,6 +7,7 @@ import pytest
 from mast_tui.exam.consistency import TraceComparison, judge_pair_figures, samples_figures
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
+from mast_tui.judges.comparing import ModeCounts
 
 
 def test_findings_repeated_by_other_readings() -> None:
@@ -19,23 +20,22 @@ def test_findings_repeated_by_other_readings() -> None:
 
 
 def test_readings_without_findings_have_no_figure() -> None:
-    figures = samples_figures([[], []], 5, rounds=0, seed=0)
-    assert figures["again"]["value"] is None
+    assert samples_figures([[], []], 5, rounds=0, seed=0)["again"]["value"] is None
     with pytest.raises(ValueError, match="two readings or more"):
         samples_figures([[1.0]], 1, rounds=0, seed=0)
 
 
 def test_figures_of_two_judges() -> None:
-    traces = [TraceComparison(1, 1, 0, 12, 1, 0, True), TraceComparison(1, 0, 1, 12, 0, 1, False)]
+    traces = [
+        TraceComparison(ModeCounts("", both=1, first=1, neither=12, meet=1), True),
+        TraceComparison(ModeCounts("", both=1, second=1, neither=12, apart=1), False),
+    ]
     figures = judge_pair_figures(traces, rounds=0, seed=0)
-    assert figures["verdicts"]["value"] == pytest.approx(26 / 28)
-    assert figures["modes"]["value"] == pytest.approx(4 / 6)
-    assert figures["places"]["value"] == 0.5
-    assert figures["step"]["value"] == 0.5
-    nothing = judge_pair_figures([TraceComparison(0, 0, 0, 14, 0, 0)] * 3, rounds=0, seed=0)
-    assert nothing["verdicts"]["value"] == 1
-    assert nothing["modes"]["value"] is None
-    assert nothing["step"]["value"] is None
+    values = [figures[key]["value"] for key in ("verdicts", "modes", "places", "step")]
+    assert values == pytest.approx([26 / 28, 4 / 6, 0.5, 0.5])
+    all_absent = [TraceComparison(ModeCounts("", neither=14))] * 3
+    nothing = judge_pair_figures(all_absent, rounds=0, seed=0)
+    assert [nothing[key]["value"] for key in ("verdicts", "modes", "step")] == [1, None, None]
 
 
 def test_an_interval_needs_three_traces() -> None:

@@ -350,12 +350,12 @@ def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
     assert [one.id for one in by_mode.rows] == ["a", "b", "finding", "finding_and_naming"]
     first = row(by_mode, "a")
     assert (first.cells["places"], estimate(first, "f1_exact").value) == (2, 0.0)
-    assert estimate(first, "f1_overlap_0.5").value == 1.0
+    assert estimate(first, "f1_overlap:0.5").value == 1.0
     assert "1.00 at 0.1 to 0.7, 0.00 at 0.8 to 1.0" in detail(first)
     assert first.sources is not None
     assert first.sources.part == "spans"
     sweep = table(places, "spans_overlap")
-    assert estimate(row(sweep, "finding_and_naming"), "f1_overlap_0.7").value == 0.5
+    assert estimate(row(sweep, "finding_and_naming"), "f1_overlap:0.7").value == 0.5
 
 
 def test_present_verdicts_without_a_place_are_counted() -> None:

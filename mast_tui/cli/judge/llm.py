@@ -181,13 +181,23 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
     if request.few_shot is None:
         return setup
     if request.few_shot == BUILT_IN:
-        examples = built_in_examples(setup.taxonomy, setup.redaction)
-        return replace(setup, examples=examples, noted=(*setup.noted, ("few_shot", BUILT_IN)))
+        return replace(
+            setup,
+            examples=built_in_examples(setup.taxonomy, setup.redaction),
+            noted=(*setup.noted, ("few_shot", BUILT_IN)),
+        )
+    return _with_gold_examples(setup, request.examples or EXAMPLES, workspace)
+
+
+def _with_gold_examples(setup: Setup, count: int, workspace: Workspace | None) -> Setup:
+    """Return the setup with examples from the gold, those of an interrupted run if there is one.
+
+    Raises:
+        FewShotError: There is no workspace, or no gold for examples.
+    """
     if workspace is None:
         raise FewShotError("there is no workspace yet, so there is no gold for examples")
-    count = request.examples or EXAMPLES
-    noted = (*setup.noted, ("few_shot", "gold"), ("examples", str(count)))
-    setup = replace(setup, noted=noted)
+    setup = replace(setup, noted=(*setup.noted, ("few_shot", "gold"), ("examples", str(count))))
     order_of = SpanOrders(workspace)
     find_trace = traces_from_files(workspace)
     cases = [
@@ -293,8 +303,13 @@ def _interrupted_setup(
             continue
         if (settings.model, settings.host, run.taxonomy) != identity:
             continue
-        choices = recorded_choices(settings.parameters)
-        examples = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
+        examples = repeat_examples(
+            recorded_choices(settings.parameters),
+            cases,
+            setup.taxonomy,
+            find_trace,
+            setup.redaction,
+        )
         if examples is None:
             continue
         resumed = with_chosen_examples(setup, examples)
@@ -404,8 +419,9 @@ class _ModelRun:
         self._workspace = workspace
         self._estimate: RunEstimate | None = None
         self._reports: list[FileReport] = []
-        viewer = command_viewer(workspace, setup.taxonomy.ref, request.common, allow_unknown=True)
-        self._hides_findings = viewer.judges_hidden
+        self._hides_findings = command_viewer(
+            workspace, setup.taxonomy.ref, request.common, allow_unknown=True
+        ).judges_hidden
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
         """The result so far, if a signal ended the run."""
@@ -476,9 +492,11 @@ class _ModelRun:
         batch = self.batch if self.vendor is None else self.vendor.batch
         if batch is not None:
             document["batch"] = _batch_document(batch, summary, self.vendor)
-        as_json = self._request.as_json
         return print_run(
-            document, self._setup.taxonomy, hides_findings=self._hides_findings, as_json=as_json
+            document,
+            self._setup.taxonomy,
+            hides_findings=self._hides_findings,
+            as_json=self._request.as_json,
         )
 
     async def _await_until_signal(

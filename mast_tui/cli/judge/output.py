@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import RunEstimate
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
+    from mast_tui.labels import QuoteCounts
     from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Usage
@@ -243,22 +244,11 @@ def model_document(
         reports: The reports on files that are no traces.
     """
     document = run_document(summary, reports, setup.taxonomy)
-    processed = sum(document["traces"].values())
-    # An error stops a run; a spent allowance ends it.
-    has_judged_all = summary.stopped is None and summary.ending is None
-    left_count: int | None = None
-    if has_judged_all:
-        left_count = summary.waiting
-    elif estimate is not None:
-        left_count = max(summary.waiting, estimate.traces - processed)
-    document["traces"]["left"] = left_count
+    document["traces"]["left"] = _left_count(summary, estimate)
     usage = summary.usage
     prices = setup.prices
-    quotes = summary.quotes
-    counts_by_kind = {kind: getattr(quotes, kind) for kind in _KINDS}
-    share = quotes.found / quotes.all if quotes.all else None
     return document | {
-        "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **counts_by_kind},
+        "quotes": _quotes_json(summary.quotes),
         "tokens": tokens_document(usage),
         "cost": None
         if prices is None
@@ -274,6 +264,26 @@ def model_document(
         "ending": summary.ending,
         "allowance": summary.spent_allowance,
         "stopped": summary.stopped,
+    }
+
+
+def _left_count(summary: ModelRunSummary, estimate: RunEstimate | None) -> int | None:
+    """Return the number of traces left to judge; None if no estimate counted them."""
+    # An error stops a run; a spent allowance ends it.
+    if summary.stopped is None and summary.ending is None:
+        return summary.waiting
+    if estimate is None:
+        return None
+    return max(summary.waiting, estimate.traces - summary.traces.total())
+
+
+def _quotes_json(quotes: QuoteCounts) -> Document:
+    """Return the number of quotes by kind of match, and the share that was found."""
+    return {
+        "all": quotes.all,
+        "verified": quotes.found,
+        "share": quotes.found / quotes.all if quotes.all else None,
+        **{kind: getattr(quotes, kind) for kind in _KINDS},
     }
 
 
@@ -420,63 +430,84 @@ def print_modes(document: Document, taxonomy: Taxonomy) -> None:
 def _print_model_use(document: Document) -> None:
     """Print the quotes, requests, tokens, cost, examples and remarks of a model's run."""
     quotes = document["quotes"]
-    token_counts = document["tokens"]
     if quotes is not None and quotes["all"]:
         share_text = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
         kind_texts = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
         print_line(f"quotes found in the traces: {share_text}; {', '.join(kind_texts)}")
-    cost_text = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
-    cached_text = (
-        f" ({token_text(token_counts['cached'])} of them cached)" if token_counts["cached"] else ""
-    )
-    new_requests = document["requests"]["now"]
-    all_requests = document["requests"]["run"]
-    earlier_text = (
-        f", {all_requests - new_requests} of them earlier" if all_requests > new_requests else ""
-    )
-    if all_requests:
-        print_line(
-            f"{counted(all_requests, 'request')}{earlier_text}: {token_text(token_counts['in'])} "
-            f"tokens in{cached_text}, {token_text(token_counts['out'])} out{cost_text}"
-        )
-    if document["examples"]:
-        examples = ", ".join(document["examples"])
-        print_line(f"examples from {examples}; figures leave them out")
-    if document["shortened"]:
-        print_line(f"texts were shortened in {counted(document['shortened'], 'trace')}")
     remarks_by_frequency = sorted((document["remarks"] or {}).items(), key=lambda item: -item[1])
-    for remark, traces in remarks_by_frequency[:_MAX_REMARKS]:
-        print_line(f"{remark} ({traces} traces)" if traces > 1 else remark)
-    if len(remarks_by_frequency) > _MAX_REMARKS:
-        further_text = counted(len(remarks_by_frequency) - _MAX_REMARKS, "other remark")
-        print_line(f"and {further_text}; --json lists all")
+    further_count = len(remarks_by_frequency) - _MAX_REMARKS
+    shortened = document["shortened"]
+    _print_lines(
+        _requests_text(document) if document["requests"]["run"] else "",
+        f"examples from {', '.join(document['examples'])}; figures leave them out"
+        if document["examples"]
+        else "",
+        f"texts were shortened in {counted(shortened, 'trace')}" if shortened else "",
+        *(
+            f"{remark} ({traces} traces)" if traces > 1 else remark
+            for remark, traces in remarks_by_frequency[:_MAX_REMARKS]
+        ),
+        f"and {counted(further_count, 'other remark')}; --json lists all"
+        if further_count > 0
+        else "",
+    )
     if "batch" in document:
         _print_batch(document["batch"])
     if document["ending"]:
         print_line(f"ended: {document['ending']}; {document['allowance']}")
 
 
+def _print_lines(*lines: str) -> None:
+    """Print the lines that are not empty."""
+    for line in filter(None, lines):
+        print_line(line)
+
+
+def _requests_text(document: Document) -> str:
+    """Return the requests, tokens and cost of a model's run as text."""
+    tokens = document["tokens"]
+    all_requests = document["requests"]["run"]
+    earlier_requests = all_requests - document["requests"]["now"]
+    earlier_text = f", {earlier_requests} of them earlier" if earlier_requests > 0 else ""
+    cached_text = f" ({token_text(tokens['cached'])} of them cached)" if tokens["cached"] else ""
+    cost_text = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
+    return (
+        f"{counted(all_requests, 'request')}{earlier_text}: {token_text(tokens['in'])} "
+        f"tokens in{cached_text}, {token_text(tokens['out'])} out{cost_text}"
+    )
+
+
 def _print_batch(batch: Document) -> None:
     """Print the number of written requests, read answers and missing ones."""
-    if batch["files"]:
-        files = ", ".join(batch["files"])
-        print_line(f"{counted(batch['written'], 'request')} written to {files}")
-    if batch["answers"]:
-        answers_text = counted(batch["read"], "answer")
-        source = "files" if batch["batches"] is None else "batch"
-        print_line(f"{answers_text} used of {batch['answers']} in the {source}")
-    for problem, count in batch["troubles"].items():
-        print_line(f"{counted(count, 'request')} without an answer: {problem}")
-    if batch["strangers"]:
-        verb = "belongs" if batch["strangers"] == 1 else "belong"
-        print_line(f"{counted(batch['strangers'], 'answer')} {verb} to no request of this run")
-    if batch["broken"]:
-        print_line(f"{counted(batch['broken'], 'line')} could not be read as an answer")
-    if batch["waiting"] and not batch["files"]:
-        advice = "the same command sends the missing requests in another batch"
-        if batch["batches"] is None:
-            advice = "--write-batch writes the missing requests; without it the command sends them"
-        print_line(f"{counted(batch['waiting'], 'trace')} without an answer yet: {advice}")
+    is_of_vendor = batch["batches"] is not None
+    strangers_verb = "belongs" if batch["strangers"] == 1 else "belong"
+    advice = (
+        "the same command sends the missing requests in another batch"
+        if is_of_vendor
+        else "--write-batch writes the missing requests; without it the command sends them"
+    )
+    _print_lines(
+        f"{counted(batch['written'], 'request')} written to {', '.join(batch['files'])}"
+        if batch["files"]
+        else "",
+        f"{counted(batch['read'], 'answer')} used of {batch['answers']} in the "
+        f"{'batch' if is_of_vendor else 'files'}"
+        if batch["answers"]
+        else "",
+        *(
+            f"{counted(count, 'request')} without an answer: {problem}"
+            for problem, count in batch["troubles"].items()
+        ),
+        f"{counted(batch['strangers'], 'answer')} {strangers_verb} to no request of this run"
+        if batch["strangers"]
+        else "",
+        f"{counted(batch['broken'], 'line')} could not be read as an answer"
+        if batch["broken"]
+        else "",
+        f"{counted(batch['waiting'], 'trace')} without an answer yet: {advice}"
+        if batch["waiting"] and not batch["files"]
+        else "",
+    )
 
 
 def report_failures(document: Document) -> int:

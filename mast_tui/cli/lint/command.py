@@ -40,7 +40,7 @@ from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.outputs import reason_to_keep, reason_to_protect
 
 if TYPE_CHECKING:
-    from mast_tui.taxonomy.model import Mode
+    from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.traces.model import Trace
 
 
@@ -130,15 +130,12 @@ def lint_command(request: LintRequest) -> int:
     if request.judge_name == RULES_JUDGE:
         judge = RulesJudge(rules)
         find: FindInTrace = partial(find_by_rules, judge, gate)
-        modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in rules)
-        name = judge.name if request.guards is None else f"guards:{request.guards.name}"
-        report = LintReport(name, taxonomy, modes_by_rule, request.fail_on)
+        report = _rules_report(judge, request, taxonomy)
     else:
         stored = StoredFindings(open_workspace(request.common), request.judge_name, gate)
         find = stored.find
-        report = LintReport(
-            stored.judge, taxonomy, tuple((None, mode) for mode in stored.modes), request.fail_on
-        )
+        rules_of_judge = tuple((None, mode) for mode in stored.modes)
+        report = LintReport(stored.judge, taxonomy, rules_of_judge, request.fail_on)
     _judge_into_report(request.paths, request.output, find, report)
     for path, reason in report.failed:
         say(f"mast-tui lint: {path}: {reason}")
@@ -153,6 +150,13 @@ def lint_command(request: LintRequest) -> int:
     if report.failing:
         return FAILS
     return 1 if report.failed else 0
+
+
+def _rules_report(judge: RulesJudge, request: LintRequest, taxonomy: Taxonomy) -> LintReport:
+    """Return an empty report for rules, or for the guards of a file."""
+    name = judge.name if request.guards is None else f"guards:{request.guards.name}"
+    modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in judge.rules)
+    return LintReport(name, taxonomy, modes_by_rule, request.fail_on)
 
 
 def _judge_into_report(
@@ -206,8 +210,11 @@ class StoredFindings:
         self._workspace = workspace
         self._gate = gate
         taxonomy = gate.taxonomy
-        judgements = workspace.judgements(annotator=self.judge, taxonomy=taxonomy.ref)
-        judged_modes = {slug for judgement in judgements for slug in judgement.looks_at}
+        judged_modes = {
+            slug
+            for judgement in workspace.judgements(annotator=self.judge, taxonomy=taxonomy.ref)
+            for slug in judgement.looks_at
+        }
         self.modes: Sequence[Mode] = [mode for mode in taxonomy.modes if mode.slug in judged_modes]
         for slug in gate.modes:
             if slug not in judged_modes:
@@ -233,10 +240,11 @@ class StoredFindings:
             raise NotJudged(f"{judge} has not judged it; run 'mast-tui judge' first")
         if stored.has_grown(current):
             raise NotJudged(f"it has grown since {judge} judged it; run the judge again")
-        labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
         findings = [
             placed_finding(trace, rule=None, finding=_finding_of_label(label), gate=self._gate)
-            for label in labels
+            for label in self._workspace.labels(
+                trace_id=stored.trace_id, annotator=judge, taxonomy=ref
+            )
         ]
         return sorted(
             findings, key=lambda finding: (finding.first, finding.last, finding.mode.code)

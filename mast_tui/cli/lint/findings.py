@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -150,8 +150,9 @@ def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[
         InvalidGuards: The file cannot be used, or no guard in it is left.
         click.UsageError: No guard looks for a mode that must fail.
     """
-    guards = read_rules(path, gate.taxonomy)
-    rules = tuple(rule for rule in guards if not (while_running and rule.needs_end))
+    rules = tuple(
+        rule for rule in read_rules(path, gate.taxonomy) if not (while_running and rule.needs_end)
+    )
     if not rules:
         raise InvalidGuards(f"{path}: all guards check only the end of a run; use 'mast-tui lint'")
     guarded_modes = {rule.mode for rule in rules}
@@ -181,43 +182,57 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
     """
     taxonomy = gate.taxonomy
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    usable_rules = tuple(rule for rule in RULES if rule.mode in codes)
-    if not usable_rules:
+    supported_rules = tuple(rule for rule in RULES if rule.mode in codes)
+    if not supported_rules:
         raise NoRuleForTaxonomy(
             f"the rules support no mode of {taxonomy.ref}; they were made for MAST"
         )
-    usable_rules = tuple(rule for rule in usable_rules if not (while_running and rule.needs_end))
-    if names is None:
-        # The default rules are precise; the others find more, and are wrong more often. So the
-        # others run only for modes that the gate names and that no default rule looks for.
-        needed_modes = {*gate.modes, *(gate.fatal_modes or ())} - {rule.mode for rule in DEFAULT}
-        chosen_rules_of_run = tuple(
-            rule for rule in usable_rules if rule in DEFAULT or rule.mode in needed_modes
-        )
-    else:
+    usable_rules = tuple(rule for rule in supported_rules if not (while_running and rule.needs_end))
+    chosen = _default_rules(usable_rules, gate)
+    if names is not None:
         named_rules = chosen_rules(names)
-        chosen_rules_of_run = tuple(rule for rule in named_rules if rule in usable_rules)
-        if not chosen_rules_of_run:
+        chosen = tuple(rule for rule in named_rules if rule in usable_rules)
+        if not chosen:
             names_text = ", ".join(rule.name for rule in named_rules)
             raise click.UsageError(
                 f"--rules {names_text}: checks only the end of a run; use 'mast-tui lint'"
             )
-    rule_modes = {rule.mode for rule in chosen_rules_of_run}
+    rule_modes = {rule.mode for rule in chosen}
     for slug in gate.modes:
         if slug not in rule_modes:
             raise click.UsageError(_unreachable_mode_text(slug, codes, usable_rules))
-    if gate.fatal_modes == ():  # fatal findings fail the check, but no mode is known as fatal
+    _check_fatal_modes(gate, rule_modes, codes)
+    return chosen
+
+
+def _default_rules(usable_rules: tuple[Rule, ...], gate: Gate) -> tuple[Rule, ...]:
+    """Return the default rules, and those for modes of the gate that no default rule looks for.
+
+    The default rules are precise; the others find more, and are wrong more often.
+    """
+    needed_modes = {*gate.modes, *(gate.fatal_modes or ())} - {rule.mode for rule in DEFAULT}
+    return tuple(rule for rule in usable_rules if rule in DEFAULT or rule.mode in needed_modes)
+
+
+def _check_fatal_modes(gate: Gate, rule_modes: set[str], codes: Mapping[str, str]) -> None:
+    """Check that the rules that run can make the check fail with ``--fail-on fatal``.
+
+    Raises:
+        click.UsageError: No mode is known to be fatal, or no rule looks for a fatal one.
+    """
+    if gate.fatal_modes is None:
+        return
+    if not gate.fatal_modes:
         raise click.UsageError(
-            f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
+            f"--fail-on fatal: no study says which modes of {gate.taxonomy.ref} are fatal, and the "
             "rules do not mark decisive findings; give codes"
         )
-    if gate.fatal_modes is not None and rule_modes.isdisjoint(gate.fatal_modes):
+    if rule_modes.isdisjoint(gate.fatal_modes):
         fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal_modes))
         raise click.UsageError(
             f"--fail-on fatal: none of the rules that run checks a fatal mode ({fatal_codes}); "
             "leave out --rules, or give --rules all"
         )
-    return chosen_rules_of_run
 
 
 def _unreachable_mode_text(slug: str, codes: dict[str, str], usable_rules: tuple[Rule, ...]) -> str:

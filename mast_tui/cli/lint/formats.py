@@ -218,8 +218,7 @@ def _artifact_location(path: Path) -> dict[str, str]:
 
 def _sarif_message(text: str) -> str:
     """Escape a text so that none of it is a placeholder or a link of SARIF (§ 3.11.5, .6)."""
-    plain = one_line(text).replace("{", "{{").replace("}", "}}")
-    return _LINK.sub(r"\\[\1\\](", plain)
+    return _LINK.sub(r"\\[\1\\](", one_line(text).replace("{", "{{").replace("}", "}}"))
 
 
 def as_junit(report: LintReport) -> str:

@@ -431,8 +431,9 @@ class RunningTraces:
             key = finding.rule, finding.mode.slug, trace.span(span_index).key
             if key in seen_trace.digests and not compares_texts:
                 continue
-            text = trace.text(span_index).encode("utf-8", "surrogatepass")
-            digest = blake2b(text, digest_size=8).digest()
+            digest = blake2b(
+                trace.text(span_index).encode("utf-8", "surrogatepass"), digest_size=8
+            ).digest()
             if seen_trace.digests.get(key) != digest:
                 seen_trace.digests[key] = digest
                 yield finding

@@ -11,6 +11,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_on_server, open_workspace, say
+from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.session import Viewer, blind_user, hidden_traces_text, viewer_of
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
@@ -106,6 +107,20 @@ def report_hidden_traces(viewer: Viewer, hidden: Sized) -> None:
     """
     if viewer.name is not None and hidden:
         say(hidden_traces_text(viewer.name, len(hidden)))
+
+
+def report_hidden_outcomes(viewer: Viewer, hidden_count: int) -> None:
+    """Report on stderr on how many traces outcomes are hidden from the viewer.
+
+    Args:
+        viewer: The viewer.
+        hidden_count: The number of traces with a hidden outcome.
+    """
+    if hidden_count:
+        say(
+            f"outcomes are hidden from {viewer.name}, who works blind, on "
+            f"{counted(hidden_count, 'trace')}"
+        )
 
 
 def hides_outcomes(common: CommonOptions) -> bool:

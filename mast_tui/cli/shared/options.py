@@ -114,8 +114,34 @@ def argument(**settings: Any) -> Any:
 
 def group(request_class: type) -> Any:
     """Declare a field of a request as the options of another dataclass."""
-    declaration = _DeclaredGroup(request_class, _declared_fields(request_class))
-    return field(default_factory=request_class, metadata={_DECLARED: declaration})
+    return _group_field(request_class, _declared_fields(request_class))
+
+
+def files_by_language(make: Callable[..., Any], **help_texts: str) -> Any:
+    """Declare the options for the files of a report, such as ``--html OUT``, as one field.
+
+    Args:
+        make: Makes the value of the field from the paths by language; a path is None if the option
+            is not given.
+        help_texts: The help of each option, by the language that is its name.
+    """
+    return _group_field(
+        make,
+        {
+            language: _Declaration(
+                click.option,
+                (f"--{language}",),
+                {"type": click.Path(path_type=Path), "metavar": "OUT", "help": text},
+            )
+            for language, text in help_texts.items()
+        },
+    )
+
+
+def _group_field(
+    make: Callable[..., Any], declared: Mapping[str, _Declaration | _DeclaredGroup]
+) -> Any:
+    return field(default_factory=make, metadata={_DECLARED: _DeclaredGroup(make, declared)})
 
 
 def _request_field(declaration: _Declaration) -> Any:
@@ -246,8 +272,11 @@ def flags_of(request_class: type, *, without: Sequence[str] = ()) -> tuple[str, 
         request_class: The dataclass that declares them.
         without: The flags to leave out.
     """
-    flags = _DeclaredGroup(request_class, _declared_fields(request_class)).flags
-    return tuple(flag for flag in flags if flag not in without)
+    return tuple(
+        flag
+        for flag in _DeclaredGroup(request_class, _declared_fields(request_class)).flags
+        if flag not in without
+    )
 
 
 _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -296,9 +325,13 @@ def common(**refused: str) -> Any:
                 "callback": _refusing_callback(f"--{name}", refused[name]),
             }
         declared[name] = _Declaration(click.option, (f"--{name}",), settings)
-    return field(
-        default=CommonOptions(), metadata={_DECLARED: _DeclaredGroup(CommonOptions, declared)}
-    )
+    return _group_field(CommonOptions, declared)
+
+
+_OF_STUDY: Final = "the study and the annotators choose who works blind"
+"""The reason why a command on a study accepts neither ``--blind`` nor ``--assisted``."""
+
+common_of_study: Final = partial(common, blind=_OF_STUDY, assisted=_OF_STUDY)
 
 
 def _refusing_callback(

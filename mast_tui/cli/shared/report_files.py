@@ -249,8 +249,9 @@ class ReportFiles:
     def same(self) -> tuple[str, ...]:
         """Two options that name the same file; empty if there are none."""
         files = self.by_option
-        pairs = combinations(files, 2)
-        return next((pair for pair in pairs if files[pair[0]] == files[pair[1]]), ())
+        return next(
+            (pair for pair in combinations(files, 2) if files[pair[0]] == files[pair[1]]), ()
+        )
 
     def check(self, outputs: Outputs) -> None:
         """Check that the files can be written, before anything is computed.
@@ -277,33 +278,59 @@ class ReportFiles:
             OutputError: An existing file must not be replaced.
             OSError: A file could not be written.
         """
-        lines = []
-        if self.chart_folder is not None:
-            names = [f"{chart.id}.{self.image_format}" for chart in report.charts]
-            for name, chart in zip(names, report.charts, strict=True):
-                content = draw_image(chart, self.image_format, without_text=self.without_text)
-                # Only earlier charts are replaced.
-                outputs.add(self.chart_folder / name, content, ours=marked(MARK))
-            lines += [f"{self.chart_folder}: {len(names)} figures"]
-            lines += [f"  {name}" for name in names]
-        for language, file in self.by_language.items():
-            text = rendered(report, language)
-            replaced = ", replacing an earlier file" if file.is_file() else ""
-            outputs.add(file, text)
-            row_count = text.count("\n") - 1  # without the line of headings
-            descriptions = {
-                "html": f"the report as a page{replaced}",
-                "markdown": "the report as Markdown",
-                "csv": f"{row_count} figures",
-                "latex": "tables for LaTeX",
-            }
-            lines.append(f"{file}: {descriptions[language]}")
+        lines = [
+            *self._add_charts(report, outputs),
+            *(
+                self._add_text(language, file, report, outputs)
+                for language, file in self.by_language.items()
+            ),
+        ]
         if self.records is not None:
             extension = ".jsonl" if is_stdout(self.records) else self.records.suffix
             outputs.add(self.records, records_content(figures, extension))
             lines.append(f"{self.records}: {counted(len(figures), 'record')}")
         outputs.commit()
         return lines
+
+    def _add_charts(self, report: Report, outputs: Outputs) -> list[str]:
+        """Add a file for each chart, and return a line about each."""
+        if self.chart_folder is None:
+            return []
+        names = [f"{chart.id}.{self.image_format}" for chart in report.charts]
+        for name, chart in zip(names, report.charts, strict=True):
+            content = draw_image(chart, self.image_format, without_text=self.without_text)
+            # Only earlier charts are replaced.
+            outputs.add(self.chart_folder / name, content, ours=marked(MARK))
+        return [f"{self.chart_folder}: {len(names)} figures", *(f"  {name}" for name in names)]
+
+    def _add_text(self, language: str, file: Path, report: Report, outputs: Outputs) -> str:
+        """Add the file of the report in a language, and return a line about it."""
+        text = rendered(report, language)
+        replaced = ", replacing an earlier file" if file.is_file() else ""
+        outputs.add(file, text)
+        row_count = text.count("\n") - 1  # without the line of headings
+        descriptions = {
+            "html": f"the report as a page{replaced}",
+            "markdown": "the report as Markdown",
+            "csv": f"{row_count} figures",
+            "latex": "tables for LaTeX",
+        }
+        return f"{file}: {descriptions[language]}"
+
+
+def stdout_form(files: ReportFiles, *, as_json: bool, records: bool) -> str | None:
+    """Return the form to print on stdout; None if the command only writes files.
+
+    Args:
+        files: The files to write.
+        as_json: The option ``--json``.
+        records: The option ``--records``.
+    """
+    if as_json:
+        return "json"
+    if records:
+        return "records"
+    return None if files else "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +366,9 @@ class ReportOutput:
         Raises:
             OutputError: An existing file must not be replaced.
         """
-        written_files = self.files.by_language.values()
-        stdout_in_use = self.stdout is not None or any(map(is_stdout, written_files))
+        stdout_in_use = self.stdout is not None or any(
+            map(is_stdout, self.files.by_language.values())
+        )
         for line in self.files.write(report, outputs, figures):
             click.echo(one_line(line), err=stdout_in_use)
         match self.stdout:

@@ -97,8 +97,12 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             total: The number of all files.
         """
         if self._bar is not None:
-            facts = self._pace_text(self._clock() - self._start_time)
-            self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
+            self._bar.update(
+                self._bar.task_ids[0],
+                completed=done,
+                total=total,
+                facts=self._pace_text(self._clock() - self._start_time),
+            )
 
     def set_counts(self, traces: int, failed: int) -> None:
         """Set the number of traces that are done, and of those that failed.

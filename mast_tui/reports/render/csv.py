@@ -94,30 +94,33 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The cells that all rows under a path of the document share.
+    """A position in the document, and all that the rows below it share.
 
     Attributes:
-        path: The keys that lead to the part of the document.
+        layout: The layout of the rows.
+        path: The keys that lead to the position.
+        cells: The cells of the rows, by column.
         n: The number of units of the figures.
         n_by: The number of units by the next key, if they differ.
         modes: The document's modes by code.
     """
 
-    path: Keys = ()
-    scope: str = ""
-    group: str = ""
-    mode: str = ""
-    name: str = ""
-    annotators: str = ""
-    statistic: str = ""
+    layout: _Layout
+    path: Keys
+    cells: Mapping[str, str]
     n: int | None = None
     n_by: Values = field(default_factory=dict)
     modes: Mapping[str, Values] = field(default_factory=dict)
 
-    def of_mode(self, code: str) -> _Context:
-        """Return the context of one mode, with its name and count from ``modes``."""
-        mode = self.modes.get(code, {})
-        return replace(self, mode=code, name=mode.get("name", ""), n=mode.get("n", self.n))
+    def with_cells(self, **cells: str) -> _Context:
+        """Return the context with other cells."""
+        return replace(self, cells={**self.cells, **cells})
+
+    def with_statistic(self, ending: str) -> _Context:
+        """Return the context with an ending, if there is any, added to the statistic."""
+        if not ending:
+            return self
+        return self.with_cells(statistic=f"{self.cells['statistic']}_{ending}".lstrip("_"))
 
 
 @cache
@@ -172,13 +175,12 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
         document = _with_all_traces(document)
     # A report on signatures has the source of its labels instead of annotators.
     annotators = _joined_names(document.get("annotators", [document.get("labels", "")]))
-    yield from _rows_of_part(layout, document, _Context(annotators=annotators))
+    context = _Context(layout, (), dict.fromkeys(layout.columns, "") | {"annotators": annotators})
+    yield from _rows_of_part(document, context)
     if "identical_blocks" in document:  # traces with equal verdicts of all annotators
         shared_count = sum(len(block["traces"]) for block in document["identical_blocks"])
-        context = _Context(
-            scope="blocks", annotators=annotators, statistic="traces_that_share_a_block"
-        )
-        yield _figure_row(layout, {"value": shared_count}, "value", context, reason="")
+        context = context.with_cells(scope="blocks", statistic="traces_that_share_a_block")
+        yield _figure_row({"value": shared_count}, "value", context)
 
 
 def _with_all_traces(document: Values) -> Values:
@@ -212,30 +214,29 @@ def _matches_path(pattern: str, path: Keys) -> bool:
     )
 
 
-def _rows_of_part(layout: _Layout, part: Values, context: _Context) -> Iterator[dict[str, str]]:
+def _rows_of_part(part: Values, context: _Context) -> Iterator[dict[str, str]]:
     """Yield the rows of all figures in a part of the document."""
-    context = _context_of_part(layout, part, context)
+    context = _context_of_part(part, context)
     for key, value in part.items():
-        if not layout.has_rows((*context.path, key), value):
+        if not context.layout.has_rows((*context.path, key), value):
             continue
-        key_context = _context_of_key(layout, part, key, context)
+        key_context = _context_of_key(part, key, context)
         if isinstance(value, Mapping):
-            yield from _rows_of_part(layout, value, key_context)
+            yield from _rows_of_part(value, key_context)
         elif isinstance(value, list):
-            yield from _rows_of_list(layout, value, key_context)
+            yield from _rows_of_list(value, key_context)
         elif value is None:
-            reason = _missing_reason(layout, part, key, context)
+            reason = _missing_reason(part, key, context)
             if reason:
-                yield _figure_row(layout, part, key, key_context, reason=reason)
+                yield _figure_row(part, key, key_context, reason)
         elif _is_number(value):
-            yield _figure_row(layout, part, key, key_context, reason="")
+            yield _figure_row(part, key, key_context)
 
 
-def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Context:
+def _context_of_part(part: Values, context: _Context) -> _Context:
     """Return the context, changed by the names, modes, annotators and n that a part states."""
-    rule = layout.rule(context.path)
     if isinstance(part.get("name"), str):
-        context = replace(context, name=part["name"])
+        context = context.with_cells(name=part["name"])
     modes = part.get("modes")
     if isinstance(modes, Mapping) and any(
         isinstance(mode, Mapping) and "name" in mode for mode in modes.values()
@@ -243,62 +244,61 @@ def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Conte
         context = replace(context, modes=modes)
     if "against" in part:  # judges are compared with a reference
         judges = part["judges"] if "judges" in part else [part["judge"]]
-        context = replace(context, annotators=_joined_names([*judges, part["against"]]))
+        context = context.with_cells(annotators=_joined_names([*judges, part["against"]]))
     elif "over" in part:  # two groups are compared
-        context = replace(context, group=_joined_names(part["groups"]))
+        context = context.with_cells(group=_joined_names(part["groups"]))
     elif "others" in part:  # other judges are compared with a first judge
-        context = replace(context, annotators=part["first"])
+        context = context.with_cells(annotators=part["first"])
     if "modes_defined" in part:
         context = replace(context, n_by=part["modes_defined"])
-    return replace(context, n=part[rule.n]) if rule.n in part else context
+    n_key = context.layout.rule(context.path).n
+    return replace(context, n=part[n_key]) if n_key in part else context
 
 
-def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) -> _Context:
-    """Return the context of the value under a key of a part: the cells of its row.
+def _context_of_key(part: Values, key: str, context: _Context) -> _Context:
+    """Return the context of the value under a key of a part.
 
     By default the key is added to the statistic; a rule of the layout can put it into a column.
     """
     path = (*context.path, key)
-    rule = layout.rule(path)
-    n_keys = next(
-        (keys for pattern, keys in layout.n_keys.items() if _matches_key_or_path(pattern, path)),
-        None,
-    )
-    n = context.n_by.get(key, context.n)
-    if n_keys is not None:
-        # The layout names the keys of this value's n. An empty list of keys means that it has none.
-        n = next((part[name] for name in n_keys if name in part), n if n_keys else None)
-    key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
+    rule = context.layout.rule(path)
+    n = _n_of_key(part, key, context)
     if rule.scope is not None:
-        key_context = replace(key_context, scope=rule.scope)
-    match rule.column:
-        case "mode":
-            key_context = key_context.of_mode(key)
-        case "name":
-            key_context = replace(key_context, name=key)
-        case "group":
-            key_context = replace(key_context, group=key)
-        case "annotators":
-            key_context = replace(key_context, annotators=key)
+        context = context.with_cells(scope=rule.scope)
+    if rule.column:
+        context = context.with_cells(**{rule.column: key})
+    if rule.column == "mode":
+        mode = context.modes.get(key, {})
+        context = context.with_cells(name=mode.get("name", ""))
+        n = mode.get("n", n)
     if rule.statistic is not None:
-        return replace(key_context, statistic=rule.statistic)
-    if rule.column is not None or key == "value":
-        return key_context
-    return replace(key_context, statistic=f"{context.statistic}_{key}".lstrip("_"))
+        context = context.with_cells(statistic=rule.statistic)
+    elif rule.column is None and key != "value":
+        context = context.with_statistic(key)
+    return replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
 
 
-def _rows_of_list(
-    layout: _Layout, values: Sequence[Any], context: _Context
-) -> Iterator[dict[str, str]]:
+def _n_of_key(part: Values, key: str, context: _Context) -> int | None:
+    """Return the number of units of the value under a key of a part."""
+    n: int | None = context.n_by.get(key, context.n)
+    path = (*context.path, key)
+    for pattern, n_keys in context.layout.n_keys.items():
+        if _matches_key_or_path(pattern, path):
+            # Without any key of the layout, the value has no n.
+            return next((part[name] for name in n_keys if name in part), n if n_keys else None)
+    return n
+
+
+def _rows_of_list(values: Sequence[Any], context: _Context) -> Iterator[dict[str, str]]:
     """Yield the rows of a list's items; the position of a number is added to its statistic."""
     for index, value in enumerate(values):
         if isinstance(value, Mapping):
-            list_context = replace(context, path=(*context.path, "*"))
-            yield from _rows_of_part(layout, value, _context_of_item(value, list_context))
+            yield from _rows_of_part(
+                value, _context_of_item(value, replace(context, path=(*context.path, "*")))
+            )
         elif _is_number(value):
             number = _QUARTILES[index] if context.path[-1] == "quartiles" else index + 1
-            number_context = replace(context, statistic=f"{context.statistic}_{number}")
-            yield _figure_row(layout, {"value": value}, "value", number_context, reason="")
+            yield _figure_row({"value": value}, "value", context.with_statistic(str(number)))
 
 
 def _context_of_item(item: Values, context: _Context) -> _Context:
@@ -307,48 +307,44 @@ def _context_of_item(item: Values, context: _Context) -> _Context:
     Its modes or steps become the ``mode``, its range the ``name``; ``by`` extends the statistic.
     """
     if "modes" in item:
-        return replace(context, mode=_joined_names(item["modes"]))
+        return context.with_cells(mode=_joined_names(item["modes"]))
     if "steps" in item:
-        return replace(context, mode=" > ".join("+".join(step) for step in item["steps"]))
+        return context.with_cells(mode=" > ".join("+".join(step) for step in item["steps"]))
     if "low" in item:
-        return replace(context, name=f"{item['low']:.1f} to {item['high']:.1f}")
-    return replace(context, statistic=f"{context.statistic}_{item.get('by', '')}".rstrip("_"))
+        return context.with_cells(name=f"{item['low']:.1f} to {item['high']:.1f}")
+    return context.with_statistic(item.get("by", ""))
 
 
-def _figure_row(
-    layout: _Layout, part: Values, key: str, context: _Context, reason: str
-) -> dict[str, str]:
+def _figure_row(part: Values, key: str, context: _Context, reason: str = "") -> dict[str, str]:
     """Return the row of the number under a key of a part, with its interval from the part.
 
-    ``reason`` says why there is no number; it is empty for a number.
+    ``reason`` says why there is no number.
     """
-    # The interval of ``f1`` is ``f1_ci``, that of ``difference_pp`` is ``difference_ci_pp``. That
-    # of the main figure of a part is just ``ci``.
-    interval_key = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
-    if interval_key not in part and key in _HAS_CI:
-        interval_key = "ci"
+    interval_key = _interval_key(part, key)
     low, high = part.get(interval_key) or (None, None)
     no_interval_reason = part.get("ci_withheld", "") if interval_key == "ci" else ""
     if part[key] is not None and low is None:
         no_interval_reason = no_interval_reason or _stated_reason(part, interval_key)
     cells = {
-        "scope": context.scope,
-        "group": context.group,
-        "mode": context.mode,
-        "name": context.name,
-        "statistic": context.statistic,
+        **context.cells,
         "value": _number_text(part[key]),
         "ci_low": _number_text(low),
         "ci_high": _number_text(high),
         "undefined": reason,
         "n": _number_text(context.n),
-        "annotators": context.annotators,
         "ci_withheld": no_interval_reason,
     }
-    return {name: cells[name] for name in layout.columns}
+    return {name: cells[name] for name in context.layout.columns}
 
 
-def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) -> str:
+def _interval_key(part: Values, key: str) -> str:
+    """Return the key of the interval of a number: ``f1_ci``, ``difference_ci_pp``, or ``ci``."""
+    own_key = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
+    # The interval of the main figure of a part is just ``ci``.
+    return "ci" if own_key not in part and key in _HAS_CI else own_key
+
+
+def _missing_reason(part: Values, key: str, context: _Context) -> str:
     """Return the reason for a missing number, from the part or from the layout.
 
     The reason is empty if the number was not requested.
@@ -358,7 +354,7 @@ def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) 
     if isinstance(undefined, str) and undefined:
         return undefined
     parent_key = context.path[-1] if context.path else ""
-    reasons = layout.missing
+    reasons = context.layout.missing
     return _stated_reason(part, key) or reasons.get(key, "") or reasons.get(parent_key, "")
 
 

@@ -140,17 +140,19 @@ class _Cell:
     share: float | None
 
 
-def _visible_columns(table: Table) -> tuple[Column, ...]:
-    return table.split_columns()[0] or table.columns  # without the empty columns
-
-
 def _column_heads(table: Table) -> list[_Head]:
     """Return the headings of the visible columns."""
     heads = []
-    for column in _visible_columns(table):
+    for column in table.visible_columns:
         tooltip = ", ".join(filter(None, (column.name, unit(column))))
-        has_interval = any(_interval_ends(row, column) for row in table.rows)
-        heads.append(_Head(column, tooltip, _css_class(table, column), has_interval))
+        heads.append(
+            _Head(
+                column,
+                tooltip,
+                _css_class(table, column),
+                any(_interval_ends(row, column) for row in table.rows),
+            )
+        )
     return heads
 
 
@@ -169,7 +171,7 @@ def _css_class(table: Table, column: Column) -> str:
 
 def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
     """Return the cells of a table: a list for each group of rows, in it a list for each row."""
-    columns = _visible_columns(table)
+    columns = table.visible_columns
     css_classes = [_css_class(table, column) for column in columns]
     number_widths = [
         max((len(written_cell(row, column).text) for row in table.rows), default=0)
@@ -199,8 +201,7 @@ def _table_cell(row: Row, column: Column, mark: str, css_class: str, number_widt
     bar_length = None
     if column.kind is Kind.SHARE and content.value is not None:
         bar_length = round(100 * min(max(content.value, 0), 1), 2)
-    ends = _interval_ends(row, column)
-    return _Cell(content, mark, css_class, number_width, ends, bar_length)
+    return _Cell(content, mark, css_class, number_width, _interval_ends(row, column), bar_length)
 
 
 def _interval_ends(row: Row, column: Column) -> tuple[float, float] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from mast_tui.reports.model import Column, Note, Report, ReportSection, Row, Table
@@ -123,11 +124,11 @@ def render_latex(report: Report) -> str:
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
-        *_notes_quotation(report.title, (note for note in report.notes if note.warning)),
+        *_notes_quotation(report.title, report.warnings),
     ]
     for section in report.sections:
         blocks += _section_blocks(report, section)
-    blocks += _notes_quotation(report.title, (note for note in report.notes if not note.warning))
+    blocks += _notes_quotation(report.title, report.remarks)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -135,19 +136,12 @@ def _section_blocks(report: Report, section: ReportSection) -> Iterator[str]:
     """Yield the LaTeX texts of a section: warnings, its tables, then its other notes."""
     if section.tables:
         yield f"% {one_line(section.title)}"
-    yield from _notes_quotation(section.title, (note for note in section.notes if note.warning))
+    yield from _notes_quotation(section.title, section.warnings)
     for table in section.tables:
         label = f"tab:{_label_text(report.id)}-{_label_text(table.id)}"
-        parts = [
-            (groups, part_columns)
-            for groups in _pages_of_rows(table)
-            for part_columns in _column_parts(table)
-        ]
-        for number, (groups, columns) in enumerate(parts):
-            part = replace(table, groups=groups)
-            caption = _caption_text(table) if number == 0 else ""
-            yield "\n".join(_table_lines(part, label, columns, caption, number, len(parts)))
-    yield from _notes_quotation(section.title, (note for note in section.notes if not note.warning))
+        for part in _parts_of(table):
+            yield "\n".join(_part_lines(part, label))
+    yield from _notes_quotation(section.title, section.remarks)
 
 
 def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
@@ -157,6 +151,90 @@ def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
         heading = rf"\textbf{{{escaped(as_sentence(title))}}} "
         text = "\\par\n".join(paragraphs)
         yield f"\\begin{{quote}}\\footnotesize\n{heading}{text}\n\\end{{quote}}"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The part of a table that is set as one table in LaTeX.
+
+    Attributes:
+        table: The whole table.
+        groups: The groups of rows of the part.
+        columns: The columns of the part.
+        number: The number of the part, from 1.
+        count: The number of all parts.
+    """
+
+    table: Table
+    groups: tuple[tuple[Row, ...], ...]
+    columns: Sequence[Column]
+    number: int
+    count: int
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all groups."""
+        return [row for group in self.groups for row in group]
+
+    @property
+    def title(self) -> str:
+        """The title of the table, with the number of the part if there are several."""
+        title = self.table.title
+        return title if self.count == 1 else f"{title} ({self.number} of {self.count})"
+
+    @cached_property
+    def letter_count(self) -> int:
+        """The approximate width of a line in letters."""
+        return _letter_count(self.rows, self.columns)
+
+    @cached_property
+    def keys_with_interval(self) -> frozenset[str]:
+        """The keys of columns with intervals, which are two columns in LaTeX."""
+        return frozenset(
+            column.key
+            for column in self.columns
+            if any(written_cell(row, column).interval for row in self.rows)
+        )
+
+    def column_spec(self, column: Column) -> str:
+        """Return the specification of a column in the argument of ``tabular``."""
+        if not is_numeric(column):
+            return "p{16em}" if _longest_cell(self.rows, column) > _LONG_WORDS else "l"
+        return r"r@{\hspace{0.4em}}l" if column.key in self.keys_with_interval else "r"
+
+    def heading(self, column: Column) -> str:
+        """Return the LaTeX text of a column's heading."""
+        title = escaped(column.title)
+        return (
+            rf"\multicolumn{{2}}{{c}}{{{title}}}"
+            if column.key in self.keys_with_interval
+            else title
+        )
+
+    def cell(self, row: Row, column: Column) -> str:
+        """Return the LaTeX text of a cell.
+
+        Args:
+            row: The row of the cell.
+            column: Its column.
+        """
+        cell = written_cell(row, column)
+        if not is_numeric(column):
+            return escaped(cell.whole)
+        if column.key not in self.keys_with_interval:
+            return _escaped_numbers(cell.whole)
+        if cell.reason:
+            return rf"\multicolumn{{2}}{{l}}{{{escaped(cell.reason)}}}"
+        return f"{_escaped_numbers(cell.text)} & {_escaped_numbers(cell.interval)}"
+
+
+def _parts_of(table: Table) -> Iterator[_Part]:
+    """Split a table into parts that fit on a page."""
+    parts = [
+        (groups, columns) for groups in _pages_of_rows(table) for columns in _column_parts(table)
+    ]
+    for number, (groups, columns) in enumerate(parts, start=1):
+        yield _Part(table, groups, columns, number, len(parts))
 
 
 def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
@@ -176,11 +254,11 @@ def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
 
     Each part begins with the columns that name the rows.
     """
-    columns = table.split_columns()[0] or table.columns  # without the empty columns
+    columns = table.visible_columns
     name_columns = columns[: name_column_count(columns)]
     part = list(name_columns)
     for column in columns[len(name_columns) :]:
-        is_too_wide = _letter_count(table, [*part, column]) > _LETTERS_IN_SMALL_SIZE
+        is_too_wide = _letter_count(table.rows, [*part, column]) > _LETTERS_IN_SMALL_SIZE
         if len(part) > len(name_columns) and is_too_wide:
             yield part
             part = list(name_columns)
@@ -192,64 +270,48 @@ def _label_text(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
 
 
-def _table_lines(
-    table: Table,
-    label: str,
-    columns: Sequence[Column],
-    caption_end: str,
-    part_number: int,
-    part_count: int,
-) -> Iterator[str]:
-    """Yield the lines of one part of a table.
+def _part_lines(part: _Part, label: str) -> Iterator[str]:
+    """Yield the lines of a part of a table; the first has the caption, the last the remarks.
 
-    Args:
-        table: The table with the rows of the part.
-        label: The label of the first part; the others get its number too.
-        columns: The columns of the part.
-        caption_end: The text of the caption after the title.
-        part_number: The number of the part, from 0.
-        part_count: The number of all parts.
+    ``label`` is the label of the first part; the others get their number too.
     """
-    is_first = part_number == 0
-    is_last = part_number == part_count - 1
-    with_interval = {
-        column.key
-        for column in columns
-        if any(written_cell(row, column).interval for row in table.rows)
-    }
-    letter_count = _letter_count(table, columns)
-    title = table.title if part_count == 1 else f"{table.title} ({part_number + 1} of {part_count})"
-    caption = f"{escaped(as_sentence(title))} {caption_end}".rstrip()
+    table = part.table
+    is_first = part.number == 1
+    caption = escaped(as_sentence(part.title))
+    if is_first:
+        caption = f"{caption} {_caption_text(table)}".rstrip()
     yield r"\begin{table}[tbp]"
     yield r"\centering"
-    yield rf"\caption[{{{escaped(title)}}}]{{{caption}}}"
-    yield rf"\label{{{label if is_first else f'{label}-{part_number + 1}'}}}"
-    for note in table.notes:
-        if note.warning and is_first:
+    yield rf"\caption[{{{escaped(part.title)}}}]{{{caption}}}"
+    yield rf"\label{{{label if is_first else f'{label}-{part.number}'}}}"
+    if is_first:
+        for note in table.warnings:
             yield rf"{{\footnotesize\textbf{{Note.}} {escaped(note.text)}\par\smallskip}}"
-    if letter_count > _LETTERS_IN_SMALL_SIZE:
-        yield r"\resizebox{\linewidth}{!}{%"
-    elif letter_count > _LETTERS_IN_TEXT_SIZE:
-        yield r"\footnotesize\setlength{\tabcolsep}{4pt}%"
-    column_specs = "".join(
-        _column_spec(table, column, column.key in with_interval) for column in columns
-    )
-    yield rf"\begin{{tabular}}{{@{{}}{column_specs}@{{}}}}"
-    yield r"\toprule"
-    yield _table_line(_heading_cell(column, column.key in with_interval) for column in columns)
-    for group in filter(None, table.groups):
-        yield r"\midrule"
-        for row in group:
-            mark = escaped(row.mark)
-            cells = [_table_cell(row, column, column.key in with_interval) for column in columns]
-            yield _table_line([mark + cells[0], *cells[1:]])
-    yield r"\bottomrule"
-    yield r"\end{tabular}" + ("}" if letter_count > _LETTERS_IN_SMALL_SIZE else "")
-    notes_below = [escaped(note.text) for note in table.notes if not note.warning and is_last]
-    if notes_below:
-        text = r"\par ".join(notes_below)
+    yield from _tabular_lines(part)
+    remarks = [escaped(note.text) for note in table.remarks]
+    if remarks and part.number == part.count:
+        text = r"\par ".join(remarks)
         yield rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize\raggedright {text}}}"
     yield r"\end{table}"
+
+
+def _tabular_lines(part: _Part) -> Iterator[str]:
+    """Yield the headings and rows of a part, in a smaller size if the lines are long."""
+    is_scaled = part.letter_count > _LETTERS_IN_SMALL_SIZE
+    if is_scaled:
+        yield r"\resizebox{\linewidth}{!}{%"
+    elif part.letter_count > _LETTERS_IN_TEXT_SIZE:
+        yield r"\footnotesize\setlength{\tabcolsep}{4pt}%"
+    yield rf"\begin{{tabular}}{{@{{}}{''.join(map(part.column_spec, part.columns))}@{{}}}}"
+    yield r"\toprule"
+    yield _table_line(map(part.heading, part.columns))
+    for group in filter(None, part.groups):
+        yield r"\midrule"
+        for row in group:
+            first, *others = (part.cell(row, column) for column in part.columns)
+            yield _table_line([escaped(row.mark) + first, *others])
+    yield r"\bottomrule"
+    yield r"\end{tabular}" + ("}" if is_scaled else "")
 
 
 def _caption_text(table: Table) -> str:
@@ -262,39 +324,13 @@ def _caption_text(table: Table) -> str:
     return " ".join(filter(None, paragraphs))
 
 
-def _letter_count(table: Table, columns: Sequence[Column]) -> int:
+def _letter_count(rows: Sequence[Row], columns: Sequence[Column]) -> int:
     """Return the approximate width of a line in letters."""
-    return sum(2 + min(_longest_cell(table, column), _LONG_WORDS) for column in columns)
+    return sum(2 + min(_longest_cell(rows, column), _LONG_WORDS) for column in columns)
 
 
-def _longest_cell(table: Table, column: Column) -> int:
-    return max(len(column.title), *(len(written_cell(row, column).whole) for row in table.rows), 0)
-
-
-def _column_spec(table: Table, column: Column, has_interval: bool) -> str:
-    if not is_numeric(column):
-        return "p{16em}" if _longest_cell(table, column) > _LONG_WORDS else "l"
-    return r"r@{\hspace{0.4em}}l" if has_interval else "r"
-
-
-def _heading_cell(column: Column, has_interval: bool) -> str:
-    title = escaped(column.title)
-    return rf"\multicolumn{{2}}{{c}}{{{title}}}" if has_interval else title
-
-
-def _table_cell(row: Row, column: Column, has_interval: bool) -> str:
-    """Return the LaTeX text of a cell.
-
-    A column with intervals is two columns in LaTeX, of numbers and of intervals.
-    """
-    cell = written_cell(row, column)
-    if not is_numeric(column):
-        return escaped(cell.whole)
-    if not has_interval:
-        return _escaped_numbers(cell.whole)
-    if cell.reason:
-        return rf"\multicolumn{{2}}{{l}}{{{escaped(cell.reason)}}}"
-    return f"{_escaped_numbers(cell.text)} & {_escaped_numbers(cell.interval)}"
+def _longest_cell(rows: Sequence[Row], column: Column) -> int:
+    return max(len(column.title), *(len(written_cell(row, column).whole) for row in rows), 0)
 
 
 def _escaped_numbers(text: str) -> str:

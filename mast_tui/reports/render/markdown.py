@@ -50,14 +50,14 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
         f"{marks} {plain(report.title)}",
         _escaped_paragraph(report.about),
         _facts_list(report.facts),
-        *_note_blocks(note for note in report.notes if note.warning),
+        *_note_blocks(report.warnings),
     ]
     for section in report.sections:
         section_blocks = [block for block in _section_blocks(section, f"{marks}##") if block]
         if section_blocks and len(report.sections) > 1:
             blocks.append(f"{marks}# {plain(section.title)}")
         blocks += section_blocks
-    blocks += _note_blocks(note for note in report.notes if not note.warning)
+    blocks += _note_blocks(report.remarks)
     if report.methods:
         blocks += [f"{marks}# Methods", _escaped_paragraph(report.methods)]
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -66,7 +66,7 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
 def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
     """Yield the blocks of a section: facts, warnings, tables and texts, then its other notes."""
     yield _facts_list(section.facts)
-    yield from _note_blocks(note for note in section.notes if note.warning)
+    yield from _note_blocks(section.warnings)
     for part in section.parts:
         if isinstance(part, Table):
             yield from _table_blocks(part)
@@ -74,22 +74,27 @@ def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
             yield from _text_blocks(part, marks)
         else:
             assert isinstance(part, Chart)  # left out
-    yield from _note_blocks(note for note in section.notes if not note.warning)
+    yield from _note_blocks(section.remarks)
 
 
 def _table_blocks(part: Table) -> Iterator[str]:
     """Yield the blocks of a table: warnings, caption, the table, then its other notes."""
-    columns = part.split_columns()[0] or part.columns  # without the empty columns
-    yield from _note_blocks(note for note in part.notes if note.warning)
+    columns = part.visible_columns
+    yield from _note_blocks(part.warnings)
     yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
     rows = []
     for row in part.rows:
         cells = [plain(written_cell(row, column).whole) for column in columns]
         cells[0] = plain(row.mark) + cells[0]
         rows.append(cells)
-    heads = [plain(column.title) for column in columns]
-    yield "\n".join(table(heads, rows, [is_numeric(column) for column in columns]))
-    yield from _note_blocks(note for note in part.notes if not note.warning)
+    yield "\n".join(
+        table(
+            [plain(column.title) for column in columns],
+            rows,
+            [is_numeric(column) for column in columns],
+        )
+    )
+    yield from _note_blocks(part.remarks)
 
 
 def _text_blocks(part: Text, marks: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
@@ -46,7 +46,7 @@ def render_text(report: Report, width: int | None) -> list[str]:
         *_wrapped_lines(report.title, width),
         *_wrapped_lines(report.about, width),
         *_fact_lines(report.facts, width),
-        *_note_lines((note for note in report.notes if note.warning), width),
+        *_note_lines(report.warnings, width),
     ]
     has_headings = len(report.sections) > 1
     for section in report.sections:
@@ -56,7 +56,7 @@ def render_text(report: Report, width: int | None) -> list[str]:
         elif section_lines:
             lines += ["", _heading_rule(section.title, width)]
         lines += section_lines
-    note_lines = _note_lines((note for note in report.notes if not note.warning), width)
+    note_lines = _note_lines(report.remarks, width)
     return [*lines, "", *note_lines] if note_lines else lines
 
 
@@ -74,8 +74,11 @@ def _without_repeated_texts(report: Report) -> Report:
         return tuple(note for note in notes if is_new(note.text))
 
     def shortened_table(table: Table) -> Table:
-        caption = table.caption if is_new(table.caption) else ""
-        return replace(table, caption=caption, notes=new_notes(table.notes))
+        return replace(
+            table,
+            caption=table.caption if is_new(table.caption) else "",
+            notes=new_notes(table.notes),
+        )
 
     def shortened_section(section: ReportSection) -> ReportSection:
         open_parts = (part for part in section.parts if isinstance(part, Chart) or not part.folded)
@@ -84,20 +87,22 @@ def _without_repeated_texts(report: Report) -> Report:
         )
         return replace(section, parts=parts, notes=new_notes(section.notes))
 
-    sections = tuple(map(shortened_section, report.sections))
-    return replace(report, sections=sections, notes=new_notes(report.notes))
+    return replace(
+        report,
+        sections=tuple(map(shortened_section, report.sections)),
+        notes=new_notes(report.notes),
+    )
 
 
 def _section_lines(section: ReportSection, width: int | None) -> list[str]:
     """Return the lines of a section: facts, warnings, tables and texts, then its other notes."""
-    warnings = (note for note in section.notes if note.warning)
-    blocks = [[*_fact_lines(section.facts, width), *_note_lines(warnings, width)]]
+    blocks = [[*_fact_lines(section.facts, width), *_note_lines(section.warnings, width)]]
     for part in section.parts:
         if isinstance(part, Table):
             blocks.append(_table_lines(part, width))
         elif isinstance(part, Text):
             blocks.append(_text_lines(part, width))
-    blocks.append(_note_lines((note for note in section.notes if not note.warning), width))
+    blocks.append(_note_lines(section.remarks, width))
     lines: list[str] = []
     for block in filter(None, blocks):
         lines += ["", *block] if lines else block
@@ -124,8 +129,11 @@ def _note_lines(notes: Iterable[Note], width: int | None) -> list[str]:
 
 def _text_lines(part: Text, width: int | None) -> list[str]:
     links = (f"{title}: {url}" for title, url in part.links)
-    paragraphs = [part.title, *part.paragraphs, *links]
-    return [line for paragraph in paragraphs for line in _wrapped_lines(paragraph, width)]
+    return [
+        line
+        for paragraph in [part.title, *part.paragraphs, *links]
+        for line in _wrapped_lines(paragraph, width)
+    ]
 
 
 def _wrapped_lines(text: str, width: int | None) -> list[str]:
@@ -146,34 +154,16 @@ def _wrapped_lines(text: str, width: int | None) -> list[str]:
 
 
 def _table_lines(table: Table, width: int | None) -> list[str]:
-    """Return the lines of a table in the widest shape that fits, with its caption and notes.
-
-    They also name the columns and intervals for which there is no room.
-    """
-    widest_shape = _Shape.from_table(table)
-    shape = widest_shape
-    for narrower_shape in widest_shape.narrower_shapes():
-        if width is None or shape.width() <= width:
-            break
-        shape = narrower_shape
-    if width is not None:
-        shape = shape.named_within(width)
+    """Return the lines of a table in the widest shape that fits, with its caption and notes."""
+    shape = _Shape.fitting(table, width)
     lines = [
         *_wrapped_lines(table.title, width),
-        *_note_lines((note for note in table.notes if note.warning), width),
+        *_note_lines(table.warnings, width),
         *shape.lines(),
     ]
-    with_values, _ = table.split_columns()
-    left_out_names = [
-        column.name or column.title for column in with_values if column not in shape.columns
-    ]
-    if left_out_names:
-        lines += _wrapped_lines(f"No room for: {', '.join(left_out_names)}.", width)
-    titles = [column.title for column in shape.columns if shape.has_dropped_interval(column)]
-    if titles:
-        lines += _wrapped_lines(f"No room for the intervals of: {', '.join(titles)}.", width)
-    lines_below = [*_wrapped_lines(table.caption, width)]
-    lines_below += _note_lines((note for note in table.notes if not note.warning), width)
+    for sentence in shape.omissions():
+        lines += _wrapped_lines(sentence, width)
+    lines_below = [*_wrapped_lines(table.caption, width), *_note_lines(table.remarks, width)]
     return [*lines, "", *lines_below] if lines_below else lines
 
 
@@ -199,15 +189,26 @@ class _Shape:
     name_width: int | None = None
 
     @classmethod
-    def from_table(cls, table: Table) -> _Shape:
-        """Return the widest shape of a table: all columns with values, their bars and intervals."""
-        columns = table.split_columns()[0] or table.columns  # without the empty columns
+    def fitting(cls, table: Table, width: int | None) -> _Shape:
+        """Return the widest shape of a table that fits; the narrowest if none does.
+
+        Args:
+            table: The table.
+            width: The greatest width of a line; None for any width.
+        """
+        columns = table.visible_columns
         cells = [
             {column.key: _safe_cell(written_cell(row, column)) for column in columns}
             for row in table.rows
         ]
         shares = frozenset(column.key for column in columns if column.kind is Kind.SHARE)
-        return cls(table, cells, columns, shares)
+        widest = shape = cls(table, cells, columns, shares)
+        if width is None:
+            return widest
+        for shape in chain([widest], widest.narrower_shapes()):
+            if shape.width() <= width:
+                break
+        return shape.named_within(width)
 
     def narrower_shapes(self) -> Iterator[_Shape]:
         """Yield narrower and narrower shapes, each a change of the one before.
@@ -235,8 +236,9 @@ class _Shape:
             shape = replace(shape, without_interval=shape.without_interval | {column.key})
             yield shape
         for dropped in by_priority[:-1]:
-            remaining = tuple(column for column in shape.columns if column is not dropped)
-            shape = replace(shape, columns=remaining)
+            shape = replace(
+                shape, columns=tuple(column for column in shape.columns if column is not dropped)
+            )
             yield shape
 
     def named_within(self, width: int) -> _Shape:
@@ -245,8 +247,19 @@ class _Shape:
             return self
         return replace(self, name_width=self.name_width + max(0, width - self.width()))
 
-    def has_dropped_interval(self, column: Column) -> bool:
-        """Return whether a column has lost an interval."""
+    def omissions(self) -> Iterator[str]:
+        """Yield sentences that name the columns and intervals for which there is no room."""
+        with_values, _ = self.table.split_columns()
+        dropped = [
+            column.name or column.title for column in with_values if column not in self.columns
+        ]
+        if dropped:
+            yield f"No room for: {', '.join(dropped)}."
+        titles = [column.title for column in self.columns if self._has_dropped_interval(column)]
+        if titles:
+            yield f"No room for the intervals of: {', '.join(titles)}."
+
+    def _has_dropped_interval(self, column: Column) -> bool:
         return column.key in self.without_interval and any(
             written_cell(row, column).interval not in ("", WITHHELD) for row in self.table.rows
         )
@@ -272,8 +285,10 @@ class _Shape:
             lines.append("─" * self._total_width(widths))
             # One iterator over all rows: each group continues where the one before it ended.
             for row, cells in islice(rows, len(group)):
-                mark = set_cell_size(one_line(row.mark), self._mark_width())
-                lines.append(mark + self._row_line(cells, widths, number_widths))
+                lines.append(
+                    set_cell_size(one_line(row.mark), self._mark_width())
+                    + self._row_line(cells, widths, number_widths)
+                )
         return lines
 
     def _row_line(
@@ -318,8 +333,10 @@ class _Shape:
         widths = {}
         for column in self.columns:
             cells = [row[column.key] for row in self.cells]
-            texts = (self._bar_text(cell, column) + cell.text for cell in cells)
-            widest = max(map(cell_len, texts), default=0)
+            widest = max(
+                map(cell_len, (self._bar_text(cell, column) + cell.text for cell in cells)),
+                default=0,
+            )
             # A heading may extend over intervals; where none are shown, the numbers need its width.
             if column.key in self.without_interval or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
