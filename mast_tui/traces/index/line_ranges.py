@@ -155,7 +155,9 @@ class DigestFeed:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._ranges: Iterator[Range] = iter(())
-        self._digested: Iterator[_DigestedLines | LostItem | None] | None = None
+        """The ranges that are not fed yet."""
+        self._results: Iterator[_DigestedLines | LostItem | None] | None = None
+        """The lines of each range, once its worker is done; None while a worker is waited for."""
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         """Feed about ``max_bytes`` of lines to the parser, as digests where there are any.
@@ -169,29 +171,37 @@ class DigestFeed:
         if not isinstance(parser, DigestingParser) or index.path is None:
             feed_lines(index, parser, max_bytes)
             return
-        if self._digested is None:
-            work = DigestLines(index.path, parser.digest, index.typecode)
+        if self._results is None:
             begins = range(index.done, index.size, RANGE_BYTES)
             ranges = [Range(begin, min(begin + RANGE_BYTES, index.size)) for begin in begins]
             self._ranges = iter(ranges)
-            self._digested = self._workers.map(
-                work, [[byte_range] for byte_range in ranges], _WAIT_SECONDS
-            )
+            work = DigestLines(index.path, parser.digest, index.typecode)
+            batches = [[byte_range] for byte_range in ranges]
+            self._results = self._workers.map(work, batches, _WAIT_SECONDS)
         end = min(index.done + max_bytes, index.size)
         while index.done < end:
-            digested = next(self._digested, LOST)
+            result = next(self._results, LOST)
             index.check()
-            if digested is None:  # no worker was ready in time
+            if result is None:
                 feed_lines(index, parser, min(_OWN_BYTES, end - index.done))
-                continue
-            byte_range = next(self._ranges, None)
-            if byte_range is None:
-                raise OSError(ESTALE, "the file has changed")
-            lines = None if isinstance(digested, LostItem) else digested
-            if lines is not None and lines.digests and index.done <= lines.begin:
-                _feed_digests(index, parser, lines)
-            elif index.done < byte_range.end:  # the range was lost, or partly read here
-                feed_lines(index, parser, byte_range.end - index.done)
+            else:
+                self._feed_range(index, parser, result)
+
+    def _feed_range(
+        self, index: LineIndex, parser: DigestingParser, result: _DigestedLines | LostItem
+    ) -> None:
+        """Feed the lines of the next range, as digests if a worker has made them in time.
+
+        Raises:
+            OSError: The file cannot be read, or has changed.
+        """
+        byte_range = next(self._ranges, None)
+        if byte_range is None:
+            raise OSError(ESTALE, "the file has changed")
+        if isinstance(result, _DigestedLines) and result.digests and index.done <= result.begin:
+            _feed_digests(index, parser, result)
+        elif index.done < byte_range.end:  # the range was lost, or partly read here
+            feed_lines(index, parser, byte_range.end - index.done)
 
 
 def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _DigestedLines) -> None:
