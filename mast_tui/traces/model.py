@@ -583,6 +583,16 @@ class TraceSummary(NamedTuple):
             trial=self.trial,
         )
 
+    def with_read_problems(self, problems: Iterable[Problem]) -> TraceSummary:
+        """Return the summary of a file that can no longer be read because of these problems.
+
+        Return the summary itself if there are none.
+        """
+        read_problems = tuple((problem.place, problem.message) for problem in problems)
+        if not read_problems:
+            return self
+        return self._replace(problems=(*self.problems, *read_problems), spans=0)
+
     def filled_in(self, other: TraceMeta) -> TraceSummary:
         """Return the summary with unknown facts taken from ``other``."""
         meta = fill_in(self.meta, other)
@@ -762,15 +772,8 @@ class Trace:
 
     def _read_summary(self) -> TraceSummary:
         """Return the facts of the trace without its spans, before personal data is masked."""
-        summary = self._summary
-        if summary is not None:  # the file is unread
-            read_problems = tuple(
-                (problem.place, problem.message) for problem in self._spans.problems
-            )
-            if not read_problems:
-                return summary
-            # The file cannot be read any more, so it has no spans.
-            return summary._replace(problems=(*summary.problems, *read_problems), spans=0)
+        if self._summary is not None:  # the file is unread
+            return self._summary.with_read_problems(self._spans.problems)
         identity = self.identity
         meta = self._read_meta()
         loaded = self.loaded

@@ -471,7 +471,13 @@ class SpanTable:
 
     def begin_block(self) -> None:
         """Let the next block begin after the current spans."""
-        self._block_start = self._current_sizes()
+        self._block_start = BlockStart(
+            len(self),
+            self._keys.by_line,
+            len(self._shapes.shape_list),
+            len(self.problems),
+            len(self.spawned),
+        )
         self._changed_spans.clear()
         self._tokens.first_unsent = len(self._tokens)
 
@@ -484,16 +490,6 @@ class SpanTable:
         self._tokens.first_unsent = 0
         self._changed_spans.clear()
         return self.block()
-
-    def _current_sizes(self) -> BlockStart:
-        """Return the sizes of the table's parts, at which the next block begins."""
-        return BlockStart(
-            len(self),
-            self._keys.by_line,
-            len(self._shapes.shape_list),
-            len(self.problems),
-            len(self.spawned),
-        )
 
     def block(self) -> Block:
         """Return everything that was added since the last block, and begin the next block.
