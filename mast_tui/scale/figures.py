@@ -405,13 +405,15 @@ class _Counts:
 
     def _cells_of_rows(self, table: Any) -> Integers:
         """Return the cell (group and outcome) of each row, and add cells for new groups."""
-        group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)
+            group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         else:
             group_of_row = _numbers_of_names(table[self._group_by], self._group_number)
         if self._failed_below is None:
-            outcome_of_row = _numbers_of_names(table["outcome"], _outcome_number)
+            outcome_of_row = _numbers_of_names(
+                table["outcome"], lambda name: _OUTCOMES.get(name or "", UNKNOWN)
+            )
         else:
             score = table["score"].to_numpy()
             outcome_of_row = np.where(score < self._failed_below, FAILED, SUCCEEDED)
@@ -572,10 +574,6 @@ def _numbers_of_names(column: Any, number_of: Callable[[str | None], int]) -> In
     numbers = [number_of(name or None) for name in names.dictionary.to_pylist()]
     row_numbers: Integers = np.array(numbers, dtype=np.int64)[names.indices.to_numpy()]
     return row_numbers
-
-
-def _outcome_number(name: str | None) -> int:
-    return _OUTCOMES.get(name or "", UNKNOWN)
 
 
 def _missing_facts(shard_count: int, missing_count: int) -> Iterator[str]:

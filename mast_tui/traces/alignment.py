@@ -133,8 +133,9 @@ def align(a: Trace, b: Trace) -> RunAlignment:
         None,
     )
     fork = _fork_row(pairs, action_flags)
-    cause = _cause_row(pairs, action_flags, fork)
-    return RunAlignment(pairs, action_flags, first_difference, fork, cause)
+    return RunAlignment(
+        pairs, action_flags, first_difference, fork, _cause_row(pairs, action_flags, fork)
+    )
 
 
 def is_action(span: Span) -> bool:

@@ -998,11 +998,8 @@ class Trace:
         if facts is not None:
             earlier_facts = self._added_facts
             self._added_facts = facts if earlier_facts is None else fill_in(facts, earlier_facts)
-        self.opened = reading.opened
-        self._meta = reading._meta
-        self._problems = reading._problems
         self._identity = identity
-        self._take_spans(reading._unmasked_spans)
+        self.become(reading)
         self._summary = None  # last, as other threads may read meanwhile
 
     def _index_error(self, index: int) -> IndexError:

@@ -224,8 +224,8 @@ class ColumnsOfSteps:
             steps: The steps.
         """
         steps = tuple(steps)
+        numbers = self._shape_numbers
         with self._lock:
-            numbers = self._shape_numbers
             shapes = [numbers[step.kind, step.role, step.agent, step.name] for step in steps]
         return SpanColumns(
             first,

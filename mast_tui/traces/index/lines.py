@@ -267,8 +267,11 @@ class IndexedSpans(Spans):
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``, from the file or from a small cache."""
-        cached = self._texts.get(index)
-        return self._read_text(index) if cached is None else cached
+        text = self._texts.get(index)
+        if text is None:
+            text = self._text_of(index, self._index.read(*self._table.lines_of(index)))
+            self._texts.add(index, text)
+        return text
 
     def source_lines(self, index: int, /) -> bytes | None:
         """Return the lines that hold the span."""
@@ -331,13 +334,6 @@ class IndexedSpans(Spans):
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key, or None if no such span is known (yet)."""
         return self._table.index_of(key)
-
-    def _read_text(self, index: int) -> str:
-        """Read the text of a span from the file, and cache it."""
-        data = self._index.read(*self._table.lines_of(index))
-        text = self._text_of(index, data)
-        self._texts.add(index, text)
-        return text
 
     def _cached_preview(self, index: int) -> tuple[str, bool]:
         """Return the preview of the span at ``index``, and True if it is the entire text.

@@ -449,17 +449,8 @@ class SpanTable:
         if self._block_start is not None:
             self._changed_spans.add(index)
 
-    def set_tokens(self, index: int, tokens: Tokens) -> None:
-        """Set the tokens of the model call that made a span.
-
-        Args:
-            index: The index of the span.
-            tokens: The tokens.
-        """
-        self.set_counts(index, tokens.input, tokens.output)
-
     def set_counts(self, index: int, input_tokens: int | None, output_tokens: int | None) -> None:
-        """Set the tokens of the model call that made a span, as two counts.
+        """Set the tokens of the model call that made a span.
 
         Args:
             index: The index of the span.

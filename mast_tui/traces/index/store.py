@@ -180,7 +180,7 @@ def _table_of_spans(spans: Sequence[Step | Span]) -> SpanTable:
         index = table.add(line, line, shape, span.key, parent, span.start, span.status)
         table.set_end(index, span.end)
         if span.tokens is not None:
-            table.set_tokens(index, span.tokens)
+            table.set_counts(index, *span.tokens)
     return table
 
 
@@ -331,12 +331,11 @@ class _SpanFile:
         return data
 
 
-class _FileSection:
+class _FileSection(NamedTuple):
     """A section of a file of spans, from an offset on, as a content of lines."""
 
-    def __init__(self, span_file: _SpanFile, begin: int) -> None:
-        self._span_file = span_file
-        self._begin = begin
+    span_file: _SpanFile
+    begin: int
 
     def read(self, offset: int, length: int, /) -> bytes:
         """Read bytes of the section.
@@ -345,7 +344,7 @@ class _FileSection:
             offset: The first byte, counted from the beginning of the section.
             length: The most bytes to read.
         """
-        return self._span_file.read(self._begin + offset, length)
+        return self.span_file.read(self.begin + offset, length)
 
 
 def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) -> Trace:

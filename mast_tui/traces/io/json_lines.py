@@ -70,8 +70,7 @@ def json_records(lines: Sequence[str]) -> list[object]:
     is_list_without_brackets = len(lines) > 1 and lines[1].startswith(",")
     if not values or not isinstance(values[0], dict | list) or is_list_without_brackets:
         return []
-    is_first_broken = value_by_line[0] is None
-    if is_first_broken:
+    if value_by_line[0] is None:  # the first line is broken
         record_count = sum(isinstance(value, dict | list) for value in values)
         seems_to_continue = lines[0].rstrip().endswith(_CONTINUATIONS)
         if seems_to_continue and record_count < _ENOUGH_RECORDS:

@@ -576,8 +576,7 @@ def _credentials_hint(path: Path) -> str:
     hint = f"set up credentials for {scheme} (docs/commands.md)"
     if scheme not in _SIGNED_SCHEMES:
         return hint
-    has_secrets = ADDRESSES.full_url(str(path)) != str(path)
-    if has_secrets:
+    if ADDRESSES.full_url(str(path)) != str(path):
         return f"{hint}; the user or query (?…) of its URL is refused, and may have expired"
     return (
         f"{hint}; if its URL had a user, a password or a query (?…), these are not kept: "
