@@ -147,8 +147,8 @@ class WorkMasks:
         masked_start, masked_end = redacted.to_shown(start, end)
         if self.in_masked_texts:  # the exported texts have the masks too
             return redacted.text[masked_start:masked_end], masked_start, masked_end
-        overlaps_mask = any(start < cut.end and cut.start < end for cut in redacted.cuts)
-        if overlaps_mask:
+        hidden_ranges = [cut.original for cut in redacted.cuts]
+        if any(start < hidden.stop and hidden.start < end for hidden in hidden_ranges):
             return redacted.text[masked_start:masked_end], None, None
         return quote, start, end
 

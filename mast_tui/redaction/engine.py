@@ -11,10 +11,11 @@ import hashlib
 import json
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import re2
 
@@ -175,8 +176,7 @@ class SecretNumbers:
     """A numbering of secrets from 1 for each rule, in the order of their first occurrence."""
 
     def __init__(self) -> None:
-        self._number_by_secret: dict[tuple[str, str], int] = {}
-        self._last_number_by_rule: dict[str, int] = {}
+        self._numbers_by_rule: defaultdict[str, dict[str, int]] = defaultdict(dict)
 
     def number(self, name: str, secret: str) -> int:
         """Return the number of a secret, a new one at its first occurrence.
@@ -185,35 +185,21 @@ class SecretNumbers:
             name: The name of the rule.
             secret: The secret.
         """
-        number = self._number_by_secret.get((name, secret))
-        if number is None:
-            number = self._last_number_by_rule.get(name, 0) + 1
-            self._last_number_by_rule[name] = number
-            self._number_by_secret[name, secret] = number
-        return number
+        numbers = self._numbers_by_rule[name]
+        return numbers.setdefault(secret, len(numbers) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A secret at ``start`` to ``end`` of the original text; the ends are exclusive.
+    """A secret that was replaced; offsets are code points.
 
-    Its replacement is at ``shown_start`` to ``shown_end`` of the redacted text.
+    Attributes:
+        original: The range of the secret in the original text.
+        shown: The range of its replacement in the redacted text.
     """
 
-    start: int
-    end: int
-    shown_start: int
-    shown_end: int
-
-    @property
-    def original(self) -> range:
-        """The range of the secret in the original text."""
-        return range(self.start, self.end)
-
-    @property
-    def shown(self) -> range:
-        """The range of the replacement in the redacted text."""
-        return range(self.shown_start, self.shown_end)
+    original: range
+    shown: range
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +255,14 @@ def _moved_offset(offset: int, pairs: Iterable[tuple[range, range]], *, is_end: 
             return other_part.stop if is_end else other_part.start
         shift = other_part.stop - part.stop
     return offset + shift
+
+
+class _Secret(NamedTuple):
+    """The range of a secret in a text, in code points, and the name of the rule that found it."""
+
+    start: int
+    end: int
+    name: str
 
 
 MASK_FORM: Final = "[{name} {number}]"
@@ -368,18 +362,18 @@ class Redaction:
         form = None if self.keeps_length else self.form  # None: each mask is as long as its secret
         return _replace_secrets(text, secrets, numbering, form)
 
-    def _find_secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the start, end and rule name of each secret; secrets may overlap."""
+    def _find_secrets(self, text: str) -> Iterator[_Secret]:
+        """Yield the secrets in a text, which may overlap."""
         for secret in self.secrets:
             start = text.find(secret)
             while start >= 0:
-                yield start, start + len(secret), "key"
+                yield _Secret(start, start + len(secret), "key")
                 start = text.find(secret, start + len(secret))
         lowered = text.lower()
         for rule in self.rules:
             if _may_match(rule, lowered):
                 for start, end in rule.ranges(text):
-                    yield start, end, rule.name
+                    yield _Secret(start, end, rule.name)
 
 
 def _restore_redaction(
@@ -408,45 +402,43 @@ def _may_match(rule: SecretRule, lowered: str) -> bool:
 
 
 def _replace_secrets(
-    text: str, secrets: Iterable[tuple[int, int, str]], numbering: SecretNumbering, form: str | None
+    text: str, secrets: Iterable[_Secret], numbering: SecretNumbering, form: str | None
 ) -> Redacted:
     """Replace the secrets of a text; overlapping secrets have one replacement.
 
-    ``secrets`` holds the start, end and name of each secret, ``form`` the template of replacements;
-    None for replacements of the same length.
+    ``form`` is the template of replacements; None for replacements of the same length.
     """
     parts: list[str] = []
     cuts: list[Cut] = []
     copied_end = 0
     shown_length = 0
-    for start, end, name in _merge_secrets(secrets):
-        secret = text[start:end]
-        number = numbering.number(name, secret)
-        replacement = (
-            filled_mask(name, number, secret)
-            if form is None
-            else form.format(name=name, number=number)
-        )
-        shown_length += start - copied_end
-        parts += (text[copied_end:start], replacement)
-        cuts.append(Cut(start, end, shown_length, shown_length + len(replacement)))
-        shown_length += len(replacement)
-        copied_end = end
+    for secret in _merge_secrets(secrets):
+        hidden_text = text[secret.start : secret.end]
+        number = numbering.number(secret.name, hidden_text)
+        if form is None:
+            replacement = filled_mask(secret.name, number, hidden_text)
+        else:
+            replacement = form.format(name=secret.name, number=number)
+        shown_start = shown_length + secret.start - copied_end
+        shown_length = shown_start + len(replacement)
+        parts += (text[copied_end : secret.start], replacement)
+        cuts.append(Cut(range(secret.start, secret.end), range(shown_start, shown_length)))
+        copied_end = secret.end
     parts.append(text[copied_end:])
     return Redacted("".join(parts), tuple(cuts))
 
 
-def _merge_secrets(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def _merge_secrets(secrets: Iterable[_Secret]) -> list[_Secret]:
     """Return the secrets in the order of their start, without overlaps.
 
     Overlapping secrets become one secret with the name of the first. Of secrets with the same
     start, the longest is the first.
     """
-    merged_secrets: list[tuple[int, int, str]] = []
-    for start, end, name in sorted(secrets, key=lambda secret: (secret[0], -secret[1])):
-        last_start, last_end, last_name = merged_secrets[-1] if merged_secrets else (0, 0, "")
-        if start < last_end:
-            merged_secrets[-1] = (last_start, max(end, last_end), last_name)
+    merged_secrets: list[_Secret] = []
+    for secret in sorted(secrets, key=lambda secret: (secret.start, -secret.end)):
+        last_secret = merged_secrets[-1] if merged_secrets else None
+        if last_secret is not None and secret.start < last_secret.end:
+            merged_secrets[-1] = last_secret._replace(end=max(secret.end, last_secret.end))
         else:
-            merged_secrets.append((start, end, name))
+            merged_secrets.append(secret)
     return merged_secrets

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from operator import add
 from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
@@ -169,32 +168,49 @@ def shard_report(
         )
     manifest = folder.manifest()
     files = [*map(traces_file, folder.done(manifest))]
-    counts = _Counts(manifest, group_by, failed_below)
-    if files:
-        keys_by_batch = []
-        batches = [
-            files[start : start + _FILES_PER_BATCH]
-            for start in range(0, len(files), _FILES_PER_BATCH)
-        ]
-        count = partial(_count_files, folder, manifest, group_by, failed_below)
-        for number, result in enumerate(each(count, batches, workers)):
-            if isinstance(result, LostItem):
-                raise ShardsError(
-                    f"{folder.address}: {batches[number][0]} and following: {result.reason}"
-                )
-            batch_keys, batch_counts = result
-            keys_by_batch.append(batch_keys)
-            counts.join(batch_counts)
-            tell(min(len(files), (number + 1) * _FILES_PER_BATCH), len(files))
-        repeated_keys = _repeated_keys(keys_by_batch)
-        # A trace in two shards was counted twice. To count only its first row, the files must be
-        # read in order, so all are counted again in one process.
-        if len(repeated_keys):
-            counts = _Counts(manifest, group_by, failed_below)
-            seen_keys: set[int] = set()
-            for table in _read_tables(folder, files, counts.columns):
-                counts.add(table, _first_rows(table, repeated_keys, seen_keys))
+    new_counts = partial(_Counts, manifest, group_by, failed_below)
+    counts = _counts_of_files(folder, files, new_counts, workers, tell) if files else new_counts()
     return counts.report(Rules() if rules is None else rules, len(files))
+
+
+def _counts_of_files(
+    folder: ShardFolder,
+    files: Sequence[str],
+    new_counts: Callable[[], _Counts],
+    workers: Workers | None,
+    tell: Callable[[int, int], object],
+) -> _Counts:
+    """Return the counts of files, in which each trace counts once.
+
+    Raises:
+        ShardsError: A file cannot be read.
+    """
+    counts = new_counts()
+    keys_by_batch = []
+    batches = list(_batches(files))
+    count = partial(_count_files, folder, new_counts)
+    for batch, result in zip(batches, each(count, batches, workers), strict=True):
+        if isinstance(result, LostItem):
+            raise ShardsError(f"{folder.address}: {batch[0]} and following: {result.reason}")
+        batch_keys, batch_counts = result
+        keys_by_batch.append(batch_keys)
+        counts.join(batch_counts)
+        tell(min(len(files), len(keys_by_batch) * _FILES_PER_BATCH), len(files))
+    repeated_keys = _repeated_keys(keys_by_batch)
+    if not len(repeated_keys):
+        return counts
+    # A trace in two shards was counted twice. To count only its first row, the files must be read
+    # in order, so all are counted again in one process.
+    counts = new_counts()
+    seen_keys: set[int] = set()
+    for table in _read_tables(folder, files, counts.columns):
+        counts.add(table, _first_rows(table, repeated_keys, seen_keys))
+    return counts
+
+
+def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(files), _FILES_PER_BATCH):
+        yield files[start : start + _FILES_PER_BATCH]
 
 
 def judged_outside_workspace(
@@ -227,21 +243,22 @@ def judged_outside_workspace(
         [key_table["key"].to_numpy().copy() for key_table in _read_tables(folder, files, ["key"])]
     )
     repeated_or_stored_keys = np.union1d(repeated, np.array(sorted(seen_keys), dtype=np.uint64))
-    traces = 0
-    counts_by_slug = dict.fromkeys(manifest.looks_at, (0, 0, 0))
-    columns = ["key", "problem", *map(verdict_column, counts_by_slug)]
+    trace_count = 0
+    verdict_counts = {slug: [0, 0, 0] for slug in manifest.looks_at}
+    columns = ["key", "problem", *map(verdict_column, manifest.looks_at)]
     for table in _read_tables(folder, files, columns):
-        rows = (
-            _first_rows(table, repeated_or_stored_keys, seen_keys)
-            & table["problem"].is_null().to_numpy()
-        )
-        traces += int(rows.sum())
-        for slug, mode_counts in counts_by_slug.items():
+        is_judged = table["problem"].is_null().to_numpy()
+        rows = is_judged & _first_rows(table, repeated_or_stored_keys, seen_keys)
+        trace_count += int(rows.sum())
+        for slug, counts in verdict_counts.items():
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
-            table_counts = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
-            present, absent, unsure = map(add, mode_counts, table_counts)
-            counts_by_slug[slug] = (present, absent, unsure)
-    return JudgedOutsideWorkspace(traces, counts_by_slug)
+            for number, verdict in enumerate((PRESENT, ABSENT, UNSURE)):
+                counts[number] += int((verdicts == verdict).sum())
+    counts_by_slug = {
+        slug: (present, absent, unsure)
+        for slug, (present, absent, unsure) in verdict_counts.items()
+    }
+    return JudgedOutsideWorkspace(trace_count, counts_by_slug)
 
 
 def _read_tables(
@@ -256,8 +273,8 @@ def _read_tables(
         ShardsError: A file cannot be read.
     """
     dataset = pyarrow("pyarrow.dataset")
-    for start in range(0, len(files), _FILES_PER_BATCH):
-        paths = [folder.path(name) for name in files[start : start + _FILES_PER_BATCH]]
+    for names in _batches(files):
+        paths = [folder.path(name) for name in names]
         try:
             batch = dataset.dataset(paths, format="parquet", filesystem=folder.filesystem())
             table = batch.to_table(columns=[*columns]).combine_chunks()
@@ -388,23 +405,15 @@ class _Counts:
 
     def _cells_of_rows(self, table: Any) -> Integers:
         """Return the cell (group and outcome) of each row, and add cells for new groups."""
-        # A name is looked up once in a column's dictionary, and not once in each row.
-        group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)
+            group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         else:
-            column = table[self._group_by].combine_chunks()
-            encoded = column.dictionary_encode(null_encoding="encode")
-            group_numbers = [
-                self._group_number(name or None) for name in encoded.dictionary.to_pylist()
-            ]
-            group_of_row = np.array(group_numbers, dtype=np.int64)[encoded.indices.to_numpy()]
+            group_of_row = _numbers_of_names(table[self._group_by], self._group_number)
         if self._failed_below is None:
-            outcomes = table["outcome"].combine_chunks().dictionary_encode()
-            outcome_numbers = [
-                _OUTCOMES.get(name, UNKNOWN) for name in outcomes.dictionary.to_pylist()
-            ]
-            outcome_of_row = np.array(outcome_numbers, dtype=np.int64)[outcomes.indices.to_numpy()]
+            outcome_of_row = _numbers_of_names(
+                table["outcome"], lambda name: _OUTCOMES.get(name or "", UNKNOWN)
+            )
         else:
             score = table["score"].to_numpy()
             outcome_of_row = np.where(score < self._failed_below, FAILED, SUCCEEDED)
@@ -421,25 +430,11 @@ class _Counts:
             done_count: The number of shards that were added up.
         """
         manifest = self._manifest
+        shard_count = len(manifest.shards)
         groups_by_name = sorted(
             self._groups.items(), key=lambda item: (item[0] is None, item[0] or "")
         )
-        outcome_counts = (
-            self._traces.reshape(-1, _CELLS_PER_GROUP).sum(axis=0)
-            if self._groups
-            else np.zeros(_CELLS_PER_GROUP)
-        )
-        all_traces = int(self._traces.sum())
-        shard_count = len(manifest.shards)
-        cannot_say = [
-            "These are unchecked suggestions of a judge; 'mast-tui import' imports a sample "
-            "of them into a workspace for people to label."
-        ]
-        if done_count < shard_count:
-            cannot_say.append(
-                f"{shard_count - done_count} of {shard_count} shards are not written yet; run "
-                "the judge's command again to continue."
-            )
+        outcome_counts = self._traces.reshape(-1, _CELLS_PER_GROUP).sum(axis=0)
         return {
             "by": self._group_by,
             "labels": manifest.judge,
@@ -447,7 +442,7 @@ class _Counts:
             "taxonomy": manifest.taxonomy.ref,
             "shards": {"all": shard_count, "done": done_count},
             "traces": {
-                "labelled": all_traces,
+                "labelled": int(self._traces.sum()),
                 "failed": int(outcome_counts[FAILED]),
                 "succeeded": int(outcome_counts[SUCCEEDED]),
                 "unknown": int(outcome_counts[UNKNOWN]),
@@ -457,67 +452,67 @@ class _Counts:
             "groups": {
                 name or NO_VALUE: self._group_json(number, rules) for name, number in groups_by_name
             },
-            "cannot_say": cannot_say,
+            "cannot_say": list(_missing_facts(shard_count, shard_count - done_count)),
         }
 
     def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
         """Return the figures of one group, which has a cell of counts for each outcome."""
         cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
-        failed = self._counts_of_cells(cells.start + FAILED)
-        succeeded = self._counts_of_cells(cells.start + SUCCEEDED)
         all_counts = self._counts_of_cells(cells)
-        stated = stated_for(self._manifest.taxonomy.ref)
-        classes = {} if stated is None else stated.classes
-        ref = self._manifest.taxonomy.ref
-        figures = mode_figures(
-            all_counts,
-            failed,
-            succeeded,
-            trace_count=int(traces.sum()),
-            unsure=self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
-            scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
-        )
-        tables = FigureIndex(figures).figures_by_key("mode")
-        onsets = self._onsets[cells].sum(axis=0)
-        # A failed trace has as many modes on average as these shares make together.
-        shares_of_failed = [
-            present / judged
-            for present, judged in zip(failed.present, failed.judged, strict=True)
-            if judged
-        ]
-        traces_by_mode_count = self._traces_by_mode_count[cells.start + FAILED].tolist()
-        highest_mode_count = max(
-            (number for number, count in enumerate(traces_by_mode_count) if count), default=-1
-        )
         return {
             "traces": int(traces.sum()),
             "failed": int(traces[FAILED]),
             "succeeded": int(traces[SUCCEEDED]),
             "unknown": int(traces[UNKNOWN]),
-            "modes_per_failed_trace": {
-                "value": sum(shares_of_failed) if shares_of_failed else None,
-                "n": int(traces[FAILED]),
-                "distribution": {
-                    str(number): traces_by_mode_count[number]
-                    for number in range(highest_mode_count + 1)
-                },
-            },
+            "modes_per_failed_trace": self._modes_per_failed_trace(cells.start + FAILED),
             "categories": self._categories_json(self._manifest.taxonomy.at_level(0), all_counts),
             **self._levels_json(all_counts),
-            "modes": {
-                mode.code: {
-                    "name": mode.name,
-                    **mode_document(tables[mode.code], rules, classes.get(mode.slug)),
-                    "corrected": None,
-                }
-                for mode in self._modes
-            },
+            "modes": self._modes_json(cells, rules),
             "onset": {
                 mode.code: {"n": int(bins.sum()), "bins": bins.tolist()}
-                for mode, bins in zip(self._modes, onsets, strict=True)
+                for mode, bins in zip(self._modes, self._onsets[cells].sum(axis=0), strict=True)
                 if bins.any()
             },
+        }
+
+    def _modes_json(self, cells: slice, rules: Rules) -> dict[str, dict[str, Any]]:
+        """Return the figures of each mode in a group, by the code of the mode."""
+        ref = self._manifest.taxonomy.ref
+        figures = mode_figures(
+            self._counts_of_cells(cells),
+            self._counts_of_cells(cells.start + FAILED),
+            self._counts_of_cells(cells.start + SUCCEEDED),
+            trace_count=int(self._traces[cells].sum()),
+            unsure=self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
+            scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
+        )
+        figures_by_mode = FigureIndex(figures).figures_by_key("mode")
+        stated = stated_for(ref)
+        classes = {} if stated is None else stated.classes
+        return {
+            mode.code: {
+                "name": mode.name,
+                **mode_document(figures_by_mode[mode.code], rules, classes.get(mode.slug)),
+                "corrected": None,
+            }
+            for mode in self._modes
+        }
+
+    def _modes_per_failed_trace(self, cell: int) -> PerFailedJson:
+        """Return the number of modes in a trace of the cell with the failed traces of a group."""
+        counts = self._counts_of_cells(cell)
+        # A failed trace has as many modes on average as these shares make together.
+        shares = [
+            present / judged
+            for present, judged in zip(counts.present, counts.judged, strict=True)
+            if judged
+        ]
+        traces_by_mode_count = np.trim_zeros(self._traces_by_mode_count[cell], "b").tolist()
+        return {
+            "value": sum(shares) if shares else None,
+            "n": int(self._traces[cell]),
+            "distribution": {str(n): count for n, count in enumerate(traces_by_mode_count)},
         }
 
     def _counts_of_cells(self, cells: int | slice) -> Counts:
@@ -560,21 +555,38 @@ class _Counts:
 
 
 def _count_files(
-    folder: ShardFolder,
-    manifest: Manifest,
-    group_by: str,
-    failed_below: float | None,
-    items: Sequence[Sequence[str]],
+    folder: ShardFolder, new_counts: Callable[[], _Counts], items: Sequence[Sequence[str]]
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
     """Yield for each item (a list of files) the keys of its traces and the sums of their rows."""
     for files in items:
-        counts = _Counts(manifest, group_by, failed_below)
+        counts = new_counts()
         keys = []
         for table in _read_tables(folder, files, counts.columns):
             keys.append(table["key"].to_numpy().copy())
             # The mask selects all rows.
             counts.add(table, np.ones(table.num_rows, dtype=bool))
         yield np.concatenate(keys), counts
+
+
+def _numbers_of_names(column: Any, number_of: Callable[[str | None], int]) -> Integers:
+    """Return the number of the name in each row; each name is looked up once, not in each row."""
+    names = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    numbers = [number_of(name or None) for name in names.dictionary.to_pylist()]
+    row_numbers: Integers = np.array(numbers, dtype=np.int64)[names.indices.to_numpy()]
+    return row_numbers
+
+
+def _missing_facts(shard_count: int, missing_count: int) -> Iterator[str]:
+    """Yield what the figures of a folder with so many shards, of which some are missing, lack."""
+    yield (
+        "These are unchecked suggestions of a judge; 'mast-tui import' imports a sample of them "
+        "into a workspace for people to label."
+    )
+    if missing_count:
+        yield (
+            f"{missing_count} of {shard_count} shards are not written yet; run the judge's command "
+            "again to continue."
+        )
 
 
 def _with_zeros(counts: NDArray[np.int64], more: int) -> NDArray[np.int64]:

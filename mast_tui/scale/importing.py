@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import blake2b
 from heapq import nsmallest
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -81,8 +81,8 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     )
     shards = folder.done(manifest)
     keys = zip(shards, _results_of_shards(find_keys, shards, address, pool), strict=True)
-    drawn_keys, matching_count = _draw_sample(keys, request.sample, request.seed)
-    selection = [(shard, drawn_keys[shard]) for shard in shards if shard in drawn_keys]
+    sample = _draw_sample(keys, request.sample, request.seed)
+    selection = [(shard, sample.keys[shard]) for shard in shards if shard in sample.keys]
     read = partial(_read_selection, folder, manifest.taxonomy)
     target = open_workspace(request.common, create=True)
     summary = run_judge(
@@ -92,19 +92,31 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
         target,
     )
     traces = {status.value: count for status, count in summary.traces.items()}
-    document = {
-        "shards": address,
-        "judge": manifest.judge,
-        "taxonomy": manifest.taxonomy.ref,
-        "where": list(request.where),
-        "matching": matching_count,
-        "sample": request.sample,
-        "seed": request.seed,
-        "traces": traces,
-    }
+    _print_import(request, manifest, sample.matching_count, traces)
+    return 0
+
+
+def _print_import(
+    request: ImportCommandRequest,
+    manifest: Manifest,
+    matching_count: int,
+    traces: Mapping[str, int],
+) -> None:
+    """Print how many traces were imported, by the status of each, as a line or as JSON."""
     if request.as_json:
-        print_json(document)
-        return 0
+        print_json(
+            {
+                "shards": request.files[0],
+                "judge": manifest.judge,
+                "taxonomy": manifest.taxonomy.ref,
+                "where": list(request.where),
+                "matching": matching_count,
+                "sample": request.sample,
+                "seed": request.seed,
+                "traces": traces,
+            }
+        )
+        return
     new_count = traces.get(TraceStatus.JUDGED, 0)
     earlier_count = traces.get(TraceStatus.KNOWN, 0)
     sample_text = (
@@ -114,7 +126,6 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
         f"{manifest.judge}: {counted(new_count + earlier_count, 'trace')}{sample_text} "
         f"imported with its suggestions, {earlier_count:,} of them already here"
     )
-    return 0
 
 
 def _parsed_conditions(
@@ -205,37 +216,33 @@ def _read_selection(
     return [[*read_shard(folder, shard, taxonomy, frozenset(keys))] for shard, keys in selection]
 
 
+class _Sample(NamedTuple):
+    """The keys of a sample of traces by shard, and the number of traces that it is drawn from."""
+
+    keys: Mapping[str, set[int]]
+    matching_count: int
+
+
 def _draw_sample(
-    keys_of_shards: Iterable[tuple[str, list[int]]], sample: int | None, seed: int
-) -> tuple[dict[str, set[int]], int]:
-    """Draw a sample of traces; without ``sample``, return all of them.
+    keys_of_shards: Iterable[tuple[str, list[int]]], size: int | None, seed: int
+) -> _Sample:
+    """Draw a sample of traces; without a size, return all of them.
 
     A sample has the traces with the smallest hashes of seed and key. So all samples of a size are
     equally likely, and the division into shards has no influence.
-
-    Returns:
-        The keys of the sample by shard, and the number of different traces.
     """
-    seen_keys: set[int] = set()
-
-    def different_keys() -> Iterator[tuple[int, str]]:
-        """Yield each key once, with the first shard that has it."""
-        for shard, keys in keys_of_shards:
-            for key in keys:
-                if key not in seen_keys:
-                    seen_keys.add(key)
-                    yield key, shard
-
-    drawn_pairs: Iterable[tuple[int, str]] = different_keys()
-    if sample is not None:
+    shard_by_key: dict[int, str] = {}
+    for shard, keys in keys_of_shards:
+        for key in keys:
+            shard_by_key.setdefault(key, shard)  # the first shard that has the trace
+    drawn_keys: Iterable[int] = shard_by_key
+    if size is not None:
         # The key decides between equal hashes, so that the order of the shards does not.
-        drawn_pairs = nsmallest(
-            sample, drawn_pairs, key=lambda pair: (_seeded_hash(seed, pair[0]), -pair[0])
-        )
+        drawn_keys = nsmallest(size, shard_by_key, key=lambda key: (_seeded_hash(seed, key), -key))
     keys_by_shard: dict[str, set[int]] = {}
-    for key, shard in drawn_pairs:
-        keys_by_shard.setdefault(shard, set()).add(key)
-    return keys_by_shard, len(seen_keys)
+    for key in drawn_keys:
+        keys_by_shard.setdefault(shard_by_key[key], set()).add(key)
+    return _Sample(keys_by_shard, len(shard_by_key))
 
 
 def _seeded_hash(seed: int, key: int) -> int:

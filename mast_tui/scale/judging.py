@@ -116,13 +116,20 @@ class ShardTotals:
         self.stopped = self.stopped or other.stopped
         self.usage += other.usage
 
-    def subtract(self, other: ShardTotals) -> None:
-        """Subtract the counts of a shard that is judged again; its usage stays, as it was paid."""
-        self.written -= other.written
-        self.traces -= other.traces
-        self.by_mode.subtract(other.by_mode)
-        self.failed = [failure for failure in self.failed if failure not in other.failed]
-        self.skipped = [skip for skip in self.skipped if skip not in other.skipped]
+    def add_unit(self, unit: UnitResult) -> None:
+        """Add the usage and the failures of a unit of the shard.
+
+        The shard is not written if a later run may judge more of the unit's traces.
+        """
+        if unit.stopped is not None or unit.unanswered:
+            self.written = 0
+        self.stopped = self.stopped or unit.stopped
+        self.usage += unit.usage
+        self.failed += unit.unanswered
+        for trace in unit.judged:
+            if trace.problem is not None:
+                self.failed.append((str(trace.path), trace.problem))
+        _add_unread_files(unit.reports, self)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,6 +139,20 @@ class ShardRun(ShardTotals):
     judge: str
     shards: int
     known: int
+
+    def forget_shard(self, totals: ShardTotals | None) -> None:
+        """Subtract the counts of a shard that is judged again; its usage stays, as it was paid.
+
+        ``totals`` is None for a shard that an earlier run has written.
+        """
+        if totals is None:
+            self.known -= 1
+            return
+        self.written -= totals.written
+        self.traces -= totals.traces
+        self.by_mode.subtract(totals.by_mode)
+        self.failed = [failure for failure in self.failed if failure not in totals.failed]
+        self.skipped = [skip for skip in self.skipped if skip not in totals.skipped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,22 +217,16 @@ class WriteShards:
         requests: set[RequestSize] = set()
         for unit in units:
             requests |= unit.requests
-            if unit.stopped is not None or unit.unanswered:
-                totals.written = 0
-            totals.stopped = totals.stopped or unit.stopped
-            totals.usage += unit.usage
-            totals.failed += unit.unanswered
+            totals.add_unit(unit)
             for trace in unit.judged:
                 trace_by_key.setdefault(trace_key(trace.record), trace)
-                if trace.problem is not None:
-                    totals.failed.append((str(trace.path), trace.problem))
-            _add_unread_files(unit.reports, totals)
         if totals.written:
-            write_shard(self.folder, shard.name, [*trace_by_key.values()], self.manifest, requests)
-            totals.traces = len(trace_by_key)
+            traces = list(trace_by_key.values())
+            write_shard(self.folder, shard.name, traces, self.manifest, requests)
+            totals.traces = len(traces)
             totals.by_mode.update(
                 finding.mode
-                for trace in trace_by_key.values()
+                for trace in traces
                 if trace.judgement is not None
                 for finding in trace.judgement.findings
                 if finding.mode in self.manifest.looks_at
@@ -256,20 +271,15 @@ def judge_into_shards(
         WorkspaceError: The judge knows no mode of the taxonomy.
         ShardsError: The folder has other files or shards, or cannot be written.
     """
-    slugs = {mode.slug for mode in taxonomy.modes}
-    judge = judging.name
-    looks_at = tuple(slug for slug in judging.looks_at if slug in slugs)
-    if not looks_at:
-        raise WorkspaceError(
-            f"{judge} supports no mode of {taxonomy.ref}; it was made for another taxonomy"
-        )
-    skipped: list[FileReport] = []
-    shards = [*_divide_into_shards(paths, f"{judge} {taxonomy.content_hash}", files, skipped)]
-    manifest = Manifest(judge, taxonomy, looks_at, tuple(shard.name for shard in shards))
+    looks_at = _judged_modes(judging, taxonomy)
+    steps = list(Scan(path.absolute() for path in paths).steps())
+    units = [step for step in steps if isinstance(step, Unit)]
+    shards = [*_divide_into_shards(units, f"{judging.name} {taxonomy.content_hash}", files)]
+    manifest = Manifest(judging.name, taxonomy, looks_at, tuple(shard.name for shard in shards))
     folder.begin(manifest)
     written_names = frozenset(folder.done(manifest))
-    run = ShardRun(judge=judge, shards=len(shards), known=len(written_names))
-    _add_unread_files(skipped, run)
+    run = ShardRun(judge=judging.name, shards=len(shards), known=len(written_names))
+    _add_unread_files((step for step in steps if isinstance(step, FileReport)), run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}
@@ -283,14 +293,26 @@ def judge_into_shards(
         outdated_names = judging.outdated({*folder.done(manifest)} - judged_again)
         for name in outdated_names:
             folder.withdraw(name)
-            if name in results:
-                run.subtract(results.pop(name))
-            else:
-                run.known -= 1
+            run.forget_shard(results.pop(name, None))
         if run.stopped is not None or not outdated_names:
             return run
         judged_again.update(outdated_names)
         remaining = [shard for shard in shards if shard.name in outdated_names]
+
+
+def _judged_modes(judging: Judging, taxonomy: Taxonomy) -> tuple[str, ...]:
+    """Return the slugs of the taxonomy on which a judge gives verdicts.
+
+    Raises:
+        WorkspaceError: The judge knows no mode of the taxonomy.
+    """
+    slugs = {mode.slug for mode in taxonomy.modes}
+    looks_at = tuple(slug for slug in judging.looks_at if slug in slugs)
+    if not looks_at:
+        raise WorkspaceError(
+            f"{judging.name} supports no mode of {taxonomy.ref}; it was made for another taxonomy"
+        )
+    return looks_at
 
 
 def _write_all(
@@ -331,19 +353,13 @@ def _unread_unit(unit: Unit, lost: LostItem) -> UnitResult:
 
 
 def _divide_into_shards(
-    paths: Iterable[Path], judge: str, files: int | None, skipped: list[FileReport]
+    all_units: Sequence[Unit], judge: str, files: int | None
 ) -> Iterator[Shard]:
-    """Divide the files under paths into shards.
+    """Divide files into shards.
 
     A hash of a file's path decides whether a shard ends with it. So a file that is added or removed
-    changes only its own shard. Files that are no traces are added to ``skipped``.
+    changes only its own shard.
     """
-    all_units: list[Unit] = []
-    for step in Scan(path.absolute() for path in paths).steps():
-        if isinstance(step, FileReport):
-            skipped.append(step)
-        elif isinstance(step, Unit):
-            all_units.append(step)
     files_per_shard = files or _files_per_shard(len(all_units))
     folder_states: dict[Path, object] = {}
     units: list[Unit] = []

@@ -213,15 +213,10 @@ class ShardFolder:
         names = self.names()
         if MANIFEST in names:
             stored = self.manifest()
-            owner = None
             if stored.judge != manifest.judge:
-                owner = f"judge {stored.judge}"
-            elif stored.taxonomy.identity != manifest.taxonomy.identity:
-                owner = f"taxonomy {stored.taxonomy.ref}"
-            if owner is not None:
-                raise ShardsError(
-                    f"{self.address}: contains the shards of {owner}; give another folder"
-                )
+                raise self._other_owner_error(f"judge {stored.judge}")
+            if stored.taxonomy.identity != manifest.taxonomy.identity:
+                raise self._other_owner_error(f"taxonomy {stored.taxonomy.ref}")
             if stored == manifest:
                 return
         elif names:
@@ -236,6 +231,9 @@ class ShardFolder:
             "shards": manifest.shards,
         }
         self.write(MANIFEST, json.dumps(document, indent=1).encode())
+
+    def _other_owner_error(self, owner: str) -> ShardsError:
+        return ShardsError(f"{self.address}: contains the shards of {owner}; give another folder")
 
     def _error_of(self, error: OSError) -> ShardsError:
         """Return the error to raise for a failed access, without secrets of the address."""

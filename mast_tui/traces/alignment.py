@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise, zip_longest
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.fuzz import ratio
 from rapidfuzz.process import cdist
@@ -123,18 +124,18 @@ def align(a: Trace, b: Trace) -> RunAlignment:
         or (pair.b is not None and steps_b[pair.b].is_action)
         for pair in pairs
     ]
-    differs = [
-        is_action_row and pair.likeness is not Likeness.SAME
-        for pair, is_action_row in zip(pairs, action_flags, strict=True)
-    ]
-    matches = [
-        is_action_row and pair.likeness is Likeness.SAME
-        for pair, is_action_row in zip(pairs, action_flags, strict=True)
-    ]
-    first_difference = differs.index(True) if True in differs else None
-    fork = _fork_row(pairs, differs, matches)
-    cause = _cause_row(pairs, action_flags, fork)
-    return RunAlignment(pairs, action_flags, first_difference, fork, cause)
+    first_difference = next(
+        (
+            row
+            for row, pair in enumerate(pairs)
+            if action_flags[row] and pair.likeness is not Likeness.SAME
+        ),
+        None,
+    )
+    fork = _fork_row(pairs, action_flags)
+    return RunAlignment(
+        pairs, action_flags, first_difference, fork, _cause_row(pairs, action_flags, fork)
+    )
 
 
 def is_action(span: Span) -> bool:
@@ -254,17 +255,19 @@ class _Gap:
                 yield Pair(index_a, index_b, likeness)
 
     def _best_matches(self) -> Sequence[tuple[int, int]]:
-        """Return the pairs with the greatest sum of gains, in the order of both runs.
+        """Return the pairs with the greatest sum of gains, in the order of both runs."""
+        if not self.gap_a or not self.gap_b:
+            return []
+        return [(self.gap_a[row], self.gap_b[column]) for row, column in _best_path(self._gains())]
 
-        This is the algorithm of Needleman and Wunsch (1970) without a cost of gaps. The gain of a
-        pair of one kind, role and tool (head) grows with the likeness of the texts above ``ALIKE``;
-        two answers to the same call gain most.
+    def _gains(self) -> NDArray[np.float64]:
+        """Return the gain of each pair: a row for each step of the first run.
+
+        The gain of a pair of one kind, role and tool (head) grows with the likeness of the texts
+        above ``ALIKE``; two answers to the same call gain most.
         """
         left_steps = [self.steps_a[a] for a in self.gap_a]
         right_steps = [self.steps_b[b] for b in self.gap_b]
-        if not left_steps or not right_steps:
-            return []
-
         head_numbers = {
             step.head: number for number, step in enumerate((*left_steps, *right_steps))
         }
@@ -275,35 +278,42 @@ class _Gap:
         likeness = cdist(
             [step.text for step in left_steps], [step.text for step in right_steps], scorer=ratio
         )
-        gain = np.where(has_same_head & (likeness >= ALIKE), likeness - ALIKE + 1, 0.0)
+        gains = np.where(has_same_head & (likeness >= ALIKE), likeness - ALIKE + 1, 0.0)
         # The calls as indices in the second run; unknown calls must not equal each other.
         left_calls = [
             -1 if step.call is None else self.equal_steps.get(step.call, -1) for step in left_steps
         ]
         right_calls = [-2 if step.call is None else step.call for step in right_steps]
-        gain[np.equal.outer(left_calls, right_calls)] = 100.0
+        gains[np.equal.outer(left_calls, right_calls)] = 100.0
+        return gains
 
-        # best_sum[row, column] is the greatest sum of gains of the steps from there to the end.
-        best_sum = np.zeros((len(left_steps) + 1, len(right_steps) + 1))
-        for row in range(len(left_steps) - 1, -1, -1):
-            if_paired = np.where(gain[row] > 0, gain[row] + best_sum[row + 1, 1:], 0.0)
-            row_sums = np.maximum(if_paired, best_sum[row + 1, :-1])
-            best_sum[row, :-1] = np.maximum.accumulate(row_sums[::-1])[::-1]
 
-        matches = []
-        row = 0
-        column = 0
-        while row < len(left_steps) and column < len(right_steps):
-            pair_gain = gain[row, column]
-            if pair_gain and best_sum[row, column] == pair_gain + best_sum[row + 1, column + 1]:
-                matches.append((self.gap_a[row], self.gap_b[column]))
-                row += 1
-                column += 1
-            elif best_sum[row, column] == best_sum[row + 1, column]:
-                row += 1
-            else:
-                column += 1
-        return matches
+def _best_path(gains: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """Yield the row and column of each pair whose gains have the greatest sum.
+
+    Rows and columns grow from pair to pair. This is the algorithm of Needleman and Wunsch (1970)
+    without a cost of gaps.
+    """
+    row_count, column_count = gains.shape
+    # best_sum[row, column] is the greatest sum of gains of the steps from there to the end.
+    best_sum = np.zeros((row_count + 1, column_count + 1))
+    for row in range(row_count - 1, -1, -1):
+        if_paired = np.where(gains[row] > 0, gains[row] + best_sum[row + 1, 1:], 0.0)
+        row_sums = np.maximum(if_paired, best_sum[row + 1, :-1])
+        best_sum[row, :-1] = np.maximum.accumulate(row_sums[::-1])[::-1]
+
+    row = 0
+    column = 0
+    while row < row_count and column < column_count:
+        gain = gains[row, column]
+        if gain and best_sum[row, column] == gain + best_sum[row + 1, column + 1]:
+            yield row, column
+            row += 1
+            column += 1
+        elif best_sum[row, column] == best_sum[row + 1, column]:
+            row += 1
+        else:
+            column += 1
 
 
 def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
@@ -318,43 +328,47 @@ def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
     return Likeness.SAME if is_similar else Likeness.CHANGED
 
 
-def _fork_row(
-    pairs: Sequence[Pair], differs: Sequence[bool], matches: Sequence[bool]
-) -> int | None:
+def _fork_row(pairs: Sequence[Pair], action_flags: Sequence[bool]) -> int | None:
     """Return the row at which two runs part, None if they stay together.
 
     The rows are cut so that few differences are before the cut and few matches after it; the runs
     part at the first difference after the cut. A match after the cut weighs more than a difference
-    before it, as two runs that have parted seldom act the same. Between two matches, only the
-    differences of the run with more of them count: an action done in two ways counts once.
-
-    Args:
-        pairs: The rows.
-        differs: For each row True if the agents act differently.
-        matches: For each row True if the agents act the same.
+    before it, as two runs that have parted seldom act the same.
     """
-    differences_before = [0]
-    count_up_to_match = 0
-    count_a_since_match = 0
-    count_b_since_match = 0
-    for pair, is_difference, is_match in zip(pairs, differs, matches, strict=True):
-        if is_match:
-            count_up_to_match += max(count_a_since_match, count_b_since_match)
-            count_a_since_match = 0
-            count_b_since_match = 0
-        if is_difference:
-            count_a_since_match += pair.a is not None
-            count_b_since_match += pair.b is not None
-        count_since_match = max(count_a_since_match, count_b_since_match)
-        differences_before.append(count_up_to_match + count_since_match)
-
+    matches = [
+        is_action_row and pair.likeness is Likeness.SAME
+        for pair, is_action_row in zip(pairs, action_flags, strict=True)
+    ]
     matches_after = list(accumulate(reversed(matches), initial=0))[::-1]
+    differences_before = _differences_before(pairs, action_flags)
     costs = [
         difference_count + LATE_MATCH_WEIGHT * match_count
         for difference_count, match_count in zip(differences_before, matches_after, strict=True)
     ]
     cut = min(range(len(costs)), key=costs.__getitem__)
-    return next((row for row in range(cut, len(differs)) if differs[row]), None)
+    later_rows = range(cut, len(pairs))
+    return next((row for row in later_rows if action_flags[row] and not matches[row]), None)
+
+
+def _differences_before(pairs: Sequence[Pair], action_flags: Sequence[bool]) -> Iterator[int]:
+    """Yield the number of different actions before each row, and before the end.
+
+    Between two equal actions, only the differences of the run with more of them count: an action
+    done in two ways counts once.
+    """
+    count_up_to_match = 0
+    count_a_since_match = 0
+    count_b_since_match = 0
+    yield 0
+    for pair, is_action_row in zip(pairs, action_flags, strict=True):
+        if is_action_row and pair.likeness is Likeness.SAME:
+            count_up_to_match += max(count_a_since_match, count_b_since_match)
+            count_a_since_match = 0
+            count_b_since_match = 0
+        elif is_action_row:
+            count_a_since_match += pair.a is not None
+            count_b_since_match += pair.b is not None
+        yield count_up_to_match + max(count_a_since_match, count_b_since_match)
 
 
 def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | None) -> int | None:

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import ndiff
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
-from mast_tui.traces.model import SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
 
 _MAX_CHARS: Final = 1 << 20
 """The longest text of a call that is looked at."""
@@ -170,32 +170,41 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
     Raises:
         OSError: A text cannot be read any more.
     """
-    edits: list[FileEdit] = []
-    positions_by_call: dict[str, range] = {}
+    edits_by_call: dict[str, list[FileEdit]] = {}
+    unanswered_calls: set[str] = set()
     file_in_editor = ""
     for index in range(end):
         span = trace.span(index)
         if span.kind is SpanKind.TOOL_CALL:
-            text = trace.text(index)
-            if len(text) <= _MAX_CHARS:
-                call_edits = [replace(edit, index=index) for edit in _call_edits(span.name, text)]
-                if call_edits:
-                    end_position = len(edits) + len(call_edits)
-                    positions_by_call[span.key] = range(len(edits), end_position)
-                    edits += call_edits
-        elif span.parent in positions_by_call and span.kind is SpanKind.TOOL_RESULT:
+            edits = _edits_of_call(trace, span)
+            if edits:
+                edits_by_call[span.key] = edits
+                unanswered_calls.add(span.key)
+        elif span.kind is SpanKind.TOOL_RESULT and span.parent in unanswered_calls:
+            unanswered_calls.remove(span.parent)
             result = trace.text(index)
-            failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
             # Results of SWE-agent name the file that is open in its editor.
             file_match = _OPEN_FILE.search(result)
-            if file_match is not None:
-                file_in_editor = file_match[1]
-            for position in positions_by_call.pop(span.parent):
-                edit = edits[position]
-                if edit.path in ("", _base_name(file_in_editor)):
-                    edit = replace(edit, path=file_in_editor)
-                edits[position] = replace(edit, failed=failed)
-    return list(_with_known_files(edits))
+            file_in_editor = file_in_editor if file_match is None else file_match[1]
+            failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
+            edits_by_call[span.parent] = [
+                _with_result(edit, failed, file_in_editor) for edit in edits_by_call[span.parent]
+            ]
+    return list(_with_known_files(chain.from_iterable(edits_by_call.values())))
+
+
+def _edits_of_call(trace: Trace, span: Span) -> list[FileEdit]:
+    """Return the edits of a call; those of a very long call are not looked at."""
+    text = trace.text(span.index)
+    if len(text) > _MAX_CHARS:
+        return []
+    return [replace(edit, index=span.index) for edit in _call_edits(span.name, text)]
+
+
+def _with_result(edit: FileEdit, failed: bool, file_in_editor: str) -> FileEdit:
+    """Return an edit with what the result of its call says."""
+    is_in_editor = edit.path in ("", _base_name(file_in_editor))
+    return replace(edit, failed=failed, path=file_in_editor if is_in_editor else edit.path)
 
 
 def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:

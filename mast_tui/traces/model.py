@@ -583,6 +583,16 @@ class TraceSummary(NamedTuple):
             trial=self.trial,
         )
 
+    def with_read_problems(self, problems: Iterable[Problem]) -> TraceSummary:
+        """Return the summary of a file that can no longer be read because of these problems.
+
+        Return the summary itself if there are none.
+        """
+        read_problems = tuple((problem.place, problem.message) for problem in problems)
+        if not read_problems:
+            return self
+        return self._replace(problems=(*self.problems, *read_problems), spans=0)
+
     def filled_in(self, other: TraceMeta) -> TraceSummary:
         """Return the summary with unknown facts taken from ``other``."""
         meta = fill_in(self.meta, other)
@@ -762,15 +772,8 @@ class Trace:
 
     def _read_summary(self) -> TraceSummary:
         """Return the facts of the trace without its spans, before personal data is masked."""
-        summary = self._summary
-        if summary is not None:  # the file is unread
-            read_problems = tuple(
-                (problem.place, problem.message) for problem in self._spans.problems
-            )
-            if not read_problems:
-                return summary
-            # The file cannot be read any more, so it has no spans.
-            return summary._replace(problems=(*summary.problems, *read_problems), spans=0)
+        if self._summary is not None:  # the file is unread
+            return self._summary.with_read_problems(self._spans.problems)
         identity = self.identity
         meta = self._read_meta()
         loaded = self.loaded
@@ -995,11 +998,8 @@ class Trace:
         if facts is not None:
             earlier_facts = self._added_facts
             self._added_facts = facts if earlier_facts is None else fill_in(facts, earlier_facts)
-        self.opened = reading.opened
-        self._meta = reading._meta
-        self._problems = reading._problems
         self._identity = identity
-        self._take_spans(reading._unmasked_spans)
+        self.become(reading)
         self._summary = None  # last, as other threads may read meanwhile
 
     def _index_error(self, index: int) -> IndexError:

@@ -143,19 +143,29 @@ def status_of_result(text: str) -> SpanStatus:
     if code_match is not None:
         return _status_of_exit_code(code_match)
     failed = (
-        _REFUSED.match(head) is not None
-        or _ERROR.match(head) is not None
-        or (("Error" in head or "Exception" in head) and _EXCEPTION.match(head) is not None)
-        or _BARE_ERROR.match(head) is not None
-        or (len(text) < _HEAD and _COMPLAINT.match(head) is not None)
-        or (
-            (" in " in last_line or "FAILED" in last_line)
-            and _TESTS_FAILED.search(last_line) is not None
-        )
+        _begins_with_error(head, is_all=len(text) < _HEAD)
+        or _reports_failed_tests(last_line)
         or _has_traceback(head, text)
         or _is_error_object(text)
     )
     return SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+
+
+def _begins_with_error(head: str, *, is_all: bool) -> bool:
+    """Return whether a result begins with an error; ``is_all`` is true if it has no more text."""
+    may_name_exception = "Error" in head or "Exception" in head
+    return (
+        _REFUSED.match(head) is not None
+        or _ERROR.match(head) is not None
+        or (may_name_exception and _EXCEPTION.match(head) is not None)
+        or _BARE_ERROR.match(head) is not None
+        or (is_all and _COMPLAINT.match(head) is not None)
+    )
+
+
+def _reports_failed_tests(last_line: str) -> bool:
+    may_report = " in " in last_line or "FAILED" in last_line
+    return may_report and _TESTS_FAILED.search(last_line) is not None
 
 
 def _status_of_exit_code(match: re.Match[str]) -> SpanStatus:

@@ -107,9 +107,7 @@ def test_a_filled_mask_keeps_length_and_lines(
 def test_offsets_are_those_of_the_text_without_masks() -> None:
     masks = masks_of_same_length([], b"k" * 32)
     redacted = masks.apply(f"Mail {EMAIL}, then 10.20.30.40.")
-    assert [(cut.start, cut.end) for cut in redacted.cuts] == [
-        (cut.shown_start, cut.shown_end) for cut in redacted.cuts
-    ]
+    assert all(cut.original == cut.shown for cut in redacted.cuts)
     assert_nothing_shown(redacted.text)
 
 

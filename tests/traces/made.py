@@ -6,8 +6,7 @@ from abc import abstractmethod
 from pathlib import Path
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.index.document import StepSpans
-from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.index.document import ColumnsOfSteps, StepSpans
 from mast_tui.traces.model import (
     Candidates,
     Loaded,

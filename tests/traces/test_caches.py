@@ -209,7 +209,8 @@ def flip(database: int) -> Callable[[bytes], bytes]:
     """A change of one byte of what stands behind the texts; negative places count from its end."""
 
     def damage(data: bytes) -> bytes:
-        first = json.loads(data[int(data[-END_BYTES:][:20]) : -END_BYTES])["traces"][0]["rows"][0]
+        facts = json.loads(data[int(data[-END_BYTES:][:20]) : -END_BYTES])
+        first = facts["traces"][0]["columns"][0]
         changed = bytearray(data)
         changed[first + database % (len(data) - first)] ^= 0x55
         return bytes(changed)

@@ -101,7 +101,7 @@ def test_stored_values_of_spans_are_returned(
             table.set_status(index, status)
             added[index].status = status
         added[index].tokens = Tokens(taken, given_out)
-        table.set_tokens(index, Tokens(taken, given_out))
+        table.set_counts(index, taken, given_out)
     for index, one in enumerate(added):
         assert table.span(index, preview_stub) == Span(
             index=index,
@@ -218,7 +218,7 @@ def test_an_indexed_span_takes_few_bytes() -> None:
             key=f"{call_id}:call",
             start=float(number),
         )
-        table.set_tokens(asked, Tokens(10_000, number))
+        table.set_counts(asked, 10_000, number)
         table.add(
             number + 1,
             number + 1,

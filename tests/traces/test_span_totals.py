@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index.blocks import block_at, write_block
-from mast_tui.traces.index.document import Step, StepSpans
-from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.index.document import ColumnsOfSteps, Step, StepSpans
 from mast_tui.traces.index.span_totals import KINDS, MOST_BUCKETS, SpanTotals, kind_of
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 

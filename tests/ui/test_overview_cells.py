@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.index.document import ColumnsOfSteps
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import CellContent

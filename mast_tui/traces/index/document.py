@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from math import nan
 from operator import attrgetter
+from threading import Lock
 from typing import Final, TypedDict, Unpack
 
-from mast_tui.traces.index.span_columns import ColumnsOfSteps
+from mast_tui.traces.index.span_columns import ShapeNumbers
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     PREVIEW_CHARS,
+    STATUSES,
     Role,
     Span,
     SpanColumns,
@@ -203,6 +207,34 @@ class StepList:
         self.steps.append(result_step)
         for number in range(old_number, len(self.steps)):
             self._keys.renumber(self.steps[number].key, number)
+
+
+class ColumnsOfSteps:
+    """A builder of the columns of one trace from its steps."""
+
+    def __init__(self) -> None:
+        self._shape_numbers = ShapeNumbers()
+        self._lock = Lock()
+
+    def columns(self, first: int, steps: Iterable[Step | Span]) -> SpanColumns:
+        """Return the columns of consecutive steps.
+
+        Args:
+            first: The index of the span of the first step.
+            steps: The steps.
+        """
+        steps = tuple(steps)
+        numbers = self._shape_numbers
+        with self._lock:
+            shapes = [numbers[step.kind, step.role, step.agent, step.name] for step in steps]
+        return SpanColumns(
+            first,
+            array("I", shapes),
+            numbers.shape_list,
+            bytes([STATUSES.index(step.status) for step in steps]),
+            array("d", [nan if step.start is None else step.start for step in steps]),
+            array("d", [nan if step.end is None else step.end for step in steps]),
+        )
 
 
 class StepSpans(Spans):

@@ -11,7 +11,7 @@ from operator import add
 from typing import Final, Protocol
 
 from mast_tui.traces.index.blocks import extended_column
-from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.decoding import WIDE_MARKS, as_utf8
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
 
@@ -25,7 +25,6 @@ _AHEAD_BYTES: Final = 128 * 1024
 """The bytes that are read in advance for lines that are requested in order."""
 
 _MOST_NARROW: Final = (1 << 32) - 1
-_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 class Content(Protocol):
@@ -95,7 +94,7 @@ class LineIndex:
     @classmethod
     def of_source(cls, source: Source) -> LineIndex:
         """Return the index of a file; a compressed, UTF-16 or UTF-32 file is held in memory."""
-        if source.packing is not None or source.head.startswith(_WIDE_MARKS):
+        if source.packing is not None or source.head.startswith(WIDE_MARKS):
             data = as_utf8(source.data)
             return cls(MemoryContent(data), len(data))
         opened = source.opened

@@ -7,14 +7,14 @@ however the file was cut.
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import ESTALE
+from io import BufferedReader
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import IO, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from mast_tui.gc_tuning import uncollected
 from mast_tui.parallel import LOST, LostItem, Workers
@@ -30,9 +30,6 @@ _WAIT_SECONDS: Final = 0.02
 
 _OWN_BYTES: Final = 4 << 20
 """The bytes that this process reads before the next wait; their digests are not used."""
-
-_TAIL_BYTES: Final = 16 * 1024
-"""The bytes read at once after the end of a range, for the rest of its last line."""
 
 
 @runtime_checkable
@@ -92,10 +89,8 @@ class DigestLines:
 
     def __call__(self, ranges: Sequence[Range]) -> list[_DigestedLines]:
         """Digest the lines in each range."""
-        with uncollected(), open_regular(self.path) as file:
-            return [
-                self._digested_lines(*_lines_in(file.fileno(), byte_range)) for byte_range in ranges
-            ]
+        with uncollected(), BufferedReader(open_regular(self.path)) as file:
+            return [self._digested_lines(*_lines_in(file, byte_range)) for byte_range in ranges]
 
     def _digested_lines(self, begin: int, lines: Sequence[bytes]) -> _DigestedLines:
         ends = accumulate((len(line) + 1 for line in lines), initial=begin)
@@ -103,15 +98,15 @@ class DigestLines:
         return _DigestedLines(begin, array(self.typecode, ends), [*map(self.digest, lines)])
 
 
-def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
+def _lines_in(file: IO[bytes], byte_range: Range) -> tuple[int, list[bytes]]:
     """Return the offset of the first line that begins in a range, and all lines that begin there.
 
     The lines are without line feeds. A last line that ends after the range is read to its end.
     """
     # The byte before the range shows whether a line begins with the range.
     data_begin = max(0, byte_range.begin - 1)
-    data = _read_range(file, data_begin, byte_range.end)
-    *lines, remainder = data.split(b"\n")
+    file.seek(data_begin)
+    *lines, remainder = file.read(byte_range.end - data_begin).split(b"\n")
     begin = byte_range.begin
     if begin and not lines:  # all of the range is the middle of a line
         return byte_range.end, []
@@ -119,31 +114,8 @@ def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
         earlier_line = lines.pop(0)
         begin = data_begin + len(earlier_line) + 1
     if remainder:
-        lines.append(remainder + _rest_of_line(file, data_begin + len(data)))
+        lines.append(remainder + file.readline().removesuffix(b"\n"))
     return begin, lines
-
-
-def _rest_of_line(file: int, begin: int) -> bytes:
-    """Return the bytes from ``begin`` up to the next line feed, or the end of the file."""
-    pieces = []
-    while data := _read_range(file, begin, begin + _TAIL_BYTES):
-        piece, line_feed, _ = data.partition(b"\n")
-        pieces.append(piece)
-        if line_feed:
-            break
-        begin += len(data)
-    return b"".join(pieces)
-
-
-def _read_range(file: int, begin: int, end: int) -> bytes:
-    """Return the bytes in a range, fewer only at the end of the file."""
-    data = os.pread(file, end - begin, begin)
-    while data and begin + len(data) < end:  # the system may return fewer bytes than it could
-        piece = os.pread(file, end - begin - len(data), begin + len(data))
-        if not piece:
-            break
-        data += piece
-    return data
 
 
 class DigestFeed:
@@ -155,7 +127,9 @@ class DigestFeed:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._ranges: Iterator[Range] = iter(())
-        self._digested: Iterator[_DigestedLines | LostItem | None] | None = None
+        """The ranges that are not fed yet."""
+        self._results: Iterator[_DigestedLines | LostItem | None] | None = None
+        """The lines of each range, once its worker is done; None while a worker is waited for."""
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         """Feed about ``max_bytes`` of lines to the parser, as digests where there are any.
@@ -169,29 +143,37 @@ class DigestFeed:
         if not isinstance(parser, DigestingParser) or index.path is None:
             feed_lines(index, parser, max_bytes)
             return
-        if self._digested is None:
-            work = DigestLines(index.path, parser.digest, index.typecode)
+        if self._results is None:
             begins = range(index.done, index.size, RANGE_BYTES)
             ranges = [Range(begin, min(begin + RANGE_BYTES, index.size)) for begin in begins]
             self._ranges = iter(ranges)
-            self._digested = self._workers.map(
-                work, [[byte_range] for byte_range in ranges], _WAIT_SECONDS
-            )
+            work = DigestLines(index.path, parser.digest, index.typecode)
+            batches = [[byte_range] for byte_range in ranges]
+            self._results = self._workers.map(work, batches, _WAIT_SECONDS)
         end = min(index.done + max_bytes, index.size)
         while index.done < end:
-            digested = next(self._digested, LOST)
+            result = next(self._results, LOST)
             index.check()
-            if digested is None:  # no worker was ready in time
+            if result is None:
                 feed_lines(index, parser, min(_OWN_BYTES, end - index.done))
-                continue
-            byte_range = next(self._ranges, None)
-            if byte_range is None:
-                raise OSError(ESTALE, "the file has changed")
-            lines = None if isinstance(digested, LostItem) else digested
-            if lines is not None and lines.digests and index.done <= lines.begin:
-                _feed_digests(index, parser, lines)
-            elif index.done < byte_range.end:  # the range was lost, or partly read here
-                feed_lines(index, parser, byte_range.end - index.done)
+            else:
+                self._feed_range(index, parser, result)
+
+    def _feed_range(
+        self, index: LineIndex, parser: DigestingParser, result: _DigestedLines | LostItem
+    ) -> None:
+        """Feed the lines of the next range, as digests if a worker has made them in time.
+
+        Raises:
+            OSError: The file cannot be read, or has changed.
+        """
+        byte_range = next(self._ranges, None)
+        if byte_range is None:
+            raise OSError(ESTALE, "the file has changed")
+        if isinstance(result, _DigestedLines) and result.digests and index.done <= result.begin:
+            _feed_digests(index, parser, result)
+        elif index.done < byte_range.end:  # the range was lost, or partly read here
+            feed_lines(index, parser, byte_range.end - index.done)
 
 
 def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _DigestedLines) -> None:

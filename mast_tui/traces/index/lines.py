@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block
 from mast_tui.traces.index.line_index import LineIndex
-from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.index.span_table import SpanTable, TableState
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import (
     Candidates,
@@ -267,8 +267,11 @@ class IndexedSpans(Spans):
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``, from the file or from a small cache."""
-        cached = self._texts.get(index)
-        return self._read_text(index) if cached is None else cached
+        text = self._texts.get(index)
+        if text is None:
+            text = self._text_of(index, self._index.read(*self._table.lines_of(index)))
+            self._texts.add(index, text)
+        return text
 
     def source_lines(self, index: int, /) -> bytes | None:
         """Return the lines that hold the span."""
@@ -287,15 +290,17 @@ class IndexedSpans(Spans):
             limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """
-        lines = Lines(self._index, *self._table.lines)
-        extra_spans = _no_spans
-        if prefilter is not None:
-            extra_spans = partial(self._table.rows_to_check, prefilter)
+        lines = LinesOfSpans(self._index, *self._table.lines)
         try:
-            end, matches = lines.candidates(prefilter, begin, limit, max_bytes, extra_spans)
+            part = lines.slice(begin, limit, max_bytes)
+            if prefilter is None:
+                matches = lines.read(part, range(begin, part.end))
+            else:
+                extra_spans = self._table.rows_to_check(prefilter, begin, part.end)
+                matches = lines.read_candidates(part, prefilter, extra_spans, max_bytes)
         except OSError:
             return Candidates(limit, ())
-        return Candidates(end, self._candidate_texts(matches))
+        return Candidates(part.end, self._candidate_texts(matches))
 
     def _candidate_texts(self, matches: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         """Yield the index and text of each span whose lines have a text; keep the last text."""
@@ -329,13 +334,6 @@ class IndexedSpans(Spans):
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key, or None if no such span is known (yet)."""
         return self._table.index_of(key)
-
-    def _read_text(self, index: int) -> str:
-        """Read the text of a span from the file, and cache it."""
-        data = self._index.read(*self._table.lines_of(index))
-        text = self._text_of(index, data)
-        self._texts.add(index, text)
-        return text
 
     def _cached_preview(self, index: int) -> tuple[str, bool]:
         """Return the preview of the span at ``index``, and True if it is the entire text.
@@ -469,18 +467,17 @@ class LineSpans(IndexedSpans):
         facts, columns = block
         if "totals" in facts:
             self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
-            self._totals_end = facts["read_to"]
+            self._totals_end = facts["totals_end"]
             return True
-        lines_before, spans_before = facts["behind"]
-        lines_to_end = facts["lines"]
-        if lines_to_end <= len(self._index):
+        if facts["lines_after"] <= len(self._index):
             return True
-        is_first = lines_before == 0
-        if not is_first and (lines_before, spans_before) != (len(self._index), len(self._table)):
+        lines_before = facts["lines_before"]
+        table = self._table
+        if lines_before == 0:  # the first block replaces what was read before
+            table = type(table)()
+        elif (lines_before, facts["spans_before"]) != (len(self._index), len(table)):
             return False
-        # The first block replaces what was read before.
-        table = type(self._table)() if is_first else self._table
-        self._index.append_lines(columns["lines"], lines_before)
+        self._index.append_lines(columns["line_ends"], lines_before)
         table.append_block(Block(facts["table"], columns))
         self._parser = parser_in(bytes(columns["parser"]), table)
         self._table = table
@@ -505,10 +502,10 @@ class LineSpans(IndexedSpans):
         table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:
-            sizes_before = (len(index), len(table))
+            lines_before = len(index)
+            spans_before = len(table)
             feed(index, self._parser, block_bytes)
-            # The table's block has the new spans; the block of the index adds lines and state.
-            yield self._block(sizes_before, table.block())
+            yield self._block(table.block(), lines_before, spans_before)
             block_bytes = min(2 * block_bytes, _MOST_BLOCK)
             feed = later_feed or feed_lines
 
@@ -517,19 +514,20 @@ class LineSpans(IndexedSpans):
         totals = SpanTotals()
         totals.add(self.columns(0, len(self)))
         facts, columns = totals.block()
-        totals_block = Block({"totals": facts, "read_to": self._index.done}, columns)
-        return totals_block, self._block((0, 0), self._table.whole())
+        totals_block = Block({"totals": facts, "totals_end": self._index.done}, columns)
+        return totals_block, self._block(self._table.whole(), lines_before=0, spans_before=0)
 
-    def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
-        """Return a block of the index: line ends, spans, and the state of the parser.
-
-        ``sizes_before`` has the numbers of lines and spans before the block.
-        """
-        lines_before, _spans_before = sizes_before
-        facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
+    def _block(self, spans: Block, lines_before: int, spans_before: int) -> Block:
+        """Return a block of spans with their line ends and the current state of the parser."""
+        facts = {
+            "table": spans.facts,
+            "lines_before": lines_before,
+            "lines_after": len(self._index),
+            "spans_before": spans_before,
+        }
+        line_ends = self._index.ends_since(lines_before)
         state = bytearray(state_of(self._parser))
-        ends = self._index.ends_since(lines_before)
-        return Block(facts, {**table_block.columns, "lines": ends, "parser": state})
+        return Block(facts, {**spans.columns, "line_ends": line_ends, "parser": state})
 
     @property
     def in_file(self) -> bool:
@@ -548,31 +546,31 @@ class LineSpans(IndexedSpans):
         was incomplete, spans were added or changed that would be different now. If a last line
         without a line feed could not be parsed, its problem is removed, and it is read again.
         """
-        index = self._index
-        table = self._table
-        last_line_was_complete = index.grew_by_line_feed()
-        if not self._finished or last_line_was_complete is None:  # None: the content is in memory
+        last_line_is_complete = self._index.grew_by_line_feed()
+        if not self._finished or last_line_is_complete is None:  # None: the content is in memory
             return False
-        state_at_end = self._state_at_end
-        if state_at_end.differs(table.state):  # the end of the parsing has changed spans
+        valid_state = self._last_valid_state(last_line_is_complete=last_line_is_complete)
+        if valid_state is None:
             return False
-        valid_state = state_at_end
-        keep_last_line = True
-        state_before_last_line = table.state_before_open_line
-        if index.ends_open and state_before_last_line is not None:
-            # The last line was parsed although it may have been incomplete.
-            parsing_failed = state_at_end.problems > state_before_last_line.problems
-            if parsing_failed:
-                if state_before_last_line.differs(state_at_end):
-                    return False
-                keep_last_line = False
-                valid_state = state_before_last_line
-            elif not last_line_was_complete:
-                return False
-        index.resume(size, keep_tail=keep_last_line)
-        del table.problems[valid_state.problems :]
+        self._index.resume(size, keep_tail=valid_state is self._state_at_end)
+        del self._table.problems[valid_state.problems :]
         self._finished = False
         return True
+
+    def _last_valid_state(self, *, last_line_is_complete: bool) -> TableState | None:
+        """Return the state of the table at the end, or before an open line that failed to parse.
+
+        Return None if the table has spans or changes that a longer file would not have.
+        """
+        state_at_end = self._state_at_end
+        if state_at_end.differs(self._table.state):  # the end of the parsing has changed spans
+            return None
+        state_before = self._table.state_before_open_line if self._index.ends_open else None
+        if state_before is None:
+            return state_at_end
+        if state_at_end.problems == state_before.problems:  # the open line was parsed
+            return state_at_end if last_line_is_complete else None
+        return None if state_before.differs(state_at_end) else state_before
 
     def _finish_if_complete(self) -> None:
         if self._index.complete:
@@ -609,11 +607,16 @@ def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         feed(number, line, is_open)
 
 
-def _no_spans(_first: int, _end: int) -> Sequence[int]:
-    return ()
+class SpanSlice(NamedTuple):
+    """A range of spans, and the range of bytes with their lines; both ends are exclusive."""
+
+    begin: int
+    end: int
+    first_byte: int
+    end_byte: int
 
 
-class Lines(NamedTuple):
+class LinesOfSpans(NamedTuple):
     """The lines that hold the texts of the spans.
 
     Attributes:
@@ -626,87 +629,92 @@ class Lines(NamedTuple):
     first: array[int]
     last: array[int]
 
-    def candidates(
-        self,
-        prefilter: Prefilter | None,
-        begin: int,
-        limit: int,
-        max_bytes: int,
-        extra_spans: Callable[[int, int], Sequence[int]] = _no_spans,
-    ) -> tuple[int, Iterator[tuple[int, bytes]]]:
-        """Return the spans of a slice of the file that may hold the searched text.
+    def slice(self, begin: int, limit: int, max_bytes: int) -> SpanSlice:
+        """Return the spans from ``begin`` on whose lines have about ``max_bytes`` bytes.
+
+        The first line of a span in the slice is never before that of the previous span.
 
         Args:
-            prefilter: The filter for the searched text; None for all spans.
             begin: The index of the first span.
             limit: The index at which the slice ends at the latest.
-            max_bytes: About how many bytes to read.
-            extra_spans: Returns the spans of a range that are candidates in any case.
+            max_bytes: About how many bytes the lines have.
+        """
+        first_line = self.first[begin]
+        first_byte, _end = self.line_index.range_of(first_line, first_line)
+        line_limit = self.line_index.line_at(first_byte + max_bytes)
+        end = self._end_of_slice(begin, min(limit, begin + _SPANS_AT_ONCE), line_limit)
+        return SpanSlice(
+            begin, end, *self.line_index.range_of(first_line, max(self.last[begin:end]))
+        )
 
-        Returns:
-            The index after the last span of the slice; the index and the bytes of each candidate.
+    def _end_of_slice(self, begin: int, limit: int, line_limit: int) -> int:
+        """Return the first span after ``begin`` with lines from ``line_limit`` on, or at ``limit``.
+
+        The slice also ends before a span whose first line is before that of the previous span.
+        """
+        # For speed, spans are first added many at a time, and at the end one by one.
+        end = begin + 1
+        while end < limit:
+            stride_end = min(limit, end + _STRIDE)
+            first_lines = self.first[end - 1 : stride_end]
+            decreases = any(map(gt, first_lines, first_lines[1:]))
+            if decreases or max(self.last[end:stride_end]) >= line_limit:
+                break
+            end = stride_end
+        limit = min(limit, end + _STRIDE)
+        while (
+            end < limit and self.first[end - 1] <= self.first[end] and self.last[end] < line_limit
+        ):
+            end += 1
+        return end
+
+    def read_candidates(
+        self, part: SpanSlice, prefilter: Prefilter, extra_spans: Sequence[int], max_bytes: int
+    ) -> Iterator[tuple[int, bytes]]:
+        """Return the index and the bytes of each span whose lines may hold the searched text.
+
+        Args:
+            part: The spans to search.
+            prefilter: The filter for the searched text.
+            extra_spans: The spans that are returned in any case.
+            max_bytes: The bytes above which the lines are searched piece by piece before they are
+                read: a single span may be long.
 
         Raises:
             OSError: The file cannot be read.
         """
-        end, first_byte, end_byte = self._next_slice(begin, limit, max_bytes)
-        if prefilter is None:
-            data = self.line_index.read_range(first_byte, end_byte)
-            return end, self._span_bytes(data, first_byte, range(begin, end))
-        extra = extra_spans(begin, end)
-        # A single span may be longer than a slice: then search it in pieces before reading it.
-        is_long = end_byte - first_byte > max_bytes
-        if (
-            is_long
-            and not extra
-            and not self._may_have_match(prefilter, first_byte, end_byte, max_bytes)
-        ):
-            return end, iter(())
-        data = self.line_index.read_range(first_byte, end_byte)
-        spans = self._spans_with_hits(prefilter.hits(data), first_byte, begin, end)
-        if extra:
-            spans = sorted({*spans, *extra})
-        return end, self._span_bytes(data, first_byte, spans)
+        is_long = part.end_byte - part.first_byte > max_bytes
+        if is_long and not extra_spans and not self._may_have_match(prefilter, part, max_bytes):
+            return iter(())
+        data = self.line_index.read_range(part.first_byte, part.end_byte)
+        spans = self._spans_with_hits(prefilter.hits(data), part)
+        if extra_spans:
+            spans = sorted({*spans, *extra_spans})
+        return self._bytes_of_spans(data, part, spans)
 
-    def _next_slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
-        """Return the next slice: the end of its spans, its first byte, and the byte after it.
+    def read(self, part: SpanSlice, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        """Return the index and the bytes of some spans of a slice.
 
-        The lines of a slice have about ``max_bytes`` bytes, and the first line of a span is never
-        before that of the previous span.
+        Args:
+            part: The slice.
+            spans: The indices of the spans.
+
+        Raises:
+            OSError: The file cannot be read.
         """
-        line = self.first[begin]  # the first line of the latest span in the slice
-        first_byte, end_byte = self.line_index.range_of(line, self.last[begin])
-        line_limit = self.line_index.line_at(first_byte + max_bytes)
-        # For speed, spans are first added many at a time, and at the end one by one.
-        end = begin + 1
-        span_limit = min(limit, begin + _SPANS_AT_ONCE)
-        while end < span_limit:
-            first_lines = self.first[end : min(span_limit, end + _STRIDE)]
-            last_line = max(self.last[end : end + len(first_lines)])
-            decreases = first_lines[0] < line or any(map(gt, first_lines, first_lines[1:]))
-            if decreases or last_line >= line_limit:
-                break
-            end_byte = max(end_byte, self.line_index.range_of(line, last_line)[1])
-            line = first_lines[-1]
-            end += len(first_lines)
-        span_limit = min(span_limit, end + _STRIDE)
-        while end < span_limit and line <= self.first[end] and self.last[end] < line_limit:
-            line = self.first[end]
-            end_byte = max(end_byte, self.line_index.range_of(line, self.last[end])[1])
-            end += 1
-        return end, first_byte, end_byte
+        data = self.line_index.read_range(part.first_byte, part.end_byte)
+        return self._bytes_of_spans(data, part, spans)
 
-    def _may_have_match(
-        self, prefilter: Prefilter, first_byte: int, end_byte: int, max_bytes: int
-    ) -> bool:
-        """Return whether a range of bytes may hold the searched text, reading it in pieces.
+    def _may_have_match(self, prefilter: Prefilter, part: SpanSlice, piece_bytes: int) -> bool:
+        """Return whether the lines of a slice may hold the searched text, reading them in pieces.
 
         Pieces overlap, so that no match is lost. If the file ends early, return False.
         """
-        length = max(max_bytes, 2 * prefilter.overlap)
-        piece_begin = first_byte
-        while piece_begin < end_byte:
-            piece = self.line_index.read_range(piece_begin, min(end_byte, piece_begin + length))
+        length = max(piece_bytes, 2 * prefilter.overlap)
+        piece_begin = part.first_byte
+        while piece_begin < part.end_byte:
+            piece_end = min(part.end_byte, piece_begin + length)
+            piece = self.line_index.read_range(piece_begin, piece_end)
             if not piece:
                 return False
             if prefilter.hits(piece):
@@ -714,20 +722,15 @@ class Lines(NamedTuple):
             piece_begin += length - prefilter.overlap
         return False
 
-    def _spans_with_hits(
-        self, hits: Sequence[int], first_byte: int, begin: int, end: int
-    ) -> list[int]:
-        """Return the indices of the spans in a range that have a hit on their lines.
+    def _spans_with_hits(self, hits: Sequence[int], part: SpanSlice) -> list[int]:
+        """Return the spans of a slice that have a hit on their lines.
 
-        Args:
-            hits: The sorted offsets of the hits, counted from ``first_byte``.
-            first_byte: The offset in the file at which the search began.
-            begin: The index of the first span.
-            end: The index after the last span.
+        The hits are sorted offsets in the bytes of the slice.
         """
         indices: list[int] = []
         if not hits:
             return indices
+        begin, end, first_byte, _end_byte = part
         first_lines = self.first[begin:end]
         last_lines = self.last[begin:end]
         if first_lines == last_lines:  # each span is on one line
@@ -743,10 +746,10 @@ class Lines(NamedTuple):
                 indices.append(index)
         return indices
 
-    def _span_bytes(
-        self, data: bytes, first_byte: int, spans: Iterable[int]
+    def _bytes_of_spans(
+        self, data: bytes, part: SpanSlice, spans: Iterable[int]
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield the index of each span with its lines; ``data`` begins at byte ``first_byte``."""
+        """Yield the index of each span with its lines, from the bytes of a slice."""
         for index in spans:
             low, high = self.line_index.range_of(self.first[index], self.last[index])
-            yield index, data[low - first_byte : high - first_byte].removesuffix(b"\n")
+            yield index, data[low - part.first_byte : high - part.first_byte].removesuffix(b"\n")

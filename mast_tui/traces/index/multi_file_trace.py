@@ -223,28 +223,35 @@ class RunSpans(Spans):
         """
         while self._merging_files:
             number = self._merging_files[-1]
-            file = self._files[number]
-            trace = file.trace
-            waiting_files = self._waiting_files_by_key(trace)
-            while len(file.run_indices) < len(trace):
-                inner_index = len(file.run_indices)
-                sub_agent_file = None
-                # Most traces have no sub-agents, and making a span only for its key takes time.
-                if waiting_files:
-                    sub_agent_file = waiting_files.pop(trace.span(inner_index).key, None)
-                if sub_agent_file is not None:
-                    self._begin_file(sub_agent_file, trace.span(inner_index).parent)
-                    break  # to merge the spans of the sub-agent first
-                file.run_indices.append(len(self._file_numbers))
-                self._file_numbers.append(number)
-                self._inner_indices.append(inner_index)
-            else:  # all known spans of the file are merged
-                if not trace.loaded.complete:
-                    return
-                self._merging_files.pop()
+            if self._merge_up_to_sub_agent(number):
+                continue  # with the spans of the sub-agent
+            if not self._files[number].trace.loaded.complete:
+                return
+            self._merging_files.pop()
             if not self._merging_files:
                 self._begin_file_without_call()
         self._finished = True
+
+    def _merge_up_to_sub_agent(self, number: int) -> bool:
+        """Merge the spans of a file before the next sub-agent, and begin the sub-agent's file.
+
+        Return False if all known spans are merged, and no sub-agent has begun.
+        """
+        file = self._files[number]
+        trace = file.trace
+        waiting_files = self._waiting_files_by_key(trace)
+        for inner_index in range(len(file.run_indices), len(trace)):
+            # Most traces have no sub-agents, and making a span only for its key takes time.
+            if waiting_files:
+                span = trace.span(inner_index)
+                sub_agent_file = waiting_files.get(span.key)
+                if sub_agent_file is not None:
+                    self._begin_file(sub_agent_file, span.parent)
+                    return True
+            file.run_indices.append(len(self._file_numbers))
+            self._file_numbers.append(number)
+            self._inner_indices.append(inner_index)
+        return False
 
     def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
         """Return the numbers of the files of a trace's sub-agents that are still to be merged.

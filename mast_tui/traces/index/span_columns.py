@@ -1,14 +1,12 @@
-"""Columns of many spans at once, made from steps and from the parts of a run."""
+"""Columns of many spans at once, made from the parts of a run, and the numbers of shapes."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from math import nan
 from threading import Lock
-from typing import Protocol
 
-from mast_tui.traces.model import STATUSES, Role, Shape, SpanColumns, SpanKind, SpanStatus
+from mast_tui.traces.model import Shape, SpanColumns
 
 
 class ShapeNumbers(dict[Shape, int]):
@@ -26,55 +24,6 @@ class ShapeNumbers(dict[Shape, int]):
         number = self[shape] = len(self.shape_list)
         self.shape_list.append(shape)
         return number
-
-
-class SpanFields(Protocol):
-    """The fields of a span or step that ``SpanColumns`` has."""
-
-    @property
-    def kind(self) -> SpanKind: ...
-    @property
-    def role(self) -> Role: ...
-    @property
-    def agent(self) -> str: ...
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def status(self) -> SpanStatus: ...
-    @property
-    def start(self) -> float | None: ...
-    @property
-    def end(self) -> float | None: ...
-
-
-class ColumnsOfSteps:
-    """A builder of the columns of one trace from its steps."""
-
-    def __init__(self) -> None:
-        self._shape_numbers = ShapeNumbers()
-        self._lock = Lock()
-
-    def columns(self, first: int, steps: Iterable[SpanFields]) -> SpanColumns:
-        """Return the columns of consecutive steps.
-
-        Args:
-            first: The index of the span of the first step.
-            steps: The steps.
-        """
-        shapes = array("I")
-        statuses = bytearray()
-        starts = array("d")
-        ends = array("d")
-        with self._lock:
-            for step in steps:
-                shape = (step.kind, step.role, step.agent, step.name)
-                shapes.append(self._shape_numbers[shape])
-                statuses.append(STATUSES.index(step.status))
-                starts.append(nan if step.start is None else step.start)
-                ends.append(nan if step.end is None else step.end)
-        return SpanColumns(
-            first, shapes, self._shape_numbers.shape_list, bytes(statuses), starts, ends
-        )
 
 
 class ColumnsOfParts:

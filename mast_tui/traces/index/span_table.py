@@ -49,17 +49,20 @@ class KeyTable:
       is stored, in ``_line_key_spans``.
     - Other keys of ``add`` are in the dictionary ``_indices``.
     - Other keys of ``append_block`` are found by sorted hashes, equal in all processes.
+
+    A block has the names of the attributes from which it is made.
     """
 
     def __init__(self, lines: Sequence[int]) -> None:
         self._lines = lines
         """The first line of each span."""
         self._key_bytes = bytearray()
-        """The keys in UTF-8, without those that ``__getitem__`` makes of line numbers."""
+        """The keys in UTF-8, without those in ``_line_key_spans``."""
         self._key_ends = array("I", [0])
         """The offset in ``_key_bytes`` at which the key of each span ends, after a 0."""
         self._indices: dict[str, int] = {}
         self._line_key_spans = array("I")
+        """The spans whose keys are made of their lines, and not stored."""
         self._last_line = 0
         """The line of the last key in ``_line_key_spans``."""
         self._has_other_line_key = False
@@ -69,7 +72,7 @@ class KeyTable:
         self._further_keys: dict[str, int] = {}
         """The index of a span by each of its keys from ``add_line_keys``."""
         self._block_hashes: list[Column] = []
-        """For each block the hashes of its keys with the numbers of their spans, sorted."""
+        """For each block the sorted entries of its keys, as ``_hash_entry`` makes them."""
         self.repeat_count = 0
         """The number of spans that got another key because their key was in use."""
 
@@ -80,7 +83,7 @@ class KeyTable:
         """Return the key of the span at ``index``."""
         begin = self._key_ends[index]
         end = self._key_ends[index + 1]
-        if begin == end:  # a key in ``_line_key_spans``, whose text is not stored
+        if begin == end:  # the span is in ``_line_key_spans``
             return f"{_LINE}{self._lines[index]}"
         return self._key_bytes[begin:end].decode("utf-8", "surrogatepass")
 
@@ -96,8 +99,7 @@ class KeyTable:
 
     def find(self, key: str) -> int | None:
         """Return the index of the span with this key, None if there is none."""
-        index = self._index_of_line_key(key) if key.startswith(_LINE) else None
-        index = self._index_of_stored_key(key) if index is None else index
+        index = self._index_of_own_key(key)
         return self._further_keys.get(key) if index is None else index
 
     def add(self, explicit_key: str | None) -> None:
@@ -108,34 +110,27 @@ class KeyTable:
         Args:
             explicit_key: The key; None to make it of the number of the span's first line.
         """
-        index = len(self._key_ends) - 1
         if explicit_key:
-            key = explicit_key
-            looks_like_line = explicit_key.startswith(_LINE)
-            if looks_like_line:
+            if explicit_key.startswith(_LINE):
                 self._has_other_line_key = True
-        else:
-            line = self._lines[index]
-            if line > self._last_line and not self._has_other_line_key:
-                # No earlier key can be the same, and ``__getitem__`` makes the key of the line.
-                self._last_line = line
-                self._key_ends.append(self._key_ends[-1])
-                self._line_key_spans.append(index)
-                return
-            key = f"{_LINE}{line}"
-            looks_like_line = True
+            self._store_key(explicit_key)
+            return
+        index = len(self._key_ends) - 1
+        line = self._lines[index]
+        if line <= self._last_line or self._has_other_line_key:  # the key may be in use
+            self._store_key(f"{_LINE}{line}")
+            return
+        self._last_line = line
+        self._key_ends.append(self._key_ends[-1])
+        self._line_key_spans.append(index)
 
-        is_used = key in self._indices
-        if not is_used and self._block_hashes:
-            is_used = self._index_of_stored_key(key) is not None
-        if is_used or (looks_like_line and self._index_of_line_key(key) is not None):
+    def _store_key(self, key: str) -> None:
+        """Store the key of the next span, with a number if it is in use."""
+        if self._index_of_own_key(key) is not None:
             self.repeat_count += 1
             key = self._free_key(key)
-            # The new key is not that of the line, so its text must be stored.
-            explicit_key = key
-
-        if explicit_key:
-            self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
+        index = len(self._key_ends) - 1
+        self._key_bytes += key.encode("utf-8", "surrogatepass")
         end = len(self._key_bytes)
         try:
             self._key_ends.append(end)  # the span is known from here on, its key only at the end
@@ -152,6 +147,13 @@ class KeyTable:
         """
         for line in lines:
             self._further_keys[f"{_LINE}{line}"] = index
+
+    def _index_of_own_key(self, key: str) -> int | None:
+        """Return the span that ``add`` gave this key; None if there is none."""
+        index = self._index_of_stored_key(key)
+        if index is None and key.startswith(_LINE):
+            return self._index_of_line_key(key)
+        return index
 
     def _index_of_line_key(self, key: str) -> int | None:
         """Return the span of a key that ``_line_key_spans`` has; None for any other key."""
@@ -183,16 +185,15 @@ class KeyTable:
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
-        # An entry: the hash of a key in the high bits, the span's number in the low bits.
-        key_hash = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
-        for hashes in self._block_hashes:
-            for position in range(bisect_left(hashes, key_hash), len(hashes)):
-                entry = hashes[position]
-                if entry & _HASH_MASK != key_hash:
+        least_entry = _hash_entry(key.encode("utf-8", "surrogatepass"), -1)
+        for entries in self._block_hashes:
+            for position in range(bisect_left(entries, least_entry), len(entries)):
+                entry = entries[position]
+                if entry & _HASH_MASK != least_entry:
                     break
-                span_number = int(entry & _NUMBER_MASK)
-                if self[span_number - 1] == key:
-                    return span_number - 1
+                index = int(entry & _NUMBER_MASK) - 1
+                if self[index] == key:
+                    return index
         return None
 
     @property
@@ -203,35 +204,32 @@ class KeyTable:
     def block_since(self, first_span: int, first_line_key: int) -> Block:
         """Return the keys of the spans from ``first_span`` on as a block.
 
-        The key of a span in ``_line_key_spans`` is made of its line. Any other key is found by its
-        hash.
-
         Args:
             first_span: The index of the first span.
             first_line_key: The position in ``_line_key_spans`` at which the block begins.
         """
         ends = self._key_ends[first_span:]
-        begin = self._key_ends[first_span]
-        key_bytes = self._key_bytes[begin:]
-        line_key_spans = self._line_key_spans[first_line_key:]
-        found_by_line = frozenset(line_key_spans)
-        entries: list[int] = []
-        for index, (low, high) in enumerate(pairwise(ends), first_span):
-            if index not in found_by_line:
-                key = key_bytes[low - begin : high - begin] or b"line %d" % self._lines[index]
-                # An entry: the hash of a key in the high bits, the span's number in the low bits.
-                entries.append(crc32(key) << _NUMBER_BITS | index + 1)
-        hashes = array("Q", sorted(entries))
-        facts = {
-            "repeats": self.repeat_count,
-            "last_line": self._last_line,
-            "looks_like_line": self._has_other_line_key,
-            "free_numbers": self._last_numbers,
-            "further_keys": {
-                key: index for key, index in self._further_keys.items() if index >= first_span
-            },
+        entries = (
+            _hash_entry(self._key_bytes[low:high], index)
+            for index, (low, high) in enumerate(pairwise(ends), first_span)
+            if low < high  # else the key is found by its line
+        )
+        further_keys = {
+            key: index for key, index in self._further_keys.items() if index >= first_span
         }
-        columns = {"own": key_bytes, "ends": ends[1:], "by_line": line_key_spans, "hashes": hashes}
+        facts = {
+            "repeat_count": self.repeat_count,
+            "last_line": self._last_line,
+            "has_other_line_key": self._has_other_line_key,
+            "last_numbers": self._last_numbers,
+            "further_keys": further_keys,
+        }
+        columns = {
+            "key_bytes": self._key_bytes[ends[0] :],
+            "key_ends": ends[1:],
+            "line_key_spans": self._line_key_spans[first_line_key:],
+            "block_hashes": array("Q", sorted(entries)),
+        }
         return Block(facts, columns)
 
     def append_block(self, block: Block, lines: Sequence[int]) -> None:
@@ -245,20 +243,28 @@ class KeyTable:
         """
         facts, columns = block
         self._lines = lines
-        self.repeat_count = facts["repeats"]
+        self.repeat_count = facts["repeat_count"]
         self._last_line = facts["last_line"]
-        self._has_other_line_key = facts["looks_like_line"]
-        self._last_numbers.update(facts["free_numbers"])
+        self._has_other_line_key = facts["has_other_line_key"]
+        self._last_numbers.update(facts["last_numbers"])
         self._further_keys.update(facts["further_keys"])
         if self._key_bytes:  # an empty table needs no copy of the block's bytes
-            self._key_bytes += columns["own"]
+            self._key_bytes += columns["key_bytes"]
         else:
-            self._key_bytes = columns["own"]
-        self._line_key_spans = extended_column(self._line_key_spans, columns["by_line"])
-        if columns["hashes"]:
-            self._block_hashes.append(columns["hashes"])
+            self._key_bytes = columns["key_bytes"]
+        self._line_key_spans = extended_column(self._line_key_spans, columns["line_key_spans"])
+        if columns["block_hashes"]:
+            self._block_hashes.append(columns["block_hashes"])
         # This comes last, because it makes the spans known.
-        self._key_ends = extended_column(self._key_ends, columns["ends"])
+        self._key_ends = extended_column(self._key_ends, columns["key_ends"])
+
+
+def _hash_entry(key: bytes | bytearray, index: int) -> int:
+    """Return the hash of a key in the high bits, and the number of its span, from 1, in the low.
+
+    The index -1 makes an entry that is not greater than any other of this key.
+    """
+    return crc32(key) << _NUMBER_BITS | index + 1
 
 
 def widened_column(column: array[int], number: int) -> array[int]:
@@ -443,17 +449,8 @@ class SpanTable:
         if self._block_start is not None:
             self._changed_spans.add(index)
 
-    def set_tokens(self, index: int, tokens: Tokens) -> None:
-        """Set the tokens of the model call that made a span.
-
-        Args:
-            index: The index of the span.
-            tokens: The tokens.
-        """
-        self.set_counts(index, tokens.input, tokens.output)
-
     def set_counts(self, index: int, input_tokens: int | None, output_tokens: int | None) -> None:
-        """Set the tokens of the model call that made a span, as two counts.
+        """Set the tokens of the model call that made a span.
 
         Args:
             index: The index of the span.
@@ -465,7 +462,13 @@ class SpanTable:
 
     def begin_block(self) -> None:
         """Let the next block begin after the current spans."""
-        self._block_start = self._current_sizes()
+        self._block_start = BlockStart(
+            len(self),
+            self._keys.by_line,
+            len(self._shapes.shape_list),
+            len(self.problems),
+            len(self.spawned),
+        )
         self._changed_spans.clear()
         self._tokens.first_unsent = len(self._tokens)
 
@@ -479,16 +482,6 @@ class SpanTable:
         self._changed_spans.clear()
         return self.block()
 
-    def _current_sizes(self) -> BlockStart:
-        """Return the sizes of the table's parts, at which the next block begins."""
-        return BlockStart(
-            len(self),
-            self._keys.by_line,
-            len(self._shapes.shape_list),
-            len(self.problems),
-            len(self.spawned),
-        )
-
     def block(self) -> Block:
         """Return everything that was added since the last block, and begin the next block.
 
@@ -500,21 +493,27 @@ class SpanTable:
         block_start = self._block_start
         if block_start is None:
             raise ValueError("nothing says where the block begins")
-        first = block_start.spans
-        changed_spans = array("I", sorted(index for index in self._changed_spans if index < first))
-        tokens = self._tokens.unsent_columns()
-        keys = self._keys.block_since(first, block_start.by_line)
+        keys = self._keys.block_since(block_start.spans, block_start.by_line)
+        problems = self.problems[block_start.problems :]
         facts = {
-            "amended": self.amendment_count,
+            "amendment_count": self.amendment_count,
             "prefix": self.prefix,
             "shapes": self._shapes.shape_list[block_start.shapes :],
-            "problems": [
-                (problem.place, problem.message)
-                for problem in self.problems[block_start.problems :]
-            ],
+            "problems": [(problem.place, problem.message) for problem in problems],
             "spawned": list(islice(self.spawned.items(), block_start.spawned, None)),
             "keys": keys.facts,
         }
+        columns = {
+            **self._columns_since(block_start.spans),
+            **self._changes_before(block_start.spans),
+            **self._tokens.unsent_columns(),
+            **keys.columns,
+        }
+        self.begin_block()
+        return Block(facts, columns)
+
+    def _columns_since(self, first: int) -> dict[str, Column]:
+        """Return the fields of the spans from ``first`` on as columns, by the attributes' names."""
         columns: dict[str, Column] = {
             "first": self._first[first:],
             "shape": self._shape[first:],
@@ -522,50 +521,56 @@ class SpanTable:
             "parent": self._parent[first:],
             "start": self._start[first:],
             "end": self._end[first:],
-            "late": changed_spans,
-            "late_status": bytearray(map(self._status.__getitem__, changed_spans)),
-            "late_end": array("d", map(self._end.__getitem__, changed_spans)),
-            **tokens,
-            **keys.columns,
         }
         if self._last is not self._first:  # some span is on several lines
             columns["last"] = self._last[first:]
-        self.begin_block()
-        return Block(facts, columns)
+        return columns
+
+    def _changes_before(self, end: int) -> dict[str, Column]:
+        """Return the status and end of the spans before ``end`` that have changed, as columns."""
+        changed_spans = array("I", sorted(index for index in self._changed_spans if index < end))
+        return {
+            "changed_spans": changed_spans,
+            "changed_status": bytearray(map(self._status.__getitem__, changed_spans)),
+            "changed_end": array("d", map(self._end.__getitem__, changed_spans)),
+        }
 
     def append_block(self, block: Block) -> None:
-        """Append the spans of a block from ``block`` of another table.
+        """Append the spans of a block from ``block`` of another table, and change earlier spans.
 
-        The block must begin at the end of this table. Its ``late`` columns are the status and end
-        of earlier spans that have changed since.
+        The block must begin at the end of this table.
         """
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
             self._shapes[SpanKind(kind), Role(role), agent, name]  # a look-up adds a new shape
-        is_shared = self._last is self._first  # while each span is on one line
-        if "last" in columns:
-            last_lines = self._first[:] if is_shared else self._last
-            self._last = extended_column(last_lines, columns["last"])
-        self._first = extended_column(self._first, columns["first"])
-        if is_shared and "last" not in columns:
-            self._last = self._first
+        self._append_lines(columns["first"], columns.get("last"))
         self._shape = extended_column(self._shape, columns["shape"])
         self._parent = extended_column(self._parent, columns["parent"])
         self._status += columns["status"]
         self._start = extended_column(self._start, columns["start"])
         self._end = extended_column(self._end, columns["end"])
         for index, status, end in zip(
-            columns["late"], columns["late_status"], columns["late_end"], strict=True
+            columns["changed_spans"], columns["changed_status"], columns["changed_end"], strict=True
         ):
             self._status[index] = status
             self._end[index] = end
         self._tokens.append_block(columns)
-        self.amendment_count = facts["amended"]
+        self.amendment_count = facts["amendment_count"]
         self.prefix = facts["prefix"]
         self.problems += [Problem(location, message) for location, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
         keys = Block(facts["keys"], columns)
         self._keys.append_block(keys, self._first)  # last, because it makes the spans known
+
+    def _append_lines(self, first: array[int], last: array[int] | None) -> None:
+        """Append the first and last lines of spans; None if all spans so far are on one line."""
+        if last is not None:
+            earlier_last = self._first[:] if self._last is self._first else self._last
+            self._last = extended_column(earlier_last, last)
+            self._first = extended_column(self._first, first)
+        else:
+            self._first = extended_column(self._first, first)
+            self._last = self._first
 
     def add_problem(self, line: int, message: str) -> None:
         """Record a problem on a line.
@@ -717,7 +722,7 @@ class _TokenColumn:
     def unsent_columns(self) -> dict[str, Column]:
         """Return the tokens for the next block: all from position ``first_unsent`` on."""
         return {
-            "token_from": array("I", [self.first_unsent]),
+            "first_token": array("I", [self.first_unsent]),
             "token_index": self._indices[self.first_unsent :],
             "token_input": self._input_counts[self.first_unsent :],
             "token_output": self._output_counts[self.first_unsent :],
@@ -725,7 +730,7 @@ class _TokenColumn:
 
     def append_block(self, columns: Mapping[str, Any]) -> None:
         """Append the result of ``unsent_columns`` of another table."""
-        (first,) = columns["token_from"]
+        (first,) = columns["first_token"]
         # The indices are replaced last, since another thread may look up a span meanwhile.
         self._input_counts = _column_replaced_from(
             self._input_counts, first, columns["token_input"]

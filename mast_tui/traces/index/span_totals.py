@@ -204,9 +204,9 @@ class SpanTotals:
     def block(self) -> Block:
         """Return all totals as a block, for ``of_block``."""
         facts = {
-            "seen": self.span_count,
+            "span_count": self.span_count,
             "start": self.start,
-            "lasted": self.duration,
+            "duration": self.duration,
             "agents": list(self.agents),
             "shift": self.buckets.shift,
         }
@@ -221,10 +221,10 @@ class SpanTotals:
         facts, columns = block
         totals = cls()
         totals.start = facts["start"]
-        totals.duration = facts["lasted"]
+        totals.duration = facts["duration"]
         totals.agents = dict.fromkeys(facts["agents"])
         totals.errors = columns["errors"][:]
         counts = tuple(columns[f"kind {number}"][:] for number in KINDS)
         totals.buckets = Buckets(facts["shift"], counts)
-        totals.span_count = facts["seen"]
+        totals.span_count = facts["span_count"]
         return totals

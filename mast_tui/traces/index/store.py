@@ -11,7 +11,7 @@ import json
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from errno import EIO
 from io import FileIO
@@ -49,7 +49,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """The version of the format, which grows with every change of it."""
 
 BEFORE_TEXT: Final = b',"text":'
@@ -80,8 +80,7 @@ def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
         spans = _spans_of(trace)
         text_ends = array("Q")
         text_bytes = 0
-        for (preview, is_complete), text in _previews_and_texts(trace, spans):
-            line = to_json({"preview": preview, "whole": is_complete, "text": text}) + b"\n"
+        for line in _text_lines(trace, spans):
             file.write(line)
             text_bytes += len(line)
             text_ends.append(text_bytes)
@@ -132,69 +131,85 @@ def _spans_of(trace: Trace) -> Sequence[Step | Span]:
     return [trace.span(index) for index in range(len(trace))]
 
 
-def _previews_and_texts(
-    trace: Trace, spans: Sequence[Step | Span]
-) -> Iterator[tuple[tuple[str, bool], str]]:
-    """Yield for each span its preview (with True if that is the entire text), and its text."""
+def _text_lines(trace: Trace, spans: Sequence[Step | Span]) -> Iterator[bytes]:
+    """Yield for each span a line of JSON with its preview and its text."""
     for index, span in enumerate(spans):
         if isinstance(span, Step):
-            yield span.row(), span.text
+            text = span.text
+            preview, is_complete = span.row()
         else:
-            yield (span.preview, span.preview_is_complete), trace.text(index)
+            text = trace.text(index)
+            preview = span.preview
+            is_complete = span.preview_is_complete
+        yield to_json({"preview": preview, "whole": is_complete, "text": text}) + b"\n"
 
 
 def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
     """Return the columns and totals of all spans of a trace as one block."""
-    table = SpanTable()
-    index_by_key = {span.key: index for index, span in enumerate(spans)}
-    later_parents: dict[int, str] = {}  # The table holds only parents that come before the child.
-    for index, span in enumerate(spans):
-        # An unknown parent is kept by its key, like a later one.
-        parent_index = None if span.parent is None else index_by_key.get(span.parent, index)
-        if span.parent is not None and parent_index is not None and parent_index >= index:
-            later_parents[index] = span.parent
-            parent_index = None
-        shape = (span.kind, span.role, span.agent, span.name)
-        line = index + 1
-        table.add(line, line, shape, span.key, parent_index, span.start, span.status)
-        table.set_end(index, span.end)
-        if span.tokens is not None:
-            table.set_tokens(index, span.tokens)
-
+    table = _table_of_spans(spans)
+    totals = SpanTotals()
+    totals.add(table.columns(0, len(table)))
     places = [
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    thread_changes = array("I")  # the indices of spans with another thread than the previous span
+    table_block = table.whole()
+    totals_block = totals.block()
+    facts = {
+        "table": table_block.facts,
+        "later_parents": _later_parents(spans),
+        "totals": totals_block.facts,
+    }
+    columns = {
+        **table_block.columns,
+        **totals_block.columns,
+        "text_ends": text_ends,
+        "places": bytearray().join(places),
+        "place_ends": array("Q", accumulate(map(len, places))),
+        "thread_changes": _thread_changes(spans),
+    }
+    return Block(facts, columns)
+
+
+def _table_of_spans(spans: Sequence[Step | Span]) -> SpanTable:
+    """Return the spans as a table, one line each, which has only parents before their children."""
+    table = SpanTable()
+    for line, span in enumerate(spans, 1):
+        parent = None if span.parent is None else table.index_of(span.parent)
+        shape = (span.kind, span.role, span.agent, span.name)
+        index = table.add(line, line, shape, span.key, parent, span.start, span.status)
+        table.set_end(index, span.end)
+        if span.tokens is not None:
+            table.set_counts(index, *span.tokens)
+    return table
+
+
+def _later_parents(spans: Iterable[Step | Span]) -> list[tuple[int, str]]:
+    """Return the spans whose parent comes later, or is unknown, each with the parent's key."""
+    later_parents = []
+    earlier_keys = set()
+    for index, span in enumerate(spans):
+        if span.parent is not None and span.parent not in earlier_keys:
+            later_parents.append((index, span.parent))
+        earlier_keys.add(span.key)
+    return later_parents
+
+
+def _thread_changes(spans: Iterable[Step | Span]) -> array[int]:
+    """Return the indices of the spans with another thread than the previous span."""
+    changes = array("I")
     previous_thread = ""
     for index, span in enumerate(spans):
         prefix, slash, _suffix = span.key.partition("/")
         thread = prefix if slash else ""
         if thread != previous_thread:
-            thread_changes.append(index)
+            changes.append(index)
         previous_thread = thread
-
-    facts, columns = table.whole()
-    document_columns = {
-        "text_ends": text_ends,
-        "places": bytearray().join(places),
-        "place_ends": array("Q", accumulate(map(len, places))),
-        "turns": thread_changes,
-    }
-    totals = SpanTotals()
-    totals.add(table.columns(0, len(table)))
-    totals_facts, totals_columns = totals.block()
-    return Block(
-        {"table": facts, "odd_parents": list(later_parents.items()), "totals": totals_facts},
-        {**columns, **document_columns, **totals_columns},
-    )
+    return changes
 
 
 def _trace_head(trace: Trace, begin: int, text_bytes: int, column_bytes: int) -> dict[str, object]:
-    """Return the facts of a trace, with the offsets and lengths of its texts and columns.
-
-    The key ``rows`` is that of the columns.
-    """
+    """Return the facts of a trace, with the offsets and lengths of its texts and columns."""
     return {
         "identity": trace.identity._asdict(),
         "record": trace.record,
@@ -204,7 +219,7 @@ def _trace_head(trace: Trace, begin: int, text_bytes: int, column_bytes: int) ->
         "total": trace.loaded.total,
         "spans": len(trace),
         "texts": (begin, text_bytes),
-        "rows": (begin + text_bytes, column_bytes),
+        "columns": (begin + text_bytes, column_bytes),
     }
 
 
@@ -266,22 +281,25 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
     if end_facts is None:
         return None
     facts, _begin = end_facts
-    report_facts = facts["report"]
-    if report_facts is None:  # no reader knows the document
+    if facts["report"] is None:  # no reader knows the document
         return CachedDocument(None)
     traces = tuple(_trace_of_head(path, span_file, head) for head in facts["traces"])
     if len(traces) == 1:
         traces[0].advance()
-    report = FileReport(
+    return CachedDocument(_report_of_facts(path, facts["report"], traces))
+
+
+def _report_of_facts(path: Path, facts: Mapping[str, Any], traces: tuple[Trace, ...]) -> FileReport:
+    """Return the report from the result of ``_report_facts`` and its traces."""
+    return FileReport(
         path,
-        format=report_facts["format"],
+        format=facts["format"],
         traces=traces,
-        problems=_problems_of(report_facts["problems"]),
-        skipped=report_facts["skipped"],
-        failed=report_facts["failed"],
-        thread=None if report_facts["thread"] is None else Thread(*report_facts["thread"]),
+        problems=_problems_of(facts["problems"]),
+        skipped=facts["skipped"],
+        failed=facts["failed"],
+        thread=None if facts["thread"] is None else Thread(*facts["thread"]),
     )
-    return CachedDocument(report)
 
 
 def _problems_of(pairs: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
@@ -313,12 +331,11 @@ class _SpanFile:
         return data
 
 
-class _FileSection:
+class _FileSection(NamedTuple):
     """A section of a file of spans, from an offset on, as a content of lines."""
 
-    def __init__(self, span_file: _SpanFile, begin: int) -> None:
-        self._span_file = span_file
-        self._begin = begin
+    span_file: _SpanFile
+    begin: int
 
     def read(self, offset: int, length: int, /) -> bytes:
         """Read bytes of the section.
@@ -327,7 +344,7 @@ class _FileSection:
             offset: The first byte, counted from the beginning of the section.
             length: The most bytes to read.
         """
-        return self._span_file.read(self._begin + offset, length)
+        return self.span_file.read(self.begin + offset, length)
 
 
 def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) -> Trace:
@@ -349,16 +366,13 @@ class CachedSpans(IndexedSpans):
     """
 
     def __init__(self, span_file: _SpanFile, head: Mapping[str, Any]) -> None:
-        """Create the spans from the result of ``_trace_head``; ``advance`` reads their columns.
-
-        The block of columns is named ``rows`` in the head.
-        """
+        """Create the spans from the result of ``_trace_head``; ``advance`` reads their columns."""
         begin, size = head["texts"]
         super().__init__(LineIndex(_FileSection(span_file, begin), size), SpanTable())
         self._file = span_file
         self._total = head["total"]
         self._span_count = head["spans"]
-        self._columns_begin, _size = head["rows"]
+        self._columns_begin, _size = head["columns"]
         self._places = bytearray()
         self._place_ends = array("Q")
         self._thread_changes = array("I")
@@ -430,8 +444,8 @@ class CachedSpans(IndexedSpans):
         self._index.append_lines(columns["text_ends"], 0)
         self._places = columns["places"]
         self._place_ends = columns["place_ends"]
-        self._thread_changes = columns["turns"]  # the column's name in the files
-        self._later_parents = dict(facts["odd_parents"])
+        self._thread_changes = columns["thread_changes"]
+        self._later_parents = dict(facts["later_parents"])
         self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
         # This comes last, because it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))

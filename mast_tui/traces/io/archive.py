@@ -73,6 +73,20 @@ class _Member(NamedTuple):
     checksum: int | None
 
 
+class _Header(NamedTuple):
+    """A member by its own header, and the offset of its packed data."""
+
+    member: _Member
+    data_begin: int
+
+
+class _Piece(NamedTuple):
+    """A piece of a member's content, and the offset after its packed data."""
+
+    content: bytes
+    packed_end: int
+
+
 class _Unpacker(Protocol):
     @property
     def eof(self) -> bool: ...
@@ -169,41 +183,54 @@ class Archive:
             KeyError: There is no member with this name.
         """
         member = self._members[name]
+        data = b"".join(self._checked_pieces(member, *self._packed_range(member)))
+        if member.unpacked_bytes is not None and len(data) != member.unpacked_bytes:
+            raise UnreadableMember("it is cut off")
+        if member.checksum is not None and zlib.crc32(data) != member.checksum:
+            raise UnreadableMember("its checksum is wrong")
+        return data
+
+    def _packed_range(self, member: _Member) -> tuple[int, int]:
+        """Return the offsets between which the packed data of a member is.
+
+        Raises:
+            UnreadableMember: The member is encrypted, too big, damaged or cut off.
+        """
         if member.flags & _ENCRYPTED:
             raise UnreadableMember("it is encrypted")
-        too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
-        if member.unpacked_bytes is not None and member.unpacked_bytes > self._most_member_bytes:
-            raise too_big
-
-        header = self._member_at(member.offset)
+        if (member.unpacked_bytes or 0) > self._most_member_bytes:
+            raise self._too_big_error()
+        header = self._header_at(member.offset)
         if header is None:
             raise UnreadableMember("its header is damaged")
-        _header_member, begin = header
+        begin = header.data_begin
         end = self._size if member.packed_bytes is None else begin + member.packed_bytes
         if end > self._size:
             raise UnreadableMember("it is cut off")
+        return begin, end
 
-        pieces: list[bytes] = []
+    def _checked_pieces(self, member: _Member, begin: int, end: int) -> Iterator[bytes]:
+        """Yield the content of the packed data between two offsets.
+
+        Raises:
+            UnreadableMember: The data is damaged, or the content is over a limit.
+        """
         size = 0
-        for piece, _end in self._unpacked_pieces(member.method, begin, end):
-            size += len(piece)
-            self._bytes_left -= len(piece)
+        for piece in self._unpacked_pieces(member.method, begin, end):
+            size += len(piece.content)
+            self._bytes_left -= len(piece.content)
             if size > self._most_member_bytes:
-                raise too_big
+                raise self._too_big_error()
             if member.unpacked_bytes is not None and size > member.unpacked_bytes:
                 raise UnreadableMember("it is bigger than the archive says")
             if self._bytes_left < 0:
                 raise UnreadableMember(
                     f"the archive contains more than {self._most_bytes >> 20} MB when unpacked"
                 )
-            pieces.append(piece)
+            yield piece.content
 
-        data = b"".join(pieces)
-        if member.unpacked_bytes is not None and size != member.unpacked_bytes:
-            raise UnreadableMember("it is cut off")
-        if member.checksum is not None and zlib.crc32(data) != member.checksum:
-            raise UnreadableMember("its checksum is wrong")
-        return data
+    def _too_big_error(self) -> UnreadableMember:
+        return UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
 
     def _add_members(self, members: Iterable[_Member]) -> None:
         """Record the members with safe names, up to the limit; the others are problems."""
@@ -253,15 +280,15 @@ class Archive:
         The damaged member becomes a problem.
         """
         offset = 0
-        while (header := self._member_at(offset)) is not None:
-            member, begin = header
+        while (header := self._header_at(offset)) is not None:
+            member = header.member
             # An unsafe name is not shown in messages.
             location = member.name if _is_safe(member.name) else "whole file"
             # If the header lacks the size, the end of the data is found by unpacking it.
             if member.packed_bytes is not None:
-                offset = begin + member.packed_bytes
+                offset = header.data_begin + member.packed_bytes
             else:
-                end = self._end_of_packed_data(member, begin)
+                end = self._end_of_packed_data(header)
                 if end is None:
                     message = "it is cut off, or its end cannot be found; nothing after it was read"
                     self.problems.append(Problem(location, message))
@@ -272,11 +299,8 @@ class Archive:
                 return
             yield member
 
-    def _member_at(self, offset: int) -> tuple[_Member, int] | None:
-        """Return the member whose header is at ``offset``, and the offset of its packed data.
-
-        Return None if there is no complete header.
-        """
+    def _header_at(self, offset: int) -> _Header | None:
+        """Return the header of a member at ``offset``; None if there is no complete header."""
         head = self._read_at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
@@ -295,20 +319,21 @@ class Archive:
         # Then the sizes are in the extra field, or after the data.
         if packed_bytes == _SIZE_IN_EXTRA_FIELD or sizes_follow:
             member = member._replace(packed_bytes=None, unpacked_bytes=None, checksum=None)
-        return member, offset + _LOCAL.size + name_length + extra_length
+        return _Header(member, offset + _LOCAL.size + len(name_and_extra))
 
-    def _end_of_packed_data(self, member: _Member, begin: int) -> int | None:
+    def _end_of_packed_data(self, header: _Header) -> int | None:
         """Return the end of the packed data of a member, found by unpacking it.
 
         Return None if the data has no mark at its end, is damaged, or is too big.
         """
+        member = header.member
         if member.method not in _FEED_BYTES or member.flags & _ENCRYPTED:
             return None
-        end = begin
+        end = header.data_begin
         try:
-            for piece, packed_end in self._unpacked_pieces(member.method, begin, self._size):
-                end = packed_end
-                self._search_bytes_left -= len(piece)
+            for piece in self._unpacked_pieces(member.method, end, self._size):
+                end = piece.packed_end
+                self._search_bytes_left -= len(piece.content)
                 if self._search_bytes_left < 0:
                     return None
         except UnreadableMember:
@@ -330,11 +355,8 @@ class Archive:
                 return min(offset + length, self._size)
         return self._size
 
-    def _unpacked_pieces(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
+    def _unpacked_pieces(self, method: int, begin: int, end: int) -> Iterator[_Piece]:
         """Unpack the data between two offsets.
-
-        Yields:
-            A piece of the content, and the offset after its packed data.
 
         Raises:
             UnreadableMember: The data is damaged, or packed in an unknown way.
@@ -342,7 +364,7 @@ class Archive:
         if method == zipfile.ZIP_STORED:
             for offset in range(begin, end, _PIECE_BYTES):
                 piece_end = min(offset + _PIECE_BYTES, end)
-                yield self._read_at(offset, piece_end - offset), piece_end
+                yield _Piece(self._read_at(offset, piece_end - offset), piece_end)
             return
         if method not in _FEED_BYTES:
             raise UnreadableMember(f"unknown compression method ({method})")
@@ -356,7 +378,7 @@ class Archive:
                 except damage_error as error:
                     raise UnreadableMember(f"its data is damaged: {error}") from error
                 fed_end = offset + min(position + feed_bytes, len(packed))
-                yield piece, fed_end - len(unpacker.unused_data)
+                yield _Piece(piece, fed_end - len(unpacker.unused_data))
                 if unpacker.eof:
                     return
         raise UnreadableMember("its data is damaged: it ends too early")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from errno import EFBIG, ENOENT
 from io import RawIOBase
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 from fsspec.callbacks import Callback
 from fsspec.compression import compr
@@ -156,9 +156,6 @@ class _LimitedReader(RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def _check_offset(self, offset: int) -> None:
         if self._most is not None and offset > self._most:

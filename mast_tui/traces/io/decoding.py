@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from typing import Final
 
 from mast_tui.traces.model import Problem
 
@@ -13,6 +14,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+"""The byte order marks of UTF-16 and UTF-32; that of little-endian UTF-32 begins like UTF-16."""
 
 
 def decode(data: bytes) -> tuple[str, Problem | None]:

@@ -70,8 +70,7 @@ def json_records(lines: Sequence[str]) -> list[object]:
     is_list_without_brackets = len(lines) > 1 and lines[1].startswith(",")
     if not values or not isinstance(values[0], dict | list) or is_list_without_brackets:
         return []
-    is_first_broken = value_by_line[0] is None
-    if is_first_broken:
+    if value_by_line[0] is None:  # the first line is broken
         record_count = sum(isinstance(value, dict | list) for value in values)
         seems_to_continue = lines[0].rstrip().endswith(_CONTINUATIONS)
         if seems_to_continue and record_count < _ENOUGH_RECORDS:
@@ -126,14 +125,7 @@ def split_records(data: bytes) -> list[bytes]:
         The text of each record on one line, as UTF-8; empty if the file does not begin like JSON or
         like such events.
     """
-    text = as_utf8(data).decode("utf-8", "replace")
-    if _BEGINNING.match(text) is None:
-        return []
-    text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
-    is_event_stream = text.lstrip()[:1] not in ("{", "[")
-    if is_event_stream:
-        text = _EVENT_FIELD.sub("", text)
-
+    text = _text_of_records(data)
     records: list[bytes] = []
     decoder = json.JSONDecoder()
     pos = 0
@@ -157,6 +149,19 @@ def split_records(data: bytes) -> list[bytes]:
         record = text[begin:end].replace("\r", " ").replace("\n", " ")
         records.append(record.encode("utf-8", "replace"))
     return records
+
+
+def _text_of_records(data: bytes) -> str:
+    """Return the text of a file with only records and what may be between them.
+
+    It is empty if the file does not begin like JSON or like server-sent events.
+    """
+    text = as_utf8(data).decode("utf-8", "replace")
+    if _BEGINNING.match(text) is None:
+        return ""
+    text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
+    is_event_stream = text.lstrip()[:1] not in ("{", "[")
+    return _EVENT_FIELD.sub("", text) if is_event_stream else text
 
 
 def document_in_string(data: bytes) -> bytes | None:

@@ -247,10 +247,6 @@ class _Repair:
 
         container = self._open_containers[-1]
         char = self._text[self._pos]
-        key_match = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
-        # Without a comma before it, only a quote or an opening bracket begins an item.
-        begins_item = char not in "}:" and (char in '{["' or not container.expects_comma)
-
         if char == container.closer:
             self._pos += 1
             self._leave_container()
@@ -259,69 +255,69 @@ class _Repair:
                 self._add_problem("a comma too many")
             self._pos += 1
             container.expects_comma = False
-        elif container.is_list and key_match is not None:
+        elif container.is_list:
+            self._read_item(container, char)
+        else:
+            self._read_member(container, char)
+
+    def _read_item(self, container: _Container, char: str) -> None:
+        """Read an item, which begins with this character, into a list; repair what is missing."""
+        key_match = _KEY_AHEAD.match(self._text, self._pos)
+        # Without a comma before it, only a quote or an opening bracket begins an item.
+        begins_item = char not in "}:" and (char in '{["' or not container.expects_comma)
+        if key_match is not None:
             self._repair_key_in_list(container, key_match[1])
-        elif container.is_list and begins_item:
-            # The object may be of an outer list, if the closing brackets before it are missing.
-            if char == "{" and container.value and self._continue_in_outer_list(container):
-                return
+        elif not begins_item:
+            self._skip_misplaced(container, char)
+        # The object may be of an outer list, if the closing brackets before it are missing.
+        elif char != "{" or not container.value or not self._continue_in_outer_list(container):
             if container.expects_comma:
                 self._add_problem("a comma is missing")
             self._read_value(container)
-        elif container.is_list:
-            self._skip_misplaced(container, char)
-        else:
-            self._read_member(container, char, key_match)
 
-    def _read_member(
-        self, container: _Container, char: str, key_match: re.Match[str] | None
-    ) -> None:
-        """Read a key and its value into an object; repair a damaged key or missing braces.
+    def _read_member(self, container: _Container, char: str) -> None:
+        """Read a key and its value, which begin with this character, into an object.
 
-        The key match is None if no intact key begins here.
+        A damaged key and missing braces are repaired.
         """
+        key_match = _KEY_AHEAD.match(self._text, self._pos)
         if key_match is not None and container.expects_comma:
             self._add_problem("a comma is missing")
         elif key_match is None:
-            key_match = (
-                None if container.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
-            )
+            if not container.expects_comma:
+                key_match = _BROKEN_KEY.match(self._text, self._pos)
             if key_match is None:
                 self._skip_misplaced(container, char)
                 return
             self._add_problem("a key is damaged")
         # The pattern of a broken key has a group for each kind of damage.
-        key_texts = [group for group in key_match.groups() if group]
-        key = _decode_string(key_texts[0] if key_texts else "")
+        key = _decode_string(next(filter(None, key_match.groups()), ""))
+        container = self._object_for_key(container, key)
+        self._pos = key_match.end()
+        container.key = key
+        self._read_value(container)
 
+    def _object_for_key(self, container: _Container, key: str) -> _Container:
+        """Return the object to which a key belongs: this one, or a new one after it in a list.
+
+        The objects in a list usually begin with the same key. If it comes again, the braces between
+        two objects are missing.
+        """
         parent = self._parent()
-        # The objects in a list usually begin with the same key.
-        repeats_first_key = key == next(iter(container.value), None)
-        if parent is not None and parent.is_list and repeats_first_key:
+        if parent is not None and parent.is_list and key == next(iter(container.value), None):
             self._add_problem("the braces between two records are missing")
             self._leave_container()
             container = _Container({})
             self._enter_container(container, has_opening=False)
         elif parent is not None and not container.value:
             parent.learn_first_key({key: None})  # without the value, which follows
-
-        self._pos = key_match.end()
-        container.key = key
-        self._read_value(container)
+        return container
 
     def _repair_key_in_list(self, container: _Container, key: str) -> None:
         """Repair a key directly in a list: a bracket before it is wrong, missing or superfluous."""
-        if not container.value:  # the list is an object
-            self._add_problem("a bracket where a brace should be")
-            self._open_containers.pop()
-            if self._open_containers:
-                self._open_containers[-1].drop_last_member()
-                self._enter_container(_Container({}), has_opening=False)
-            else:
-                self._root = _Container({})
-                self._enter_container(self._root, has_opening=False)
+        if not container.value:
+            self._replace_list_by_object()
             return
-
         last_member = container.last_value()
         is_first_key = key in container.first_keys
         is_later_key = not is_first_key and container.has_record_with(key)
@@ -341,6 +337,17 @@ class _Repair:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
             self._open_containers[-1].expects_comma = False
+
+    def _replace_list_by_object(self) -> None:
+        """End the innermost list, which is empty, and begin an object in its place."""
+        self._add_problem("a bracket where a brace should be")
+        self._open_containers.pop()
+        new_object = _Container({})
+        if self._open_containers:
+            self._open_containers[-1].drop_last_member()
+        else:
+            self._root = new_object
+        self._enter_container(new_object, has_opening=False)
 
     def _read_value(self, container: _Container) -> None:
         """Read the value that begins here, damaged or not, into the container."""

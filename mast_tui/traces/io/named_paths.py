@@ -130,20 +130,26 @@ class _ArgumentParser:
 
         path = trace_path(argument)
         try:
-            if not isinstance(path, RemotePath):
+            if isinstance(path, RemotePath):
+                yield from self._remote_paths(path)
+            else:
                 yield table_of(path) or file_or_record(argument)
-                return
-            if not self._needs_reading(path):  # an earlier argument named the same file
-                return
-            if "*" not in str(path):
-                yield table_of(path) or path
-                return
-            matches = path.matches()
         except OSError as error:
             raise MastError(f"{path}: {error.strerror or error}") from None
+
+    def _remote_paths(self, path: RemotePath) -> list[RemotePath]:
+        """Return the files of a URL or pattern; none if an earlier argument named the same file.
+
+        Raises:
+            MastError: Nothing matches the pattern.
+            OSError: A folder cannot be listed.
+        """
+        if not self._needs_reading(path):
+            return []
+        matches = path.matches() if "*" in str(path) else [path]
         if not matches:
             raise MastError(f"{path}: nothing matches")
-        yield from (table_of(match) or match for match in matches)
+        return [table_of(match) or match for match in matches]
 
     def _needs_reading(self, path: RemotePath) -> bool:
         """Return whether a path must be read: False for a second signed URL of the same file.
@@ -173,38 +179,44 @@ class _ArgumentParser:
             MastError: The list cannot be read, names itself, or lists are nested too deeply.
         """
         path = trace_path(name)
-        is_stdin = name == "-"
-        if is_stdin:
-            list_id = "-"
-        elif isinstance(path, RemotePath):
-            list_id = str(path)
-        else:
-            list_id = os.path.realpath(name)
-
+        list_id = _list_id(name, path)
         if list_id in lists:
             circle = (*lists[lists.index(list_id) :], list_id)
             circle_text = " -> ".join(f"@{outer_list}" for outer_list in circle)
             raise MastError(
                 f"@{path}: the list names itself ({circle_text}); remove the line with @ from it"
             )
-
         self._list_count += 1
         if len(lists) == _DEEPEST_LIST or self._list_count > _MOST_LISTS:
             raise MastError(
                 f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in "
                 "all; list the files themselves"
             )
+        for line in _text_of_list(name, path).splitlines():
+            argument = line.strip()
+            if argument and not argument.startswith("#"):
+                yield from self.paths_of(argument, (*lists, list_id))
 
-        try:
-            data = sys.stdin.buffer.read() if is_stdin else read_beside(path, _LIST_BYTES)
-        except OSError as error:
-            raise MastError(f"@{path}: {error.strerror or error}") from None
-        if data is None:
-            raise MastError(
-                f"@{path}: no such file; after @, give a file with a path or URL on each line"
-            )
 
-        for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
-            text = line.strip()
-            if text and not text.startswith("#"):
-                yield from self.paths_of(text, (*lists, list_id))
+def _list_id(name: str, path: Path) -> str:
+    """Return a name of a list that is the same however the list is named; ``-`` is stdin."""
+    if isinstance(path, RemotePath):
+        return str(path)
+    return name if name == "-" else os.path.realpath(name)
+
+
+def _text_of_list(name: str, path: Path) -> str:
+    """Read a list, or stdin if the name of the list is ``-``.
+
+    Raises:
+        MastError: The list cannot be read.
+    """
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else read_beside(path, _LIST_BYTES)
+    except OSError as error:
+        raise MastError(f"@{path}: {error.strerror or error}") from None
+    if data is None:
+        raise MastError(
+            f"@{path}: no such file; after @, give a file with a path or URL on each line"
+        )
+    return data.decode("utf-8-sig", "surrogateescape")

@@ -545,8 +545,7 @@ def _file_errors(path: Path) -> Iterator[None]:
         )
         message = ADDRESSES.without_secrets(message)
         packages = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
-        scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
-        raise OSError(ENOPKG, message + packages.get(scheme, ""), str(path)) from None
+        raise OSError(ENOPKG, message + packages.get(_server_scheme(path), ""), str(path)) from None
     except OSError as error:
         if error.errno == EFBIG:
             raise OSError(EFBIG, error.strerror, str(path)) from None
@@ -563,19 +562,28 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
     status = getattr(error, "status", None)
     is_refused = isinstance(error, PermissionError) or status in _REFUSED_STATUSES
     if is_refused or "credential" in message.lower():
-        # The last address of a chain (member::archive) is that of the server.
-        scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
-        hint = f"set up credentials for {scheme} (docs/commands.md)"
-        has_secrets = ADDRESSES.full_url(str(path)) != str(path)
-        if scheme in _SIGNED_SCHEMES and not has_secrets:
-            hint += (
-                "; if its URL had a user, a password or a query (?…), these are not kept: "
-                "give the whole URL again, such as mast-tui 'https://…?…'"
-            )
-        elif scheme in _SIGNED_SCHEMES:
-            hint += "; the user or query (?…) of its URL is refused, and may have expired"
+        hint = _credentials_hint(path)
     elif "CERTIFICATE_VERIFY_FAILED" in message:
         hint = "if it is your own server, set SSL_CERT_FILE to the certificate of its authority"
     else:
         hint = "check the address and the network, then run the same command again"
     return OSError(EIO, f"{message}; {hint}", str(path))
+
+
+def _credentials_hint(path: Path) -> str:
+    """Return what the user can do if a server refuses access to a file."""
+    scheme = _server_scheme(path)
+    hint = f"set up credentials for {scheme} (docs/commands.md)"
+    if scheme not in _SIGNED_SCHEMES:
+        return hint
+    if ADDRESSES.full_url(str(path)) != str(path):
+        return f"{hint}; the user or query (?…) of its URL is refused, and may have expired"
+    return (
+        f"{hint}; if its URL had a user, a password or a query (?…), these are not kept: "
+        "give the whole URL again, such as mast-tui 'https://…?…'"
+    )
+
+
+def _server_scheme(path: Path) -> str:
+    """Return the scheme of the server of a file: the last one of a chain (member::archive)."""
+    return str(path).rsplit("::", 1)[-1].partition(":")[0]

@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from mast_tui.traces.io.decoding import as_utf8, decode
+from mast_tui.traces.io.decoding import WIDE_MARKS, as_utf8, decode
 from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, json_records
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
@@ -127,7 +127,7 @@ class Source:
 
         JSON with a few NUL bytes is not binary but damaged.
         """
-        if self.head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
+        if self.head.startswith(WIDE_MARKS):
             return False
         null_count = self.head.count(b"\0")
         if _JSON_BEGINNING.match(self.head) is not None:

@@ -13,6 +13,7 @@ import fsspec
 import pyarrow.parquet
 
 from mast_tui.traces.io.archive_files import file_system
+from mast_tui.traces.keys import UniqueKeys
 
 ID = "id"
 CONTENT = "content"
@@ -22,7 +23,8 @@ _BATCH_ROWS = 16
 class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no types
     """The rows of a table as files, named by their ids; a repeated id gets ``~2`` and so on.
 
-    Rows are read forwards, in batches, as a row group may be larger than memory.
+    A row without an id is named by its number. Rows are read forwards, in batches, as a row group
+    may be larger than memory.
     """
 
     protocol: ClassVar[str] = "parquet"
@@ -43,25 +45,17 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         self._table = pyarrow.parquet.ParquetFile(files.open(path, "rb"))
         self._state = files.ukey(path)
         self._position_by_name: dict[str, tuple[int, int]] = {}
+        names = UniqueKeys()
         for group in range(self._table.num_row_groups):
             ids = self._table.read_row_group(group, columns=[ID])[ID].to_pylist()
             for row, row_id in enumerate(ids):
-                name = self._unique_name(row_id, len(self._position_by_name))
+                row_number = len(self._position_by_name) + 1
+                name = names.take(str(row_id or "").strip("/") or f"row-{row_number}")
                 self._position_by_name[name] = (group, row)
         self._group = -1  # the group of rows that is being read
         self._next_row = 0
         self._batches: Iterator[Any] = iter(())
         self._batch: tuple[int, list[Any]] = (0, [])
-
-    def _unique_name(self, row_id: object, row: int) -> str:
-        """Return a new name for a row: its id, or its number if the id is empty."""
-        preferred = str(row_id or "").strip("/") or f"row-{row + 1}"
-        name = preferred
-        suffix = 1
-        while name in self._position_by_name:
-            suffix += 1
-            name = f"{preferred}~{suffix}"
-        return name
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """Return fsspec's facts of a row without reading it, or of the whole table as a folder."""

@@ -289,16 +289,18 @@ class DocumentReading:
         document = self._cache.open(path)
         if document is not None:
             return document
-        process = self._start_process(path)
-        if process is None:
-            return None
-        if isinstance(process, str):  # the reason why the document cannot be read
-            return CachedDocument(FileReport(path, failed=process))
+        unusable_reason = self._cache.unusable_reason()
+        if unusable_reason is not None:
+            if path.stat().st_size <= READ_HERE_AT_MOST:
+                return None
+            failure = f"it is too big to read without storing it in {self._cache.folder}"
+            return CachedDocument(FileReport(path, failed=f"{failure}: {unusable_reason}"))
+        process = DocumentProcess(path, self._cache)
         process.wait()
         document = self._cache.open(path)
         if document is None:
-            reason = process.failed or "its stored content is gone"
-            return CachedDocument(FileReport(path, failed=reason))
+            failure = process.failed or "its stored content is gone"
+            return CachedDocument(FileReport(path, failed=failure))
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
@@ -309,9 +311,9 @@ class DocumentReading:
         Raises:
             OSError: The document is missing, or no process can start.
         """
-        process = None if self._cache.path_of(path).exists() else self._start_process(path)
-        # A text is the reason why the document cannot be read, which ``read`` reports.
-        return None if isinstance(process, str) else process
+        if self._cache.path_of(path).exists() or self._cache.unusable_reason() is not None:
+            return None
+        return DocumentProcess(path, self._cache)
 
     def read_in_background(
         self, path: Path, opened: OpenedFile, most_unread_bytes: int, *, may_start: bool
@@ -341,18 +343,3 @@ class DocumentReading:
             return IndexInProgress(DocumentProcess(path, self._cache, lines=True))
         except OSError:
             return None
-
-    def _start_process(self, path: Path) -> DocumentProcess | str | None:
-        """Start a process that reads a document, and return it.
-
-        If nothing can be stored in the cache, start no process, and return
-
-        - None if the document is small enough for this process,
-        - else the reason why the document cannot be read.
-        """
-        reason = self._cache.unusable_reason()
-        if reason is None:
-            return DocumentProcess(path, self._cache)
-        if path.stat().st_size <= READ_HERE_AT_MOST:
-            return None
-        return f"it is too big to read without storing it in {self._cache.folder}: {reason}"

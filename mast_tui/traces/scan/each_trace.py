@@ -70,7 +70,7 @@ def each_trace(
     without: Iterable[Path] = (),
     tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Iterator[tuple[FileReport, Iterable[Result]]]:
-    """Yield the report on each file under paths, with the results of a function for its traces.
+    """Return the report on each file under paths, with the results of a function for its traces.
 
     The reports and results are the same with and without workers.
 
@@ -83,24 +83,30 @@ def each_trace(
         tell: Called with the numbers of done and of all known steps. A step is a unit of files to
             read together, or a report that needs no reading.
 
-    Yields:
+    Returns:
         Each report with its results. With workers the traces of the reports are unread.
     """
     scan = Scan(paths, without)
     if workers is None:
-        for report in scan:
-            yield report, map(work, report.traces)
-        return
+        return ((report, map(work, report.traces)) for report in scan)
+    return _results_of_workers(scan, work, workers, tell)
+
+
+def _results_of_workers(
+    scan: Scan,
+    work: Callable[[Trace], Result],
+    workers: Workers,
+    tell: Callable[[int, int], object],
+) -> Iterator[tuple[FileReport, Iterable[Result]]]:
+    """Yield the reports of a scan with the results that workers computed, in the scan's order."""
     pending: deque[Step] = deque()
     done_count = 0
     batches = _unit_batches(scan, pending, workers.count)
     for read_reports in workers.map(ReadAndDo(work), batches):
         # Workers get only units. The steps before the unit that was read need no reading.
-        step = pending.popleft()
-        while not isinstance(step, Unit):
+        while not isinstance(step := pending.popleft(), Unit):
             yield from _reports_without_reading(scan, step)
             done_count += 1
-            step = pending.popleft()
         if isinstance(read_reports, LostItem):
             yield FileReport(step.path, failed=read_reports.reason), ()
         elif read_reports is not None:

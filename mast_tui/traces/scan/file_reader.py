@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_lines import (
@@ -23,9 +23,6 @@ from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.scan.file_kinds import kind_by_name
-
-if TYPE_CHECKING:
-    from mast_tui.traces.index.store import CachedDocument
 
 LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
@@ -63,25 +60,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         cannot be read, ``failed`` has the reason. Nothing is raised.
     """
     source = Source(path)
-    try:
-        big_document = _read_in_background(source, big)
-    except TooBig as error:  # do not unpack the file again
-        report: FileReport | None = FileReport(path, failed=error.strerror)
-    else:
-        if big_document is None:
-            report = _read_safely(source, lambda: _read_by_recognition(source, named))
-        else:  # without a report, no reader has recognised the document
-            report = big_document.report or _read_safely(source, lambda: _read_text(source, named))
-    assert report is not None
-
-    # The file may hold several records, one after the other or with headings in between.
-    if not report.traces or report.format == "text":
-        report = _split_records_report(source) or report
-    elif _is_followed_by_text(source):
-        split_report = _split_records_report(source, report.format)
-        if split_report is not None and _span_count(split_report) >= _span_count(report):
-            report = split_report
-
+    report = _with_split_records(source, _read_whole(source, named, big))
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
         damage = Problem(f"line {nul_line}", NUL_BYTES)
@@ -92,6 +71,39 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         big.offer(trace, source)  # another process may then read the rest of a long file
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
+    return report
+
+
+def _read_whole(source: Source, named: bool, big: BigDocuments) -> FileReport:
+    """Read a file as one document or log: in another process if it is big, else here."""
+    path = source.path
+    big_document = None
+    try:
+        if is_regular(path):
+            big_document = big.read(source)
+    except TooBig as error:  # do not unpack the file again
+        return FileReport(path, failed=error.strerror)
+    except OSError:
+        pass  # reading the file below raises the error again, and reports it
+    if big_document is None:
+        report = _read_safely(source, partial(_read_by_recognition, named=named))
+    else:  # without a report, no reader has recognised the document
+        report = big_document.report or _read_safely(source, partial(_read_text, named=named))
+    assert report is not None  # only ``_read_known`` may return None
+    return report
+
+
+def _with_split_records(source: Source, report: FileReport) -> FileReport:
+    """Return the report on the records of a file one by one, if that finds more in the file.
+
+    The file may hold several records, one after the other or with headings in between.
+    """
+    if not report.traces or report.format == "text":
+        return _split_records_report(source) or report
+    if _is_followed_by_text(source):
+        split_report = _split_records_report(source, report.format)
+        if split_report is not None and _span_count(split_report) >= _span_count(report):
+            return split_report
     return report
 
 
@@ -109,17 +121,17 @@ def read_known(source: Source) -> FileReport | None:
 
     If the file cannot be read, ``failed`` has the reason; nothing is raised.
     """
-    return _read_safely(source, lambda: _read_known(source))
+    return _read_safely(source, _read_known)
 
 
-def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
+def _read_safely(source: Source, read: Callable[[Source], FileReport | None]) -> FileReport | None:
     """Return the report of ``read``, with the problems that the source has found in its content.
 
     If the file cannot be read, ``failed`` has the reason. Return None if ``read`` does.
     """
     path = source.path
     try:
-        report = read()
+        report = read(source)
     except FileNotFoundError:
         return FileReport(path, failed="no such file or folder")
     except OSError as error:
@@ -144,20 +156,6 @@ def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
     if report.skipped is not None:
         return report._replace(skipped=f"{report.skipped}; {remarks_text}")
     return report._replace(failed=f"{report.failed}; {remarks_text}")
-
-
-def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:
-    """Return a big document, which another process reads; None for a small or unreadable file.
-
-    Raises:
-        TooBig: The unpacked content is too big.
-    """
-    try:
-        return big.read(source) if is_regular(source.path) else None
-    except TooBig:
-        raise
-    except OSError:
-        return None  # reading the file raises the error again, and reports it
 
 
 def _read_by_recognition(source: Source, named: bool) -> FileReport:
@@ -227,20 +225,32 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
             return None
         inner_document = document_in_string(source.data)
         if inner_document is not None:  # the whole file is one JSON string
-            inner_source = RecordsSource(source, inner_document)
-            return _read_safely(inner_source, lambda: _read_records(inner_source))
-        is_intact = not source.is_binary and source.json is not None and not source.damage
-        records = _listed_records(source.json) if is_intact else split_records(source.data)
+            return _read_content(source, inner_document)
+        records = _unusual_records(source)
     except OSError:
         return None  # the caller has reported this error
-    # Records that are lines were read before.
-    if not records or records == [line for line in source.data.split(b"\n") if line.strip()]:
+    if not records:
         return None
-    lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
-    report = _read_safely(lines, lambda: _read_records(lines))
+    report = _read_content(source, b"".join(record + b"\n" for record in records))
     if report and report.traces and format_name in (None, _FALLBACK_FORMAT, report.format):
         return report
     return _separate_documents_report(source, records)
+
+
+def _unusual_records(source: Source) -> list[bytes]:
+    """Return the JSON records of a file in a list or with any separators between them.
+
+    Return nothing if each record is a line of its own: such a file was read before.
+    """
+    is_intact = not source.is_binary and source.json is not None and not source.damage
+    records = _listed_records(source.json) if is_intact else split_records(source.data)
+    lines = [line for line in source.data.split(b"\n") if line.strip()]
+    return [] if records == lines else records
+
+
+def _read_content(source: Source, content: bytes) -> FileReport | None:
+    """Return the report on a file as if it had this content; None if no reader knows it."""
+    return _read_safely(RecordsSource(source, content), _read_records)
 
 
 def _separate_documents_report(source: Source, records: Sequence[bytes]) -> FileReport | None:
@@ -254,8 +264,7 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
     for number, record in enumerate(records):
         if number == _MOST_UNKNOWN_RECORDS and format_of_records is None:
             return None
-        document = RecordsSource(source, record)
-        document_report = _read_safely(document, partial(_read_records, document))
+        document_report = _read_content(source, record)
         if document_report is not None and document_report.traces:
             format_of_records = document_report.format
             traces += document_report.traces

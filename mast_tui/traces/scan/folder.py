@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,25 +53,43 @@ def entries_under(folder: Path) -> Iterator[FolderEntry]:
 def _remote_entries(folder: Path, file_paths: Sequence[str]) -> Iterator[FolderEntry]:
     """Yield the entries of a remote folder, from the relative paths of all files in it."""
     paths_by_folder: dict[str, list[str]] = {}
-    file_names = []
+    files: dict[str, str | None] = {}
     for file_path in file_paths:
         name, slash, path_in_folder = file_path.partition("/")
         if slash:
             paths_by_folder.setdefault(name, []).append(path_in_folder)
         else:
-            file_names.append(name)
-    entry = _trial_entry(folder, frozenset((*file_names, *paths_by_folder)))
+            files[name] = str(folder / name)
+    subfolders = {
+        name: _remote_entries(folder / name, paths) for name, paths in paths_by_folder.items()
+    }
+    yield from _entries_of_members(folder, files, subfolders)
+
+
+def _entries_of_members(
+    folder: Path,
+    files: Mapping[str, str | None],
+    subfolders: Mapping[str, Iterator[FolderEntry]],
+) -> Iterator[FolderEntry]:
+    """Yield the entry of a folder that is a trial, or else the entries of its members.
+
+    Args:
+        folder: The folder.
+        files: By the names of its files, the paths without links; None if unknown.
+        subfolders: By the names of its folders, their entries.
+    """
+    entry = _trial_entry(folder, frozenset((*files, *subfolders)))
     if entry is not None:
         yield entry
         if entry.trial is not None:  # its files are read as one run
             return
-    for name in file_names:
-        yield from _file_entries(folder / name, str(folder / name), file_names)
-    for name, paths_in_folder in paths_by_folder.items():
+    for name, real_path in files.items():
+        yield from _file_entries(folder / name, real_path, files)
+    for name, entries in subfolders.items():
         if name.startswith("."):
             yield FolderEntry(folder / name, skipped="hidden folder")
         else:
-            yield from _remote_entries(folder / name, paths_in_folder)
+            yield from entries
 
 
 def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Iterator[FolderEntry]:
@@ -118,25 +136,17 @@ def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
     if real_folder in entered:
         return
     entered.add(real_folder)
-    names = frozenset(member.name for member in members)
-    entry = _trial_entry(folder, names)
-    if entry is not None:
-        yield entry
-        if entry.trial is not None:
-            return
-    folders = []
-    for member in members:
-        if _is_folder(member):
-            folders.append(member)
-        else:
-            path = folder / member.name
-            real_path = None if member.is_symlink() else f"{real_folder}{os.sep}{member.name}"
-            yield from _file_entries(path, real_path, names)
-    for member in folders:
-        if member.name.startswith("."):
-            yield FolderEntry(folder / member.name, skipped="hidden folder")
-        else:
-            yield from _local_entries(folder / member.name, entered)
+    files = {
+        member.name: None if member.is_symlink() else f"{real_folder}{os.sep}{member.name}"
+        for member in members
+        if not _is_folder(member)
+    }
+    subfolders = {
+        member.name: _local_entries(folder / member.name, entered)
+        for member in members
+        if member.name not in files
+    }
+    yield from _entries_of_members(folder, files, subfolders)
 
 
 def _is_folder(member: os.DirEntry[str]) -> bool:

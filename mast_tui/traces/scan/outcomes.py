@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.traces.io.decoding import csv_separator, decode
@@ -22,8 +22,6 @@ from mast_tui.traces.readers.run_facts import trial_number
 from mast_tui.traces.times import unix_seconds
 
 FILE_NAME: Final = "outcomes.csv"
-
-Value = TypeVar("Value")
 
 _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "unknown": Outcome.UNKNOWN,
@@ -158,34 +156,22 @@ def parse_outcomes(data: bytes) -> Outcomes:
 
 def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
     """Return the facts of a row; invalid cells become problems."""
-
-    def fact(column: str, value_of: Callable[[str], Value | None], expected: str) -> Value | None:
-        """Return the value of a cell, None if it is empty or invalid.
-
-        An invalid cell is added to the problems.
-
-        Args:
-            column: The name of the column.
-            value_of: Returns the value of a text; None if it is invalid.
-            expected: The valid texts, in words.
-        """
+    values = {}
+    for column, (value_of, expected) in _CHECKED_COLUMNS.items():
         cell = cells.get(column)
-        value = value_of(cell) if cell else None
-        if cell and value is None:
+        values[column] = value_of(cell) if cell else None
+        if cell and values[column] is None:
             problems.append(Problem(location, f"{column} is {cell!r}; expected {expected}"))
-        return value
-
-    outcome = fact("outcome", _outcome_of_cell, "failed, succeeded or empty")
     return TraceMeta(
         system=cells.get("system") or None,
         model=cells.get("model") or None,
         benchmark=cells.get("benchmark") or None,
-        outcome=outcome or Outcome.UNKNOWN,
-        score=fact("score", _score_of_cell, "a number from 0 to 1"),
+        outcome=values["outcome"] or Outcome.UNKNOWN,
+        score=values["score"],
         version=cells.get("version") or None,
-        started=fact("date", unix_seconds, "a date such as 2026-03-31"),
+        started=values["date"],
         task_id=cells.get("task_id") or None,
-        trial=fact("trial", trial_number, "a whole number from 0"),
+        trial=values["trial"],
     )
 
 
@@ -200,3 +186,13 @@ def _score_of_cell(cell: str) -> float | None:
         if 0 <= score <= 1:
             return score
     return None
+
+
+_CHECKED_COLUMNS: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
+    "outcome": (_outcome_of_cell, "failed, succeeded or empty"),
+    "score": (_score_of_cell, "a number from 0 to 1"),
+    "date": (unix_seconds, "a date such as 2026-03-31"),
+    "trial": (trial_number, "a whole number from 0"),
+}
+"""By column: a function that returns the value of a cell, None for an invalid one; the valid cells
+in words."""

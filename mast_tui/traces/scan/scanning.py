@@ -77,23 +77,21 @@ class _TraceIds:
         problems = list(report.problems)
         earlier_file: Path | None = None
         for trace in report.traces:
-            identity = trace.identity
-            files_by_hash = self._files_by_id.setdefault(identity.trace_id, {})
-            earlier_file = files_by_hash.get(identity.content_hash)
             location = "whole file" if trace.record is None else f"record {trace.record}"
+            files_by_hash = self._files_by_id.setdefault(trace.identity.trace_id, {})
+            earlier_file = files_by_hash.get(trace.identity.content_hash)
             if earlier_file is not None:
-                problems.append(
-                    Problem(location, f"the same trace as in {earlier_file}; shown once")
-                )
+                message = f"the same trace as in {earlier_file}; shown once"
+                problems.append(Problem(location, message))
                 continue
-            trace_id = self._ids.take(identity.trace_id)
-            if trace_id != identity.trace_id:
-                other_file = next(iter(files_by_hash.values()), None)
+            other_file = next(iter(files_by_hash.values()), None)
+            files_by_hash[trace.identity.content_hash] = report.path
+            trace_id = self._ids.take(trace.identity.trace_id)
+            if trace_id != trace.identity.trace_id:
                 other_trace = f"a trace in {other_file}" if other_file else "another trace"
                 message = f"has the id of {other_trace}, but other content; shown as {trace_id}"
                 problems.append(Problem(location, message))
                 trace = trace.with_id(trace_id)
-            files_by_hash[identity.content_hash] = report.path
             traces.append(trace)
         if report.traces and not traces:
             return FileReport(report.path, skipped=f"the same trace as in {earlier_file}")
@@ -243,22 +241,29 @@ class Scan:
             self._seen.add(real_path)
             if entry.path.name == FILE_NAME:
                 outcomes_paths.append(entry.path)
-            elif entry.skipped is not None:
-                yield FileReport(entry.path, skipped=entry.skipped)
-            elif entry.trial is not None:
-                yield Unit(entry.path, trial=entry.trial)
-            elif (run := threads.run_of.get(entry.path)) is not None:
-                reason = f"a sub-agent of the run in {relative_name(run, entry.path)}"
-                yield FileReport(entry.path, skipped=reason)
             else:
-                members = threads.members.get(entry.path, _NO_MEMBERS)
-                if named:
-                    members = sorted({*members, *sub_agents_of(entry.path)})
-                yield Unit(entry.path, members, named, records=self._records.get(real_path))
+                yield self._step_for_entry(entry, self._records.get(real_path), threads, named)
         # The traces of the folder must come first, because the rows are matched with them. If some
         # are not read, a row without a trace is no problem.
         for path in outcomes_paths:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
+
+    def _step_for_entry(
+        self, entry: FolderEntry, records: frozenset[int] | None, threads: Threads, named: bool
+    ) -> Step:
+        """Return the step for a file or trial; ``records`` are the traces that the user named."""
+        if entry.skipped is not None:
+            return FileReport(entry.path, skipped=entry.skipped)
+        if entry.trial is not None:
+            return Unit(entry.path, trial=entry.trial)
+        run = threads.run_of.get(entry.path)
+        if run is not None:
+            reason = f"a sub-agent of the run in {relative_name(run, entry.path)}"
+            return FileReport(entry.path, skipped=reason)
+        members = threads.members.get(entry.path, _NO_MEMBERS)
+        if named:
+            members = sorted({*members, *sub_agents_of(entry.path)})
+        return Unit(entry.path, members, named, records=records)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
         """Read the traces of a unit: a file with its sub-agents' files, or a trial's folder."""

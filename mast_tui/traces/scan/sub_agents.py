@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -75,22 +75,39 @@ def threads_among(
         thread = find_thread(path)
         if thread is not None:
             threads_by_path[path] = thread
-    files_and_parents = {
-        (thread.system, thread.id): (path, thread.parent)
+    located_threads = _located_threads(threads_by_path)
+    threads = Threads()
+    for path, thread in threads_by_path.items():
+        main_file = _main_file_of_run(thread, located_threads)
+        if main_file is not None and main_file != path:
+            threads.run_of[path] = main_file
+            threads.members.setdefault(main_file, []).append(path)
+    return threads
+
+
+class _LocatedThread(NamedTuple):
+    """The file of a thread, and the id of its parent; None for the main thread of a run."""
+
+    path: Path
+    parent: str | None
+
+
+_LocatedThreads: TypeAlias = Mapping[tuple[str, str], _LocatedThread]
+"""The threads of several files, each by its system and id."""
+
+
+def _located_threads(threads_by_path: Mapping[Path, Thread]) -> _LocatedThreads:
+    """Return threads by their ids; a main thread also by the name of its file."""
+    located_threads = {
+        (thread.system, thread.id): _LocatedThread(path, thread.parent)
         for path, thread in threads_by_path.items()
     }
     for path, thread in threads_by_path.items():
         # A resumed session begins with the records of an earlier one; its own id is its file name.
         if thread.parent is None:
             own_id = path.name.split(".jsonl")[0]
-            files_and_parents.setdefault((thread.system, own_id), (path, None))
-    threads = Threads()
-    for path, thread in threads_by_path.items():
-        main_file = _main_file_of_run(thread, files_and_parents)
-        if main_file is not None and main_file != path:
-            threads.run_of[path] = main_file
-            threads.members.setdefault(main_file, []).append(path)
-    return threads
+            located_threads.setdefault((thread.system, own_id), _LocatedThread(path, None))
+    return located_threads
 
 
 def sub_agents_of(path: Path) -> list[Path]:
@@ -166,23 +183,16 @@ def _head_of(path: Path) -> bytes:
     return head if packing_of(head) is None else Source(path).head
 
 
-def _main_file_of_run(
-    thread: Thread, files_and_parents: Mapping[tuple[str, str], tuple[Path, str | None]]
-) -> Path | None:
-    """Return the file of the outermost known parent of a thread; None if no parent is known.
-
-    Args:
-        thread: A thread.
-        files_and_parents: The file and the parent's id of each thread, by its system and id.
-    """
+def _main_file_of_run(thread: Thread, located_threads: _LocatedThreads) -> Path | None:
+    """Return the file of the outermost known parent of a thread; None if no parent is known."""
     seen_ids = {thread.id}
     parent = thread.parent
     path = None
-    while parent is not None and (thread.system, parent) in files_and_parents:
+    while parent is not None and (thread.system, parent) in located_threads:
         if parent in seen_ids:
             return None  # the parents form a circle
         seen_ids.add(parent)
-        path, parent = files_and_parents[thread.system, parent]
+        path, parent = located_threads[thread.system, parent]
     return path
 
 

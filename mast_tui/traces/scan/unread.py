@@ -114,20 +114,12 @@ class UnreadFile(UnreadSpans):
         if self._failure is not None:
             return Loaded(0, 0, complete=True)  # there is nothing to wait for
         summary = self._summary
-        done = 0
-        total = summary.total
+        unstarted = Loaded(0, summary.total, False, summary.spans, summary.all_spans)
         process = self._process
-        if process is not None:
-            progress = process.progress
-            done = progress.done
-            total = progress.total
-        return Loaded(
-            done,
-            total,
-            complete=False,
-            spans=summary.spans,
-            all_spans=summary.all_spans,
-        )
+        if process is None:
+            return unstarted
+        progress = process.progress
+        return unstarted._replace(done=progress.done, total=progress.total)
 
     def __len__(self) -> int:
         return 0

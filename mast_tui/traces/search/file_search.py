@@ -8,6 +8,7 @@ a scorer, is found only in files whose bytes may match.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -259,19 +260,17 @@ def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
 
 def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | None) -> Hit:
     """Return the hit of a span, with an excerpt around the first match."""
-    match_ranges: Sequence[tuple[int, int]] = ()
     text = ""
-    try:
-        if matcher is not None:
+    first_match: tuple[int, int] | None = None
+    if matcher is not None:
+        with suppress(OSError):  # the text cannot be read any more, but the hit counts
             text = trace.text(span.index)
-            match_ranges = matcher.match_ranges(text)
-    except OSError:
-        pass  # the text cannot be read any more, but the hit counts
-    start, end = match_ranges[0] if match_ranges else (None, None)
-    if match_ranges:
-        preview_and_match_range = excerpt(text, *match_ranges[0])
+            first_match = next(iter(matcher.match_ranges(text)), None)
+    if first_match is None:
+        shown_part = _excerpt_of_row(span, matcher)
     else:
-        preview_and_match_range = _row_excerpt(span, matcher)
+        shown_part = excerpt(text, *first_match)
+    start, end = first_match or (None, None)
     return Hit(
         str(trace.path),
         trace.record,
@@ -286,27 +285,32 @@ def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | 
         match_count,
         start,
         end,
-        *preview_and_match_range,
+        *shown_part,
     )
 
 
-def _row_excerpt(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
+class Excerpt(NamedTuple):
+    """A part of a text on one line, and the range of a match in it."""
+
+    line: str
+    match_start: int
+    match_end: int
+
+
+def _excerpt_of_row(span: Span, matcher: Matcher | None) -> Excerpt:
     """Return the excerpt of a span's preview, with the first match in it, if there is one."""
     match_ranges = () if matcher is None else matcher.match_ranges(span.preview)
     start, end = match_ranges[0] if match_ranges else (0, 0)
     return excerpt(span.preview, start, end)
 
 
-def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """Return a part of a text around a match, on one line, and the range of the match in it.
+def excerpt(text: str, start: int, end: int) -> Excerpt:
+    """Return the part of a text around a match, with ``…`` in place of omitted text.
 
     Args:
         text: The whole text.
         start: The start of the match, in code points.
         end: The end of the match.
-
-    Returns:
-        The line, with ``…`` in place of omitted text, and the start and end of the match in it.
     """
     part_start = max(0, start - PREVIEW_BEFORE)
     # Whatever the two lengths are, the part has the first character of the match.
@@ -324,11 +328,9 @@ def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
         text_before += " "
     if text_after and end < len(text) and text[end].isspace():
         text_after = f" {text_after}"
-    return (
-        text_before + match_text + text_after,
-        len(text_before),
-        len(text_before) + len(match_text),
-    )
+    match_start = len(text_before)
+    line = text_before + match_text + text_after
+    return Excerpt(line, match_start, match_start + len(match_text))
 
 
 _MOST_FILES_AT_ONCE: Final = 8

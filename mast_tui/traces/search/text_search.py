@@ -59,12 +59,8 @@ class Needle:
         self.exact = exact or text != text.lower()
         """True if case counts."""
         self._needle = text if self.exact else folded(text)
-        self._prefilter = Prefilter.for_any(text)
-
-    @property
-    def prefilter(self) -> Prefilter | None:
+        self.prefilter: Final = Prefilter.for_any(text)
         """The filter that rules out most texts that cannot match; None if there is none."""
-        return self._prefilter
 
     def _comparable_text(self, text: str) -> str:
         return text if self.exact else folded(text)

@@ -152,12 +152,15 @@ def test_cuts_describe_the_redacted_text(parts: list[str]) -> None:
     redacted = DEFAULT.apply(text)
     shown = original = 0
     for cut in redacted.cuts:
-        kept = redacted.text[shown : cut.shown_start]
-        assert kept == text[original : cut.start]
+        kept = redacted.text[shown : cut.shown.start]
+        assert kept == text[original : cut.original.start]
         if kept:
-            assert redacted.to_original(shown, cut.shown_start) == (original, cut.start)
-        assert redacted.to_original(cut.shown_start, cut.shown_end) == (cut.start, cut.end)
-        shown, original = cut.shown_end, cut.end
+            assert redacted.to_original(shown, cut.shown.start) == (original, cut.original.start)
+        assert redacted.to_original(cut.shown.start, cut.shown.stop) == (
+            cut.original.start,
+            cut.original.stop,
+        )
+        shown, original = cut.shown.stop, cut.original.stop
     assert redacted.text[shown:] == text[original:]
 
 
@@ -170,12 +173,12 @@ def test_offsets_map_back_to_the_original(parts: list[str], data: st.DataObject)
     end = data.draw(st.integers(start, len(redacted.text)))
     first, last = redacted.to_original(start, end)
     assert 0 <= first <= last <= len(text)
-    touched = [cut for cut in redacted.cuts if cut.shown_start < end and start < cut.shown_end]
+    touched = [cut for cut in redacted.cuts if cut.shown.start < end and start < cut.shown.stop]
     if not touched:
         assert text[first:last] == redacted.text[start:end]
     for cut in touched:
-        assert first <= cut.start
-        assert last >= cut.end
+        assert first <= cut.original.start
+        assert last >= cut.original.stop
 
 
 BEGINNINGS: Final = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -503,47 +503,81 @@ def _text_response(record: Fields, pointer: str, request_messages: Messages) -> 
 def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
     """Return the messages of a response in the form of a vendor's client; None for other records.
 
-    The vendors are OpenAI, Anthropic, Google, Amazon Bedrock, Cohere and Ollama.
+    The first vendor of ``_VENDORS`` that finds messages counts. A failed response needs none.
     """
-    if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
-        return _response_of([(pointer, record)], record)
+    found_messages = (list(messages_of(record, pointer)) for messages_of in _VENDORS)
+    messages = next(filter(None, found_messages), [])
+    response = _response_of(messages, record)
+    is_failed_response = _is_response(record, pointer) and response.error is not None
+    return response if messages or is_failed_response else None
 
-    messages: list[tuple[str, object]] = []
+
+def _is_response(record: Fields, pointer: str) -> bool:
+    """Return whether a record is a response by its type, or by a field around it."""
+    is_in_response_field = any(field in _RESPONSE_FIELDS for field in pointer.split("/"))
+    return record.get("object") in _RESPONSE_OBJECT_TYPES or is_in_response_field
+
+
+def _anthropic_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the record if it is itself a message of Anthropic, with its pointer."""
+    if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
+        yield pointer, record
+
+
+def _openai_or_google_messages(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the messages in OpenAI's choices and Google's candidates, with their pointers."""
     for number, choice in enumerate(items_of(record.get("choices"))):
         message = fields_of(choice).get("message")
         if is_message(message):
-            messages.append((f"{pointer}/choices/{number}/message", message))
+            yield f"{pointer}/choices/{number}/message", message
         elif isinstance(text := fields_of(choice).get("text"), str):
-            messages.append((f"{pointer}/choices/{number}", {"role": "assistant", "content": text}))
+            yield f"{pointer}/choices/{number}", {"role": "assistant", "content": text}
     for number, candidate in enumerate(items_of(record.get("candidates"))):
         content = fields_of(candidate).get("content")
         if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
-            messages.append(
-                (f"{pointer}/candidates/{number}/content", {"role": "model", **content})
-            )
-    if not messages and is_message(record.get("message")):
-        messages.append((f"{pointer}/message", record["message"]))
-    output_message = fields_of(record.get("output")).get("message")  # in Bedrock's responses
-    if not messages and is_message(output_message):
-        messages.append((f"{pointer}/output/message", output_message))
-    is_cohere_response = "generation_id" in record and isinstance(record.get("text"), str)
-    if not messages and is_cohere_response:
-        answer = {
-            "role": "chatbot",
-            "message": record["text"],
-            "tool_calls": record.get("tool_calls"),
-        }
-        messages.append((f"{pointer}/text", _from_cohere(answer)))
+            yield f"{pointer}/candidates/{number}/content", {"role": "model", **content}
 
-    # ``output`` has the messages of OpenAI's Responses, but occurs in records of other kinds too.
-    is_in_response_field = any(field in _RESPONSE_FIELDS for field in pointer.split("/"))
-    is_response = record.get("object") in _RESPONSE_OBJECT_TYPES or is_in_response_field
-    if not messages and (is_response or any(field in record for field in _PROMPT_FIELDS)):
-        output_messages = _message_list(record.get("output")) or ()
-        messages.extend(_located_messages(f"{pointer}/output", output_messages))
-    response = _response_of(messages, record)
-    is_failed_response = is_response and response.error is not None
-    return response if messages or is_failed_response else None
+
+def _ollama_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the only message of a response, as Ollama has it, with its pointer."""
+    if is_message(record.get("message")):
+        yield f"{pointer}/message", record["message"]
+
+
+def _bedrock_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the message of a response of Amazon Bedrock, with its pointer."""
+    message = fields_of(record.get("output")).get("message")
+    if is_message(message):
+        yield f"{pointer}/output/message", message
+
+
+def _cohere_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the answer of a response of Cohere as a message, with its pointer."""
+    if "generation_id" in record and isinstance(record.get("text"), str):
+        tool_calls = record.get("tool_calls")
+        answer = {"role": "chatbot", "message": record["text"], "tool_calls": tool_calls}
+        yield f"{pointer}/text", _from_cohere(answer)
+
+
+def _openai_output_messages(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the messages in ``output`` of OpenAI's Responses, with their pointers.
+
+    Records of other kinds may have a field of this name too.
+    """
+    if _is_response(record, pointer) or any(field in record for field in _PROMPT_FIELDS):
+        messages = _message_list(record.get("output")) or ()
+        yield from _located_messages(f"{pointer}/output", messages)
+
+
+_VENDORS: Final[tuple[Callable[[Fields, str], Iterator[tuple[str, object]]], ...]] = (
+    _anthropic_message,
+    _openai_or_google_messages,
+    _ollama_message,
+    _bedrock_message,
+    _cohere_message,
+    _openai_output_messages,
+)
+"""By vendor: yields the messages of a response, each with its JSON pointer first."""
 
 
 def _response_of(messages: Sequence[tuple[str, object]], record: Fields) -> Conversation:

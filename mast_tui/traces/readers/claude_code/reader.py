@@ -167,7 +167,7 @@ class TraceBuilder(ABC):
         # The tokens of a model call are set on the last of its spans.
         for response_key, tokens in self._tokens_by_response.items():
             if response_key in self._last_index_by_response:
-                self.table.set_tokens(self._last_index_by_response[response_key], tokens)
+                self.table.set_counts(self._last_index_by_response[response_key], *tokens)
         path = self._source.path
         identity = identity_of(reader, path, self._source.head, native=self.native_id)
         meta = TraceMeta(system=CLAUDE_CODE, model=self.model, task=self.task, version=self.version)

@@ -392,7 +392,7 @@ class CodexExecParser(CodexLines):
         if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:
             tokens = thread_total  # The thread has begun to count anew.
         if self._last_step_index is not None:
-            self.table.set_tokens(self._last_step_index, tokens)
+            self.table.set_counts(self._last_step_index, *tokens)
 
 
 def _count_difference(total: int | None, previous_total: int | None) -> int | None:
