@@ -256,10 +256,12 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
             return None
         document = RecordsSource(source, record)
         document_report = _read_safely(document, partial(_read_records, document))
-        if document_report is not None and document_report.traces:
+        if document_report is None:
+            continue
+        problems += document_report.problems
+        if document_report.traces:
             format_of_records = document_report.format
             traces += document_report.traces
-            problems += document_report.problems
     for trace_number, trace in enumerate(traces):
         trace.record = trace_number
     if format_of_records is None:

@@ -84,6 +84,11 @@ def threads_among(
         if thread.parent is None:
             own_id = path.name.split(".jsonl")[0]
             files_and_parents.setdefault((thread.system, own_id), (path, None))
+        elif (thread.system, thread.parent) not in files_and_parents:
+            # A resumed run may have another id than its folder, in which sub-agents are stored.
+            folders = (folder.parent for folder in path.parents if folder.name == "subagents")
+            if (folder := next(folders, None)) is not None:
+                threads_by_path[path] = thread._replace(parent=folder.name)
     threads = Threads()
     for path, thread in threads_by_path.items():
         main_file = _main_file_of_run(thread, files_and_parents)
