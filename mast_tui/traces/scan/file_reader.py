@@ -265,10 +265,12 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
         if number == _MOST_UNKNOWN_RECORDS and format_of_records is None:
             return None
         document_report = _read_content(source, record)
-        if document_report is not None and document_report.traces:
+        if document_report is None:
+            continue
+        problems += document_report.problems
+        if document_report.traces:
             format_of_records = document_report.format
             traces += document_report.traces
-            problems += document_report.problems
     for trace_number, trace in enumerate(traces):
         trace.record = trace_number
     if format_of_records is None:

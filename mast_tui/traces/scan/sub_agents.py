@@ -78,6 +78,7 @@ def threads_among(
     located_threads = _located_threads(threads_by_path)
     threads = Threads()
     for path, thread in threads_by_path.items():
+        thread = _with_known_parent(path, thread, located_threads)
         main_file = _main_file_of_run(thread, located_threads)
         if main_file is not None and main_file != path:
             threads.run_of[path] = main_file
@@ -108,6 +109,18 @@ def _located_threads(threads_by_path: Mapping[Path, Thread]) -> _LocatedThreads:
             own_id = path.name.split(".jsonl")[0]
             located_threads.setdefault((thread.system, own_id), _LocatedThread(path, None))
     return located_threads
+
+
+def _with_known_parent(path: Path, thread: Thread, located_threads: _LocatedThreads) -> Thread:
+    """Return a sub-agent whose unknown parent is replaced by the run in whose folder it is stored.
+
+    A resumed run may have another id than its folder.
+    """
+    if thread.parent is None or (thread.system, thread.parent) in located_threads:
+        return thread
+    run_folders = (folder.parent for folder in path.parents if folder.name == "subagents")
+    run_folder = next(run_folders, None)
+    return thread if run_folder is None else thread._replace(parent=run_folder.name)
 
 
 def sub_agents_of(path: Path) -> list[Path]:

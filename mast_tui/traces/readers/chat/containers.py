@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text, canonical_bytes
+from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.streams import response_in_stream
@@ -321,9 +321,16 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
 
 
 def _cohere_prompt(record: Fields, pointer: str) -> Messages:
-    """Return the new messages of a request to Cohere's first API, which are not in its history."""
+    """Return the new messages of a request to Cohere's first API, which are not in its history.
+
+    The documents on which the answer is to be based come before the user's message.
+    """
+    documents = tuple(
+        (f"{pointer}/documents/{number}", {"role": "system", "content": dump_text(document)})
+        for number, document in enumerate(items_of(record.get("documents")))
+    )
     role_by_field = {"message": "user", "tool_results": "tool"}
-    return tuple(
+    return documents + tuple(
         (f"{pointer}/{field}", _from_cohere({"role": role, field: record[field]}))
         for field, role in role_by_field.items()
         if record.get(field)

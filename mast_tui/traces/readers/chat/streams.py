@@ -54,6 +54,12 @@ _STREAM_BEGINNINGS: Final = ("data:", "event:", "id:", ": ")
 _SILENT_TYPES: Final = name_set("""
     content_block_stop message_stop ping content-end tool-call-end citation-start citation-end
 """)
+_CODE_ASSIST_FIELDS: Final = frozenset({"response", "traceId", "metadata"})
+_COHERE_EVENTS: Final = name_set("""
+    stream-start text-generation tool-calls-chunk tool-calls-generation citation-generation
+    search-queries-generation search-results stream-end
+""")
+"""The events of Cohere's first API."""
 _END_FIELDS: Final = ("stop_reason", "finish_reason", "stopReason", "finishReason")
 _IS_WHOLE: Final = "is_whole"
 _FIELDS_WITHOUT_CONTENT: Final = frozenset({"error", "usage"})
@@ -64,7 +70,7 @@ def response_in_stream(value: object) -> Fields | None:
     if isinstance(value, str) and value[:_HEAD_CHARS].lstrip().startswith(_STREAM_BEGINNINGS):
         value = [json_in(line.decode()) for line in split_records(value.encode("utf-8", "replace"))]
     # The events of one list are one response, although old ones of Gemini have no id.
-    values = [{"responseId": "stream", **fields_of(event)} for event in items_of(value)]
+    values = [{"responseId": "stream", **_google_event_in(event)} for event in items_of(value)]
     return next(
         (stream.response() for _number, stream in _streams_in(values) if stream is not None), None
     )
@@ -163,6 +169,8 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
     current: _Stream | None = None
     for number, value in enumerate(values):
         part = _part_in(value)
+        if part is None and current is not None and not current.is_complete:
+            part = _google_part(_google_event_in(value))  # the last event of a stream without ids
         if part is not None and current is None and part.keys() <= _FIELDS_WITHOUT_CONTENT:
             part = None  # an error or a usage alone begins no stream
         if part is None:
@@ -187,13 +195,27 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
 
 def _part_in(value: object) -> Fields | None:
     """Return the part of a response in a value that is an event or wraps one, else None."""
-    event = fields_of(value)
+    event = _google_event_in(value)
     wrapped_values = (event[name] for name in _WRAPPING_FIELDS if name in event)
     for candidate in (event, *wrapped_values):
         part = _part_of_event(fields_of(json_in(candidate)))
         if part is not None:
             return part
     return None
+
+
+def _google_event_in(value: object) -> Fields:
+    """Return an event without the object in which Google's server for editors wraps it."""
+    event = fields_of(value)
+    is_wrapped = event.keys() <= _CODE_ASSIST_FIELDS and "response" in event
+    return fields_of(event["response"]) if is_wrapped else event
+
+
+def _google_part(event: Fields) -> Fields | None:
+    """Return the part of a response in an event of Google; None for any other value."""
+    if "candidates" not in event:
+        return None
+    return {**event, "candidates": _numbered(event["candidates"])}
 
 
 def _part_of_event(event: Fields) -> Fields | None:
@@ -208,8 +230,13 @@ def _part_of_event(event: Fields) -> Fields | None:
     if event_type:
         return _anthropic_part(event, event_type)
 
-    if "candidates" in event and "responseId" in event:  # Google
-        return {**event, "candidates": _numbered(event["candidates"])}
+    if text_in(event, "event_type") in _COHERE_EVENTS:
+        return _first_cohere_part(event)
+    google_part = _google_part(event)
+    if google_part is not None:
+        # Without an id, only an event without an end is known to be a part of a response.
+        ends = (first_in(choice, *_END_FIELDS) for choice in map(fields_of, _choices_in(event)))
+        return google_part if "responseId" in event or not any(ends) else None
     if event.get("object") == "text_completion":  # OpenAI's first API
         return event
     # OpenAI's Chat Completions; Azure's first chunk has only the results of its filter.
@@ -269,6 +296,16 @@ def _cohere_part(event: Fields, delta: Fields) -> Fields | None:
     if not texts and not lists:
         return None
     return {"id": event.get("id"), "message": {**texts, **lists}}
+
+
+def _first_cohere_part(event: Fields) -> Fields:
+    """Return the part of a response in an event of Cohere's first API; the last has all of it."""
+    if event["event_type"] == "stream-end":
+        return {**fields_of(event.get("response")), "id": None, _IS_WHOLE: True}
+    has_content = event["event_type"] in ("text-generation", "tool-calls-generation")
+    content_fields = ("text", "tool_calls") if has_content else ()
+    part = {name: event[name] for name in content_fields if name in event}
+    return {"id": event.get("generation_id"), **part}
 
 
 def _responses_part(event: Fields, event_type: str) -> Fields | None:

@@ -184,6 +184,7 @@ class TraceBuilder(ABC):
             thread: The thread of the record.
             last_line: The last line of the record; None if it is on one line.
         """
+        span_count = len(self.table)
         for piece_index, piece in enumerate(entry.pieces, entry.first_piece_index):
             if piece_index not in entry.repeated_calls:
                 self._add_piece(entry, piece, thread, last_line or entry.line)
@@ -192,7 +193,7 @@ class TraceBuilder(ABC):
             response_key = thread.prefix + entry.response
             if entry.tokens is not None:
                 self._tokens_by_response[response_key] = entry.tokens
-            if entry.pieces:
+            if len(self.table) > span_count:
                 self._last_index_by_response[response_key] = len(self.table) - 1
 
     def _add_piece(

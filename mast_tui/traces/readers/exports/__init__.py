@@ -39,7 +39,7 @@ from mast_tui.traces.readers.exports.threads import (
     LM_STUDIO,
     ZED,
 )
-from mast_tui.traces.readers.exports.vscode import VSCODE_CHAT
+from mast_tui.traces.readers.exports.vscode import VSCODE_CHAT, VSCODE_CHAT_REPLAY
 
 FORMATS = tuple(
     ExportReader(export_format)
@@ -62,6 +62,7 @@ FORMATS = tuple(
         SEMANTIC_KERNEL,
         OPENAI_ASSISTANTS,
         VSCODE_CHAT,
+        VSCODE_CHAT_REPLAY,
         LM_STUDIO,
         ZED,
         LETTA,

@@ -348,10 +348,11 @@ _LIVE_ENDS: Final = ("turn_complete", "generation_complete", "interrupted")
 def _live_runs(document: object) -> Iterable[ExportedRun]:
     """Yield the run in a log of the messages of a live session with Gemini."""
     records = list(map(_live_record, items_of(document)))
-    if mostly(_is_live_record, records):
+    messages = list(_live_messages(records)) if mostly(_is_live_record, records) else ()
+    if messages:
         setups = (fields_of(record.get("setup")) for record in records)
         model = next((name for setup in setups if (name := text_in(setup, "model"))), None)
-        yield ExportedRun(document, list(_live_messages(records)), meta=TraceMeta(model=model))
+        yield ExportedRun(document, messages, meta=TraceMeta(model=model))
 
 
 def _is_live_record(record: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -308,4 +308,96 @@ def _text_of(value: object) -> str:
 
 VSCODE_CHAT: Final = ExportFormat(
     name="vscode-chat", system="VS Code", marks=(b'"requests"',), runs=_vscode_runs
+)
+
+
+_REPLAY_ROLES: Final = ("system", "user")
+"""The roles of a request's messages that are not the model's words or a tool's, by their number."""
+
+
+def _replay_log_runs(document: object) -> Iterable[ExportedRun]:
+    """Yield the chat in an export of the log of requests (``.chatreplay.json``)."""
+    listed_prompts = items_of(fields_of(document).get("prompts"))
+    prompts = {f"/prompts/{number}": prompt for number, prompt in enumerate(listed_prompts)}
+    prompts = prompts or {"": document}
+    if any("logCount" in fields_of(prompt) for prompt in prompts.values()):
+        yield ExportedRun(document, list(_replay_log_messages(prompts)))
+
+
+def _replay_log_messages(prompts: Mapping[str, object]) -> Messages:
+    """Yield the messages, calls and results of prompts, which are given by their pointers.
+
+    Each request repeats the history, of which only new instructions are yielded: answers and
+    results have entries of their own.
+    """
+    last_prompt: str | None = None
+    seen_texts: set[str] = set()
+    for pointer, prompt in prompts.items():
+        prompt = fields_of(prompt)
+        text = text_in(prompt, "prompt")
+        if text and text != last_prompt:  # A prompt with several requests is listed several times.
+            yield pointer, {"role": "user", "content": text}
+        last_prompt = text
+        for number, entry in enumerate(map(fields_of, items_of(prompt.get("logs")))):
+            location = f"{pointer}/logs/{number}"
+            if entry.get("kind") == "toolCall":
+                yield from _replayed_call(entry, location)
+            elif entry.get("kind") == "request":
+                for message in items_of(fields_of(entry.get("requestMessages")).get("messages")):
+                    instructions = _instructions_in(fields_of(message))
+                    if instructions and instructions not in seen_texts:
+                        seen_texts.add(instructions)
+                        yield f"{location}/{len(seen_texts)}", _system_message(instructions)
+                yield f"{location}/response", _replayed_answer(entry)
+
+
+def _instructions_in(message: Fields) -> str:
+    """Return the text of a request's message without the user's prompt; empty for an answer."""
+    role = message.get("role")
+    is_answer = role not in (*range(len(_REPLAY_ROLES)), *_REPLAY_ROLES)
+    parts = () if is_answer else map(fields_of, items_of(message.get("content")))
+    text = "".join(as_text(part.get("text")) or "" for part in parts)
+    return _REPEATED_PROMPT.sub("", text).strip()
+
+
+def _system_message(text: str) -> dict[str, object]:
+    return {"role": "system", "content": text}
+
+
+def _replayed_answer(entry: Fields) -> dict[str, object]:
+    """Return the message of a model's answer with its tokens, or of its error."""
+    metadata = fields_of(entry.get("metadata"))
+    response = fields_of(entry.get("response"))
+    texts = [as_text(text) or "" for text in items_of(response.get("message"))]
+    content: object = "".join(texts)
+    if response.get("type") != "success":
+        reason = text_in(response, "reason", "type") or dump_text(response)
+        content = [{"type": "error", "error": reason}]
+    return {
+        "role": "assistant",
+        "content": content,
+        "usage": metadata.get("usage"),
+        "model": metadata.get("model"),
+        "timestamp": first_in(metadata, "endTime", "startTime"),
+    }
+
+
+def _replayed_call(entry: Fields, location: str) -> Messages:
+    """Yield a call with the thought before it, and its result."""
+    call_id = as_text(entry.get("id"))
+    function = {"name": entry.get("tool"), "arguments": entry.get("args")}
+    thought = text_in(fields_of(entry.get("thinking")), "text")
+    shared_fields = {"timestamp": entry.get("time")}
+    call = {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
+    yield location, {**call, **shared_fields, "reasoning_content": thought}
+    texts = [as_text(text) or dump_text(text) for text in items_of(entry.get("response"))]
+    result = {"role": "tool", "tool_call_id": call_id, "content": "\n".join(texts)}
+    yield f"{location}/response", {**result, **shared_fields}
+
+
+VSCODE_CHAT_REPLAY: Final = ExportFormat(
+    name="vscode-chat-replay",
+    system="GitHub Copilot",
+    marks=(b'"logCount"', b'"logs"'),
+    runs=_replay_log_runs,
 )

@@ -66,6 +66,7 @@ _RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
 _SCOPE_SPANS: Final = names(
     "scopeSpans scope_spans instrumentationLibrarySpans instrumentation_library_spans"
 )
+_MOST_DIGITS_OF_SECONDS: Final = 11
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
 _SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
 _LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
@@ -283,14 +284,14 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
     An object among several items counts as a span. Any other item that is no span is a problem,
     unless it has metrics, another signal of OpenTelemetry.
     """
-    separator = " " if prefix else ""
+    separator = " " if prefix and "/" not in prefix else ""  # after ``line 3``
     if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
         for item_index, item in enumerate(value):
             yield from _raw_spans_of_value(item, f"{prefix}{separator}/{item_index}", problems)
         return
     if isinstance(value, Mapping) and _layout_of_value(value) == "otlp":
         # A JSON pointer is continued directly, a line after a space.
-        yield from otlp_records(value, prefix if prefix.startswith("/") else prefix + separator)
+        yield from otlp_records(value, prefix + separator)
         return
     for pointer, items in _span_lists(value).items():
         is_whole_value = len(items) == 1 and items[0] is value
@@ -648,7 +649,16 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
 
 
 def _time_of_log(raw: RawRecord) -> float | None:
-    """Return the time of a log record in Unix seconds, or None if it has no time."""
+    """Return the time of a log record in Unix seconds, or None if it has no time.
+
+    The size of a number shows its unit, as some programs write milliseconds here. But a number in
+    the size of seconds is one of nanoseconds, as the name of the field says.
+    """
     names = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
-    times = map(seconds_of_time, map(fields_of(raw.value).get, names))
-    return next((time for time in times if time is not None), None)
+    for value in map(fields_of(raw.value).get, names):
+        time = seconds_of_time(value)
+        if time is not None:
+            digits = str(value).strip()
+            has_size_of_seconds = digits.isdecimal() and len(digits) <= _MOST_DIGITS_OF_SECONDS
+            return time / 1e9 if has_size_of_seconds else time
+    return None

@@ -6,6 +6,7 @@ a module of this folder and add it to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.sessions.acp import ACP
+from mast_tui.traces.readers.sessions.deepseek import DEEPSEEK_HARNESS
 from mast_tui.traces.readers.sessions.documents import (
     ANTIGRAVITY,
     CLINE,
@@ -16,6 +17,7 @@ from mast_tui.traces.readers.sessions.documents import (
 )
 from mast_tui.traces.readers.sessions.engine import SessionReader
 from mast_tui.traces.readers.sessions.events import CODEBUDDY, COPILOT, DROID_STREAM, KIMI, MCP
+from mast_tui.traces.readers.sessions.hooks import HOOKS
 from mast_tui.traces.readers.sessions.messages import (
     CLAUDE_LIST,
     CLAUDE_WEB,
@@ -32,6 +34,8 @@ from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
 FORMATS = tuple(
     SessionReader(session_format)
     for session_format in (
+        DEEPSEEK_HARNESS,
+        HOOKS,
         QWEN,
         PI,
         DROID,

@@ -83,7 +83,7 @@ STRANDS: Final = SessionFormat(
 )
 
 
-_GOOSE_PART_TYPES: Final = ("toolRequest", "toolResponse")
+_GOOSE_PART_TYPES: Final = frozenset({"toolRequest", "toolResponse"})
 
 
 def _any_goose_record(records: Sequence[Fields]) -> bool:
@@ -96,9 +96,10 @@ def _any_goose_record(records: Sequence[Fields]) -> bool:
         if kind_of(record) == "message" and "created" in nested_message and "id" not in record:
             return True
         part_types = map(kind_of, items_of((nested_message or record).get("content")))
-        if any(part_type in _GOOSE_PART_TYPES for part_type in part_types):
-            # A message of Goose has a time, or is in a record of the type ``message``.
-            return "created" in record or kind_of(record) == "message"
+        # A message of Goose has a time, or is in a record of the type ``message``.
+        has_shape_of_goose = "created" in record or kind_of(record) == "message"
+        if has_shape_of_goose and not _GOOSE_PART_TYPES.isdisjoint(part_types):
+            return True
     return False
 
 

@@ -56,7 +56,8 @@ def _any_pi_record(records: Sequence[Fields]) -> bool:
     """Return whether one record begins a session of Pi, or is a message that only Pi writes."""
     for record in records:
         if kind_of(record) == "session":
-            return "id" in record and bool({"cwd", "version"} & record.keys())
+            is_of_pi = "createdAt" not in record  # as in the header of DeepSeek Harness
+            return is_of_pi and "id" in record and bool({"cwd", "version"} & record.keys())
         message = fields_of(record.get("message"))
         if kind_of(record) == "message_end" and "role" in message:
             return True

@@ -1,0 +1,191 @@
+"""Sessions of DeepSeek Harness (``dsh``), which are logs of its durable events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.counts import counted
+from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    Turn,
+    call_piece,
+    log_piece,
+    result_piece,
+)
+from mast_tui.traces.readers.chat.values import output_text, usage_tokens
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    identifier_in,
+    items_of,
+    kind_of,
+    name_in,
+    name_set,
+)
+from mast_tui.traces.readers.sessions.engine import (
+    SYSTEM,
+    SessionContext,
+    SessionFormat,
+    SessionRecord,
+    message_turn,
+    record_turn,
+    with_speaker,
+)
+from mast_tui.traces.result_status import status_of_error_flag
+
+_SHOWN_TYPES: Final = name_set("user/message assistant/message tool/call tool/result")
+_SILENT_TYPES: Final = name_set("""
+    session/title session/title-llm-request session/end-seed turn/start step/start step/end
+    assistant/chunk text-chunks reasoning-chunks tool-call-chunks agent/inbox/spliced
+    request/context approval/asked approval/policy sandbox/mode permission/preset todo/write
+    compaction/start compaction/end llm/retry-started hook/invoked session
+""")
+"""The types of records about settings, and of records whose text is in another record."""
+_EVENT_TYPES: Final = _SHOWN_TYPES | _SILENT_TYPES
+_USER_SOURCES: Final = (None, "user", "human", "coordinator")
+"""The sources of a user's messages; the coordinator is the agent that started a sub-agent."""
+_GOOD_OUTCOMES: Final = ("completed", "approved", "allow", None)
+
+
+def _any_harness_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is the header or an event of a session of DeepSeek Harness."""
+    return any(
+        "createdAt" in record
+        if kind_of(record) == "session"
+        else kind_of(record) in _EVENT_TYPES and isinstance(record.get("data"), Mapping)
+        for record in records
+    )
+
+
+def _without_parents_history(
+    records: Sequence[SessionRecord], problems: list[Problem]
+) -> Sequence[SessionRecord]:
+    """Return the records after those that a fork copied from its parent's session."""
+    kinds = [kind_of(record.value) for record in records]
+    if "session/end-seed" not in kinds:
+        return records
+    seed_length = kinds.index("session/end-seed")
+    message_count = sum(kind in _SHOWN_TYPES for kind in kinds[:seed_length])
+    if message_count:
+        message = counted(message_count, "record copied", "records copied")
+        problems.append(Problem(records[0].location, f"{message} from the parent's session"))
+    return [record for record in records[:1] if kinds[0] == "session"] + list(records[seed_length:])
+
+
+class _HarnessTranslator:
+    """Makes the turns of a session.
+
+    A call is in the model's message, and again in an event when it starts: only the first is shown.
+    """
+
+    def __init__(self, _session: SessionContext) -> None:
+        self._call_ids: set[str | None] = set()
+        self._system_prompt: str | None = None
+
+    def __call__(self, record: Fields) -> Turn | None:
+        """Return the turn of an event; None for an event that is not shown."""
+        kind = kind_of(record)
+        data = fields_of(record.get("data"))
+        match kind:
+            case "user/message":
+                turn = message_turn(record, {**data, "role": "user"})
+                source = fields_of(data.get("source")).get("kind")
+                if turn is None or source in _USER_SOURCES:
+                    return turn
+                return replace(turn, pieces=with_speaker(turn.pieces, Role.SYSTEM, "system"))
+            case "assistant/message":
+                return self._model_turn(record, data)
+            case "tool/call" | "tool/code-dispatch-start":
+                return self._call_turn(record, data)
+            case "tool/code-dispatch":  # a call by code that the model wrote, with its result
+                call = self._call_turn(record, data)
+                status = status_of_error_flag(data.get("isError") is True)
+                result = result_piece(
+                    data, data.get("content"), "", call_id=_call_id(data), status=status
+                )
+                return record_turn(record, *(call.pieces if call else ()), result)
+            case "tool/result":
+                return _result_turn(record, data)
+            case "request/header":
+                prompt = as_text(fields_of(data.get("header")).get("system"))
+                if prompt is None or prompt == self._system_prompt:
+                    return None
+                self._system_prompt = prompt
+                return record_turn(record, SYSTEM.piece(prompt))
+        return None if kind in _SILENT_TYPES else _log_turn(record, kind, data)
+
+    def _model_turn(self, record: Fields, data: Fields) -> Turn | None:
+        """Return the turn of the model's message; older logs have no object around its content."""
+        message = fields_of(data.get("message")) or data
+        input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
+        tokens = usage_tokens(data.get("usage"), input_fields, "outputTokens")
+        model = name_in(fields_of(message.get("source")), "model")
+        message = {**message, "role": "assistant"}
+        turn = message_turn(record, message, tokens=tokens, model=model)
+        if turn is not None:
+            calls = (piece for piece in turn.pieces if piece.kind is SpanKind.TOOL_CALL)
+            self._call_ids.update(piece.call_id for piece in calls)
+        return turn
+
+    def _call_turn(self, record: Fields, data: Fields) -> Turn | None:
+        """Return the turn of a call that started; None if it was shown before."""
+        call_id = _call_id(data)
+        if call_id is not None and call_id in self._call_ids:
+            return None
+        self._call_ids.add(call_id)
+        call = {"id": call_id, "name": data.get("name"), "arguments": data.get("arguments")}
+        return record_turn(record, call_piece(call, "", ASSISTANT))
+
+
+def _call_id(data: Fields) -> str | None:
+    return identifier_in(data, "subCallId", "callId")
+
+
+def _result_turn(record: Fields, data: Fields) -> Turn | None:
+    """Return the turn of a call's result, in a message with a part of the type ``tool-result``."""
+    message = fields_of(data.get("message")) or data
+    turn = message_turn(record, {**message, "role": "user"})
+    if not any(kind_of(part) == "tool-result" for part in items_of(message.get("content"))):
+        result = result_piece(data, output_text(message.get("content")), "", call_id=_call_id(data))
+        turn = record_turn(record, result)
+    if turn is None or "error" not in data:
+        return turn
+    failed_pieces = (replace(piece, status=SpanStatus.ERROR) for piece in turn.pieces)
+    return replace(turn, pieces=tuple(failed_pieces))
+
+
+def _log_turn(record: Fields, kind: str, data: Fields) -> Turn | None:
+    """Return a log of an event outside of the conversation; None for one that ended well."""
+    reason = fields_of(data.get("reason"))
+    outcome = as_text(reason.get("kind")) or as_text(data.get("outcome"))
+    if (
+        kind in ("turn/end", "approval/decided")
+        and outcome in _GOOD_OUTCOMES
+        and "error" not in data
+    ):
+        return None
+    failed = kind in ("turn/end", "llm/retry") or data.get("kind") == "error"
+    error = fields_of(reason.get("error")) or fields_of(data.get("failure"))
+    text = as_text(error.get("message")) or as_text(data.get("text"))
+    text = text or output_text(data.get("summary")) or outcome or dump_text(data)
+    return record_turn(record, log_piece(text, kind, failed=failed))
+
+
+DEEPSEEK_HARNESS: Final = SessionFormat(
+    name="deepseek-harness",
+    system="deepseek-harness",
+    typical_bytes=(b'"tool/', b'/message"', b'"turn/start"', b'"createdAt"'),
+    recognises=_any_harness_record,
+    make_translator=_HarnessTranslator,
+    select_records=_without_parents_history,
+    list_paths=("events",),
+    id_paths="seq",
+    fact_paths={
+        "id": "session:id",
+        "model": "data.message.source.model data.header.config.model",
+    },
+)
