@@ -268,8 +268,8 @@ class NoteScreen(TypingDialog):
         if self._question:
             yield Static(plain_lines(self._question), classes="question")
         yield TextLine(self._value, id="text", select_on_focus=self._typing_replaces)
-        editor_hint = " · ^g or F2: in your editor" if self._in_editor else ""
-        yield Static(Content(self._keys + editor_hint), classes="hint")
+        hint = f"{self._keys} · ^g or F2: in your editor" if self._in_editor else self._keys
+        yield Static(Content(hint), classes="hint")
 
     def on_mount(self) -> None:
         """Show the end of a text that typing continues."""
