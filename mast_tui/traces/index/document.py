@@ -241,33 +241,29 @@ class StepSpans(Spans):
     """The spans of a source that was parsed completely, with their texts in memory."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = tuple(steps)
-        self._spans: list[Span | None] = [None] * len(self._steps)
+        self.steps: Final = tuple(steps)
+        """The steps of which the spans are made."""
+        self._spans: list[Span | None] = [None] * len(self.steps)
         self._columns = ColumnsOfSteps()
 
     @cached_property
     def _index_by_key(self) -> dict[str, int]:
-        return {step.key: index for index, step in enumerate(self._steps)}
+        return {step.key: index for index, step in enumerate(self.steps)}
 
     def __len__(self) -> int:
-        return len(self._steps)
-
-    @property
-    def steps(self) -> Sequence[Step]:
-        """The steps of which the spans are made."""
-        return self._steps
+        return len(self.steps)
 
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``; its preview is made on first use."""
         span = self._spans[index]
         if span is None:
-            span = _span_of_step(index, self._steps[index])
+            span = _span_of_step(index, self.steps[index])
             self._spans[index] = span
         return span
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``, as read."""
-        return self._steps[index].text
+        return self.steps[index].text
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """Return the fields of a range of spans as columns.
@@ -276,13 +272,13 @@ class StepSpans(Spans):
             first: The index of the first span.
             end: The index after the last span.
         """
-        return self._columns.columns(first, self._steps[first:end])
+        return self._columns.columns(first, self.steps[first:end])
 
     @cached_property
     def _first_by_location(self) -> dict[str, int]:
         """The index of the first span at or within each location of the source."""
         first_by_location: dict[str, int] = {}
-        for index, step in enumerate(self._steps):
+        for index, step in enumerate(self.steps):
             for location in _enclosing_locations(step.place):
                 first_by_location.setdefault(location, index)
         return first_by_location

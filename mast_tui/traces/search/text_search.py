@@ -152,12 +152,9 @@ class TextSearch:
         else:
             waits = True
         loaded_share = 1.0 if loaded.complete else loaded.done / max(1, loaded.total)
-        share = loaded_share * self._seen_count / max(1, known_spans)
+        searched_count = self._next_index - self.start + self._wrapped_count
+        share = loaded_share * searched_count / max(1, known_spans)
         return SearchStep(tuple(hits), share, waits)
-
-    @property
-    def _seen_count(self) -> int:
-        return self._next_index - self.start + self._wrapped_count
 
     def _search_slice(
         self, max_bytes: int, begin: int, limit: int
