@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil
 from threading import Lock
 from typing import Final
@@ -31,7 +31,7 @@ _WINDOW_SPANS: Final = 256
 """The number of spans whose kinds, agents and names are read at once."""
 
 _LOOKBACK_SPANS: Final = 2 * MAX_PERIOD
-"""The most spans between the start of a run that is not reported yet and the last scanned span."""
+"""The most spans between the start of a run that is not reported yet and the last searched span."""
 
 _NUMBER: Final = re.compile(r"\d+")
 _NO_QUOTES: Final = dict.fromkeys(map(ord, "\"'`‘’“”"))
@@ -73,11 +73,11 @@ class StepFeatures:
         return fuzz.ratio(self.normal, other.normal, score_cutoff=LEAST_SIMILARITY) > 0
 
 
-class _Scan:
+class _StretchSearch:
     """A search for stretches of steps that may repeat with one period.
 
     In a stretch each step is like its predecessor: the step ``period`` steps before it. A run needs
-    at least ``period`` such steps in a row, so the scan skips most steps without comparing them.
+    at least ``period`` such steps in a row, so the search skips most steps without comparing them.
     """
 
     def __init__(self, period: int, first: int) -> None:
@@ -105,7 +105,7 @@ class _Scan:
                 the step one period before it. Its arguments are the step and the period.
             is_similar: Checks if both also have nearly the same text.
         """
-        while self._find_stretch(end, has_same_head, is_similar):
+        while self._stretch_end or self._begin_stretch(end, has_same_head, is_similar):
             while self._stretch_end < end and is_similar(self._stretch_end, self.period):
                 self._stretch_end += 1
             yield self._stretch_start - self.period, self._stretch_end
@@ -114,16 +114,14 @@ class _Scan:
             self._stretch_start = self._stretch_end + 1
             self._stretch_end = 0
 
-    def _find_stretch(
+    def _begin_stretch(
         self,
         end: int,
         has_same_head: Callable[[int, int], bool],
         is_similar: Callable[[int, int], bool],
     ) -> bool:
-        """Go to the next stretch, unless a stretch has begun; return False if none is found."""
-        while not self._stretch_end:
-            if self._stretch_start + self.period > end:
-                return False
+        """Begin the next stretch before ``end``; return False if there is none."""
+        while self._stretch_start + self.period <= end:
             # A stretch needs ``period`` similar steps in a row, so the next one can only begin
             # behind the last different step. Comparing texts is slow, so heads come first.
             different_step = self._last_different_step(has_same_head)
@@ -131,9 +129,9 @@ class _Scan:
                 different_step = self._last_different_step(is_similar)
             if different_step is None:
                 self._stretch_end = self._stretch_start + self.period
-            else:
-                self._stretch_start = different_step + 1
-        return True
+                return True
+            self._stretch_start = different_step + 1
+        return False
 
     def _last_different_step(self, is_similar: Callable[[int, int], bool]) -> int | None:
         """Return the last of the next ``period`` steps that differs from the step before a period.
@@ -249,9 +247,9 @@ class RepeatFinder:
         self._heads = _Heads()
         self._features_by_index: dict[int, StepFeatures] = {}
         """The features of the steps that may be compared again."""
-        self._scans = [_Scan(period, first) for period in periods]
+        self._searches = [_StretchSearch(period, first) for period in periods]
         self._candidates: list[tuple[int, int]] = []
-        """The stretches that scans have reported: first and last span (exclusive)."""
+        """The stretches that searches have reported: first and last span (exclusive)."""
         self._compared_until = first
         """The span before which the steps of all candidates have been added to the streaks."""
         self._recent_features: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
@@ -274,7 +272,7 @@ class RepeatFinder:
     def read_until(self, trace: Trace, end: int, *, is_last: bool = False) -> None:
         """Read the spans up to ``end`` (exclusive); the end of the trace closes all runs.
 
-        Scans compare few steps, and report stretches in which steps may repeat. Only these steps
+        Searches compare few steps, and report stretches in which steps may repeat. Only these steps
         are all compared: similar steps in a row are a streak, and cycles of a streak are a run.
 
         Args:
@@ -286,9 +284,18 @@ class RepeatFinder:
         first = max(0, self.seen - _LOOKBACK_SPANS)
         if not self._heads.contains(first, end):
             self._heads.load(trace.columns(first, max(end, first + _WINDOW_SPANS)))
-        is_similar = partial(self._is_similar, trace)
-        for scan in self._scans:
-            self._candidates += scan.candidates(end, self._heads.is_same, is_similar)
+
+        def is_similar(index: int, period: int) -> bool:
+            """Check if a step is nearly equal to the step ``period`` steps before it."""
+            if not self._heads.is_same(index, period):
+                return False
+            if self._heads.is_result(index):
+                return True
+            predecessor = self._features_of(trace, index - period)
+            return self._features_of(trace, index).resembles(predecessor)
+
+        for search in self._searches:
+            self._candidates += search.candidates(end, self._heads.is_same, is_similar)
         self.seen = end
         is_at_end = is_last or (trace.loaded.complete and end >= len(trace))
         if is_at_end:
@@ -296,21 +303,12 @@ class RepeatFinder:
             self._close_all_streaks(end)
             self._unfinished_run = None
         else:
-            # A scan may still report a stretch that begins up to ``_LOOKBACK_SPANS`` spans before.
+            # A stretch that begins up to ``_LOOKBACK_SPANS`` spans before may still be reported.
             self._compare_steps(trace, max(self._compared_until, end - _LOOKBACK_SPANS))
             runs = [self._run_of_streak(streak, self._compared_until) for streak in self._streaks]
             open_runs = (run for run in runs if run is not None)
             self._unfinished_run = max(open_runs, key=_weight_of, default=None)
         self.closed = is_at_end
-
-    def _is_similar(self, trace: Trace, index: int, period: int) -> bool:
-        """Check if a step is nearly equal to the step ``period`` steps before it."""
-        if not self._heads.is_same(index, period):
-            return False
-        if self._heads.is_result(index):
-            return True
-        predecessor = self._features_of(trace, index - period)
-        return self._features_of(trace, index).resembles(predecessor)
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
         """Return the features of a step; they are kept, as several streaks compare the step."""
