@@ -85,6 +85,7 @@ def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
 
 
 def _crosswalk_document(path: Path) -> Mapping[str, object]:
+    """Read the tables of a crosswalk from a TOML or JSON file."""
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")

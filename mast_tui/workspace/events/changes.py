@@ -310,8 +310,7 @@ class WorkChange:
         if counts.history is HistoryRelation.LONGER:  # the person has continued the stored work
             return False
         # Both branches may add rows, but neither may change or remove rows of the other.
-        differences = [self._differences[table.name] for table in _WORK_TABLES]
-        if any(difference.changed or difference.removed for difference in differences):
+        if any(self._differences[table.name].replaced for table in _WORK_TABLES):
             return True
         # Events that share a history with the stored ones may finish open passes. Other events may
         # only add to open passes, and begin passes on traces on which the person has finished none.
