@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from threading import Lock
 from typing import Final
@@ -284,16 +284,7 @@ class RepeatFinder:
         first = max(0, self.seen - _LOOKBACK_SPANS)
         if not self._heads.contains(first, end):
             self._heads.load(trace.columns(first, max(end, first + _WINDOW_SPANS)))
-
-        def is_similar(index: int, period: int) -> bool:
-            """Check if a step is nearly equal to the step ``period`` steps before it."""
-            if not self._heads.is_same(index, period):
-                return False
-            if self._heads.is_result(index):
-                return True
-            predecessor = self._features_of(trace, index - period)
-            return self._features_of(trace, index).resembles(predecessor)
-
+        is_similar = partial(self._is_similar, trace)
         for search in self._searches:
             self._candidates += search.candidates(end, self._heads.is_same, is_similar)
         self.seen = end
@@ -309,6 +300,15 @@ class RepeatFinder:
             open_runs = (run for run in runs if run is not None)
             self._unfinished_run = max(open_runs, key=_weight_of, default=None)
         self.closed = is_at_end
+
+    def _is_similar(self, trace: Trace, index: int, period: int) -> bool:
+        """Check if a step is nearly equal to the step ``period`` steps before it."""
+        if not self._heads.is_same(index, period):
+            return False
+        if self._heads.is_result(index):
+            return True
+        predecessor = self._features_of(trace, index - period)
+        return self._features_of(trace, index).resembles(predecessor)
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
         """Return the features of a step; they are kept, as several streaks compare the step."""
