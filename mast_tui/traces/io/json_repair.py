@@ -72,6 +72,10 @@ _ESCAPE: Final = re.compile(
 )
 
 
+INVALID_ESCAPE: Final = "an invalid escape inside a text; it is shown as it is"
+"""The problem of a backslash before a character that needs none, as tools that redact leave it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repaired:
     """The readable parts of a broken document, and the problems in it."""
@@ -95,6 +99,19 @@ def repair(text: str) -> Repaired | None:
     if is_json_lines(first_lines(text)):
         return None
     return _Repair(text).read()
+
+
+def value_with_invalid_escapes(text: str, error: Exception) -> object:
+    """Return the value of a JSON text that has no other damage than invalid escapes, else None.
+
+    Args:
+        text: The text.
+        error: The error with which the text was read.
+    """
+    repaired = repair(text) if "escape" in str(error) else None
+    if repaired is None or {problem.message for problem in repaired.problems} != {INVALID_ESCAPE}:
+        return None
+    return repaired.value
 
 
 class _Container:
@@ -393,7 +410,7 @@ class _Repair:
             return
         string = _STRING.match(self._text, self._pos)
         if string and _VALUE_END.match(self._text, string.end()):
-            self._add_problem("an invalid escape inside a text; it is shown as it is")
+            self._add_problem(INVALID_ESCAPE)
         elif string and _COMMA_MISSING.match(self._text, string.end()):
             self._add_problem("a comma is missing")
         else:

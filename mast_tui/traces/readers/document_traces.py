@@ -9,7 +9,7 @@ from pathlib import Path
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_lines import glued_records
-from mast_tui.traces.io.json_repair import repair
+from mast_tui.traces.io.json_repair import INVALID_ESCAPE, repair, value_with_invalid_escapes
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.io.regular_files import BESIDE_BYTES, UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
@@ -83,8 +83,13 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
             continue
         except InvalidJSON as error:
             reason = str(error)
+            text = data.decode("utf-8", "replace")
+            value = value_with_invalid_escapes(text, error)
 
-        text = data.decode("utf-8", "replace")
+        if value is not None:
+            problems.append(Problem(location, INVALID_ESCAPE))
+            yield Record(value, record_number, prefix)
+            continue
         if values := glued_records(text):
             problems.append(Problem(location, f"{len(values)} records on one line"))
             for number, value in enumerate(values, record_number):

@@ -32,7 +32,7 @@ Messages = tuple[tuple[str, object], ...]
 
 _MESSAGE_LIST_FIELDS: Final = names("""
     messages history traj trajectory conversation conversations input contents events
-    chat_history message_history all_messages intermediate_steps
+    chat_history chatMessages message_history all_messages intermediate_steps
 """)
 _REQUEST_LIST_FIELDS: Final = frozenset({"messages", "input", "contents", "message"})
 """The fields with the messages of a request to a model; the response may be beside them."""

@@ -365,7 +365,7 @@ def in_reading_order(
             agents_by_call[agent.spawn.call_id].append(agent)
         else:
             items.append(agent)
-    items.sort(key=lambda item: item.line)
+    items.sort(key=_reading_position(entries))
     # Some results are never reached, so all sub-agents follow at the end. Each is read only once.
     items += agents.values()
     # A stack, because sub-agents may be nested more deeply than Python calls.
@@ -391,6 +391,27 @@ def in_reading_order(
             stack += [(agent, item_thread) for agent in reversed(started_agents)]
         else:
             yield item, item_thread
+
+
+def _reading_position(
+    entries: Iterable[RecordEntry],
+) -> Callable[[RecordEntry | SubAgent], tuple[int, int]]:
+    """Return the key by which records and sub-agents are sorted: their line.
+
+    The program may write a result before its call. Such a result comes after the call's line.
+    """
+    line_by_call: dict[str | None, int] = {}
+    for entry in entries:
+        for piece in entry.pieces:
+            if piece.kind is SpanKind.TOOL_CALL:
+                line_by_call.setdefault(piece.call_id, entry.line)
+
+    def position(item: RecordEntry | SubAgent) -> tuple[int, int]:
+        calls = item.results if isinstance(item, RecordEntry) else ()
+        call_lines = (line_by_call.get(call_id, 0) for call_id in calls)
+        return max(item.line, *call_lines, 0), -item.line
+
+    return position
 
 
 def abandoned_branches(

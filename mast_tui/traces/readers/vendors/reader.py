@@ -89,6 +89,8 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
         records: The records; their order is kept.
     """
     records = list(records)
+    if vendor.step_type:
+        records = _with_complete_steps(vendor, records)
     rows = [_row_of_record(vendor, record) for record in records]
     if vendor.lacks_types:
         rows = _with_guessed_models(rows)
@@ -98,6 +100,35 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
     rows = _without_copied_calls(rows)
     rows = _with_joined_events(rows)
     return _linked_to_model_calls(rows)
+
+
+def _with_complete_steps(vendor: Vendor, records: Sequence[VendorRecord]) -> list[VendorRecord]:
+    """Return the records; a model's step gets the input and the model of the record around it.
+
+    The texts of records within a step whose ``chunkType`` is ``reasoning`` become its thought.
+    """
+    value_by_id = {record.id: record.value for record in records}
+    thoughts_by_step: dict[str, list[str]] = {}
+    for record in records:
+        is_thought = value_at(record.value, ("attributes/chunkType",)) == "reasoning"
+        text = as_text(value_at(record.value, ("output/text",)))
+        if is_thought and text and record.parent is not None:
+            thoughts_by_step.setdefault(record.parent, []).append(text)
+    complete_records = []
+    for record in records:
+        outer = value_by_id.get(record.parent or "")
+        if _type_name(vendor, record.value) == vendor.step_type and outer is not None:
+            attributes = {
+                **fields_of(record.value.get("attributes")),
+                "model": value_at(outer, vendor.fields.model),
+            }
+            thought = "\n".join(thoughts_by_step.get(record.id, ()))
+            output = {**fields_of(record.value.get("output")), "reasoning_content": thought}
+            changed_fields = {"input": outer.get("input"), "attributes": attributes}
+            value = {**record.value, **changed_fields, "output": output}
+            record = replace(record, value=value)
+        complete_records.append(record)
+    return complete_records
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:

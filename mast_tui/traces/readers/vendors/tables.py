@@ -72,6 +72,8 @@ class Vendor:
         may_succeed_with_error_text: Whether a successful call may have an error text.
         has_short_items: Whether messages of models may be calls and results without a type, and
             inputs may be wrapped in ``{"args": […]}``, as those of DeepEval.
+        step_type: The type of the calls of a model whose input and model the record around them
+            has, and whose thoughts are in records within them, as in exports of Mastra.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Vendor:
     has_json_texts: bool = False
     may_succeed_with_error_text: bool = False
     has_short_items: bool = False
+    step_type: str = ""
 
 
 LANGSMITH: Final = Vendor(
@@ -359,4 +362,43 @@ DEEPEVAL: Final = Vendor(
     has_short_items=True,
 )
 
-VENDORS: Final = (LANGSMITH, LANGFUSE, MLFLOW, WEAVE, BRAINTRUST, OPENAI_AGENTS, DEEPEVAL)
+MASTRA: Final = Vendor(
+    name="mastra",
+    marks=((b'"spanType"',), (b'"startedAt"',), (b'"agent_run"', b'"workflow_run"')),
+    required_paths=(("spanId",), ("spanType",), ("startedAt",)),
+    containers=("traces", "data"),
+    record_lists=("spans", "trace/spans"),
+    trace_id=("traceId", "trace/traceId"),
+    fields=Fields(
+        id=("spanId",),
+        trace=("traceId",),
+        parent=("parentSpanId",),
+        name=("entityName", "name"),
+        kind=("spanType",),
+        start=("startedAt",),
+        end=("endedAt",),
+        error=("error/message", "error"),
+        model=("attributes/responseModel", "attributes/model"),
+        tokens=("attributes/usage/inputTokens",),
+        call_id=("attributes/toolCallId", "metadata/toolCallId"),
+    ),
+    kinds={
+        "MODEL_GENERATION": RowKind.MODEL,
+        "MODEL_STEP": RowKind.MODEL,
+        "TOOL_CALL": RowKind.TOOL,
+        "MCP_TOOL_CALL": RowKind.TOOL,
+        "AGENT_RUN": RowKind.AGENT,
+    },
+    step_type="MODEL_STEP",
+)
+
+VENDORS: Final = (
+    LANGSMITH,
+    LANGFUSE,
+    MLFLOW,
+    WEAVE,
+    BRAINTRUST,
+    OPENAI_AGENTS,
+    DEEPEVAL,
+    MASTRA,
+)
