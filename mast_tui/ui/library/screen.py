@@ -217,7 +217,7 @@ class LibraryScreen(MainScreen):
         if is_chosen:
             self.sort = Sort.QUEUE
             self.hints.clear()
-        self._show_matching_rows()
+        self._show_matching_rows(keeps_position=not is_chosen)
 
     def _update_entries(
         self, entry_by_trace: Mapping[str, LibraryEntry], *, outcomes_visible: bool
