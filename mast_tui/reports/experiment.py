@@ -236,7 +236,10 @@ class _Arm:
         modes = [
             _Measured("experiment_mode", mode.code, mode.name, mode.code) for mode in inputs.modes
         ]
-        categories = [_Measured("experiment_category", id, name) for id, name in inputs.categories]
+        categories = [
+            _Measured("experiment_category", category.id, category.title)
+            for category in inputs.categories
+        ]
         fatal_failure = [_Measured("experiment_amount", _FATAL, _AMOUNT_NAMES[_FATAL])]
         means = [
             *(
@@ -493,7 +496,9 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
                 "success": None,
                 "pass_k": {},
                 "modes": {mode.code: {"name": mode.name} for mode in inputs.modes},
-                "categories": {id: {"name": name} for id, name in inputs.categories},
+                "categories": {
+                    category.id: {"name": category.title} for category in inputs.categories
+                },
                 **dict.fromkeys(_AMOUNT_NAMES),
                 "cost": dict.fromkeys(AMOUNTS),
             }

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from mast_tui.counts import counted
+from mast_tui.figures.bootstrap import LEVEL, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.reports.model import Column, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
-Values = Mapping[str, Any]
 """A part of a JSON document."""
 
 _Item = TypeVar("_Item")
@@ -99,24 +99,23 @@ def fact(name: str, figure: Figure) -> tuple[str, str, str]:
 
 
 def intervals_note(
-    bootstrap: Values, traces: int, bootstrap_name: str = "percentile bootstrap"
+    resampling: Resampling, traces: int, bootstrap_name: str = "percentile bootstrap"
 ) -> str:
     """Return a sentence on the method of the intervals.
 
     Args:
-        bootstrap: The part ``bootstrap`` of a JSON document.
+        resampling: The resamples of the intervals.
         traces: The number of traces. The jackknife is used for fewer than ``MANY``.
         bootstrap_name: The kind of bootstrap that is used for ``MANY`` traces or more.
     """
-    if not bootstrap["rounds"]:
+    if not resampling.count:
         return _NO_INTERVALS
     method = (
         "jackknife over traces"
         if traces < MANY
-        else f"{bootstrap_name} over traces, {bootstrap['rounds']:,} resamples, "
-        f"seed {bootstrap['seed']}"
+        else f"{bootstrap_name} over traces, {resampling.count:,} resamples, seed {resampling.seed}"
     )
-    return f"[a, b] is a {percent(bootstrap['level'])} confidence interval ({method})."
+    return f"[a, b] is a {percent(LEVEL)} confidence interval ({method})."
 
 
 def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:

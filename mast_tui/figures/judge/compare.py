@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
-from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
@@ -29,7 +29,7 @@ from mast_tui.figures.judge.confusion import (
     trace_sums,
     unit_cells,
 )
-from mast_tui.figures.judge.input import JudgeInput, ModeNames
+from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import (
     Figure,
     FigureIndex,
@@ -41,6 +41,7 @@ from mast_tui.figures.record import (
 )
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 from mast_tui.figures.two_by_two import FIGURES, JudgeTables, Tables
+from mast_tui.taxonomy.model import Mode
 
 _PATHS: Final = scope_paths("""
     judges        | judges              | no n | no subject
@@ -71,8 +72,8 @@ class JudgeComparison:
     taxonomy: str
     judges: tuple[str, str]
     against: str
-    bootstrap: BootstrapJson
-    modes: tuple[ModeNames, ...]
+    resampling: Resampling
+    modes: tuple[Mode, ...]
     index: FigureIndex
 
     def table(self, scope: str, mode: str = "") -> FigureTable:
@@ -102,11 +103,11 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
         "judges": list(comparison.judges),
         "against": comparison.against,
         "judge_seen_counted": False,
-        "bootstrap": comparison.bootstrap,
+        "bootstrap": comparison.resampling.to_json(),
         "traces": 0,
         "units": 0,
         "left_out": {},
-        "modes": {code: {"slug": slug, "name": name} for slug, code, name in comparison.modes},
+        "modes": {mode.code: {"slug": mode.slug, "name": mode.name} for mode in comparison.modes},
         "pooled": {},
     }
     insert_figures(comparison.index.figures, _PATHS, {"judges": document})
@@ -142,7 +143,7 @@ def judges_compared(
         taxonomy=first.taxonomy_ref,
         judges=(first.judge, second.judge),
         against=first.reference.name,
-        bootstrap=resampling.to_json(),
+        resampling=resampling,
         modes=first.modes,
         index=FigureIndex(_comparison_figures(first, second, resampling)),
     )
@@ -177,8 +178,8 @@ def _comparison_figures(
         )
     p_values = [_p_value(cells[:, [mode_index]]) for mode_index in range(len(slugs))]
     adjusted = benjamini_hochberg(p_values)
-    for mode_index, (slug, code, _) in enumerate(first.modes):
-        mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
+    for mode_index, mode in enumerate(first.modes):
+        mode_scope = _scope_of_both(first, second, "judges_mode", [mode.slug], mode.code)
         mode_sums = [judge_sums.mode(mode_index) for judge_sums in sums]
         yield from _figures_of_both(
             mode_scope, mode_sums, cells[:, [mode_index]], p_values[mode_index]

@@ -28,7 +28,7 @@ from mast_tui.labels import (
 from mast_tui.study import Study
 
 if TYPE_CHECKING:
-    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
@@ -36,9 +36,6 @@ GOLD: Final = "gold"
 
 Unit = tuple[str, str]
 """A trace id and the slug of a mode."""
-
-ModeNames = tuple[str, str, str]
-"""The slug, code and name of a mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ class JudgeInput:
     """
 
     taxonomy_ref: str
-    modes: tuple[ModeNames, ...]
+    modes: tuple[Mode, ...]
     judge: str
     verdicts: Mapping[Unit, VerdictValue]
     reference: Reference
@@ -140,7 +137,7 @@ class JudgeInput:
     @property
     def slugs(self) -> list[str]:
         """The slugs of the modes."""
-        return [slug for slug, _, _ in self.modes]
+        return [mode.slug for mode in self.modes]
 
     def scope(
         self, name: str, slugs: Sequence[str], *, mode: str = "", group: str = ""
@@ -222,7 +219,7 @@ def judge_input_from_workspace(
     begun_traces = {labelling.trace_id for labelling in passes if labelling.annotator == judge}
     return JudgeInput(
         taxonomy_ref=ref,
-        modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
+        modes=taxonomy.modes,
         judge=judge,
         verdicts={
             (verdict.trace_id, verdict.mode): verdict.value
