@@ -43,6 +43,7 @@ from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import (
+    GoldReference,
     JudgedOutsideWorkspace,
     JudgeInput,
     assisted_passes,
@@ -187,22 +188,21 @@ def judge_input(
         return None
     # Only a comparison of places needs the order of a trace's spans.
     order_of = SpanOrders(workspace) if comparison.places else no_orders
-    gold = None
+    against: GoldReference | str = comparison.against
     if comparison.against == "gold":
         gold = {
             trace: work.gold(taxonomy, order_of(trace))
             for trace, work in read_work_by_trace(workspace, taxonomy).items()
         }
+        against = GoldReference(gold, settled_only=comparison.gold == "settled")
     judged = judge_input_from_workspace(
         workspace,
         taxonomy,
         comparison.judge,
-        comparison.against,
-        gold=gold,
+        against,
         order_of=order_of,
         which=comparison.which,
         traces=comparison.traces,
-        settled_only=comparison.gold == "settled",
     )
     if comparison.count_outside_workspace is not None:
         # Shards hold the judge's verdicts on further traces; those in the workspace are known.

@@ -1,6 +1,6 @@
 """Two judges against each other, on the units that both can be compared on.
 
-    first, second = (judge_input_from_workspace(workspace, taxonomy, name, gold=gold) for name in …)
+    first, second = (judge_input_from_workspace(workspace, taxonomy, name, gold) for name in …)
     comparison = judges_compared(first, second)
 
 A unit (trace × mode) counts where the reference and both judges say present or absent. So both are

@@ -15,7 +15,7 @@ from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.judge.confusion import Compared, compared_units
-from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
+from mast_tui.figures.judge.input import GOLD, GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
@@ -618,8 +618,9 @@ def compute_judge(
         opened.workspace,
         opened.taxonomy,
         judge,
-        against,
-        gold=_gold_of_visible(opened, visible_ids, order_of),
+        GoldReference(_gold_of_visible(opened, visible_ids, order_of))
+        if against == GOLD
+        else against,
         order_of=order_of,
         which=passes,
         traces=visible_ids,
