@@ -24,6 +24,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     Report,
@@ -610,10 +611,10 @@ class _TableMaker:
         """The figures of all modes together."""
         return self.agreement.index.table("pooled")
 
-    def facts(self) -> Iterator[tuple[str, str, str]]:
-        """Yield facts over all modes as (title, value, comment), the most important first."""
+    def facts(self) -> Iterator[KeyFact]:
+        """Yield facts over all modes, the most important first."""
         pooled = self.pooled
-        yield "pooled over", f"{pooled.count('n'):,}", "traces × modes"
+        yield KeyFact("pooled over", f"{pooled.count('n'):,}", "traces × modes")
         headline_columns = [column for column in self.columns if column.key in _HEADLINE]
         for column in sorted(headline_columns, key=lambda column: column.priority, reverse=True):
             yield fact(column.title, pooled[column.key])

@@ -18,6 +18,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     ReportSection,
@@ -297,11 +298,11 @@ def against_words(report: JudgeReport) -> str:
     return report.against if report.gold is None else gold_name(report.gold)
 
 
-def _pooled_facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
-    """Return facts for the head of the page, as (title, value, comment): pooled rates and κ."""
+def _pooled_facts(report: JudgeReport) -> tuple[KeyFact, ...]:
+    """Return the facts for the head of the page: pooled rates and κ."""
     pooled = report.table("judge_pooled")
     return (
-        ("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
+        KeyFact("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
         fact("TPR", pooled["true_positive_rate"]),
         fact("TNR", pooled["true_negative_rate"]),
         fact("κ", pooled["cohen_kappa"]),

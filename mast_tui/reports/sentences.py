@@ -9,7 +9,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEVEL, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
-from mast_tui.reports.model import Column, Note
+from mast_tui.reports.model import Column, KeyFact, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
 """A part of a JSON document."""
@@ -81,21 +81,21 @@ def in_words(figure: Figure) -> str:
     return value if figure.withheld is None else f"{value} {WITHHELD}"
 
 
-def fact(name: str, figure: Figure) -> tuple[str, str, str]:
-    """Make a fact for the head of a page: the title, the value, and a comment.
+def fact(name: str, figure: Figure) -> KeyFact:
+    """Make a fact for the head of a page.
 
     The comment is the interval, or the reason for no value or no interval.
 
     Args:
-        name: The name of the figure, which is the title.
+        name: The name of the figure.
         figure: The figure.
     """
     if figure.value is None:
-        return name, NONE, str(figure.undefined).replace("_", " ")
+        return KeyFact(name, NONE, str(figure.undefined).replace("_", " "))
     value = fixed_number(figure.value)
     if figure.interval is not None:
-        return name, value, " to ".join(map(fixed_number, figure.interval))
-    return name, value, "" if figure.withheld is None else "no interval"
+        return KeyFact(name, value, " to ".join(map(fixed_number, figure.interval)))
+    return KeyFact(name, value, "" if figure.withheld is None else "no interval")
 
 
 def intervals_note(

@@ -39,6 +39,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     ReportSection,
@@ -533,18 +534,18 @@ def _report_description(signatures: SignatureReport, grouping: str) -> str:
     )
 
 
-def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
-    """Yield facts on a group as (title, value, comment): counts of traces, scores, modes."""
+def _group_facts(group: FigureTable) -> Iterator[KeyFact]:
+    """Yield facts on a group: counts of traces, scores, modes."""
     failed = group.count("traces", "failed")
     unknown_count = group.count("traces", "unknown")
-    yield "traces", f"{group.count('traces'):,}", ""
-    yield "failed", f"{failed:,}", ""
-    yield "successful", f"{group.count('traces', 'succeeded'):,}", ""
-    yield from applicable((unknown_count, ("outcome unknown", f"{unknown_count:,}", "")))
+    yield KeyFact("traces", f"{group.count('traces'):,}")
+    yield KeyFact("failed", f"{failed:,}")
+    yield KeyFact("successful", f"{group.count('traces', 'succeeded'):,}")
+    yield from applicable((unknown_count, KeyFact("outcome unknown", f"{unknown_count:,}")))
     score = group["mean_score"]
     if score.value is not None:
         comment = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
-        yield "mean score", f"{score.value:.3f}", f"{comment}n {score.n:,}"
+        yield KeyFact("mean score", f"{score.value:.3f}", f"{comment}n {score.n:,}")
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
@@ -555,11 +556,11 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
         if mean.bounds is not None:
             low, high = mean.bounds
             comment = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
-        yield "modes per failed trace", f"{mean.value:.1f}", comment
+        yield KeyFact("modes per failed trace", f"{mean.value:.1f}", comment)
     for shape in ("isolated", "cascading"):
         count = group.count("shape", shape)
         if count:
-            yield shape, f"{count:,}", f"{count / failed:.0%} of failed"
+            yield KeyFact(shape, f"{count:,}", f"{count / failed:.0%} of failed")
 
 
 def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
