@@ -20,11 +20,11 @@ from mast_tui.reports.model import Estimate, Report
 from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.taxonomy.model import Mode
+from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.build_reports import DEGENERATE, study_by_modes, whole
 from tests.figures.agreement.tables import retest_table, rotating_lines
 from tests.figures.agreement.test_spans import reading
 from tests.figures.agreement.test_spans import study as places_of
-from tests.figures.agreement.test_study import MODES
 from tests.figures.agreement.test_study import study as study_of
 from tests.reports.documents import agreement
 from tests.reports.reading import (
@@ -288,7 +288,7 @@ def test_alpha_comes_first_if_pairs_share_few_traces() -> None:
     shown = keys(modes)
     ordered = [key for key in keys(table(of_two("10", "11"), "modes")) if key in shown]
     assert [key for key in shown if key in ordered] == ordered, "columns keep their order"
-    assert report.facts[1][0] == "α"
+    assert report.facts[1].name == "α"
     titles = {column.key: column.title for column in modes.columns}
     assert titles["cohen_kappa"] == "mean κ"
     priorities = {column.key: column.priority for column in modes.columns}

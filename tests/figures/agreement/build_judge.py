@@ -16,10 +16,7 @@ from mast_tui.taxonomy.model import Mode
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, label, order
 
 JUDGE = "judge:small@12ab34cd"
-MODES = (
-    Mode(MODE, "1.3", "Step repetition", "1"),
-    Mode(OTHER, "3.1", "Premature termination", "3"),
-)
+MODES = (Mode(MODE, "1.3", "Step repetition", ""), Mode(OTHER, "3.1", "Premature termination", ""))
 _VALUES = {"1": PRESENT, "0": ABSENT, "?": UNSURE}
 
 

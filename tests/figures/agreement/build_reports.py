@@ -16,10 +16,7 @@ from mast_tui.taxonomy.model import Group, Mode
 from tests.figures.agreement.build_judge import counted
 from tests.figures.agreement.tables import verdict_table
 
-MODES: Final = (
-    Mode("m0", "1.1", "Step repetition", "c"),
-    Mode("m1", "1.2", "A | name * with _marks_", "c"),
-)
+MODES = (Mode("m0", "1.1", "Step repetition", ""), Mode("m1", "1.2", "A | name * with _marks_", ""))
 _VALUES: Final = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
 
 DEGENERATE: Final[Mapping[str, tuple[Mapping[str, str], set[str]]]] = {

@@ -21,9 +21,8 @@ def study(traces: int, seed: int, share: float = 0.15, people: int = 3) -> Verdi
 
 def blocks_of(verdicts: VerdictArray, finished: NDArray[np.bool_] | None = None) -> Blocks:
     people, traces, modes = (tuple(map(str, range(count))) for count in verdicts.shape)
-    everybody = np.ones(verdicts.shape[:2], dtype=bool)
-    table = VerdictTable(people, traces, modes, verdicts)
-    return identical_blocks(table, everybody if finished is None else finished)
+    mask = np.ones(verdicts.shape[:2], dtype=bool) if finished is None else finished
+    return identical_blocks(VerdictTable(people, traces, modes, verdicts), mask)
 
 
 def test_copies_are_found_among_few_and_many_traces() -> None:

@@ -30,9 +30,9 @@ from mast_tui.figures.jackknife import (
 )
 from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.record import FigureTable
-from tests.figures.agreement.build_judge import counted, judge_document
+from tests.figures.agreement.build_judge import MODES, counted, judge_document
 from tests.figures.agreement.tables import agreement_document, rotating_lines
-from tests.figures.agreement.test_study import MODES, study
+from tests.figures.agreement.test_study import study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
 TPR = (0.85, 0.80)

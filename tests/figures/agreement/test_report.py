@@ -15,9 +15,10 @@ from mast_tui.figures.agreement.report import more_traces
 from mast_tui.figures.bootstrap import Resampling, resamples
 from mast_tui.figures.record import COEFFICIENTS, FigureScope
 from mast_tui.taxonomy.model import Group
+from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.reference import cohen_kappa
 from tests.figures.agreement.tables import agreement_document, retest_table
-from tests.figures.agreement.test_study import LETTERS, MODES, study
+from tests.figures.agreement.test_study import LETTERS, study
 
 REPETITION, TERMINATION = (mode.slug for mode in MODES)
 ANN = "1101001011" * 4
@@ -65,11 +66,8 @@ def test_report_without_rounds_has_no_intervals() -> None:
 
 
 def test_categories_pool_their_modes() -> None:
-    groups = (
-        Group("all", "All", (REPETITION, TERMINATION)),
-        Group("late", "Late", (TERMINATION, "gone")),
-    )
-    report = two(categories=groups)
+    late = Group("late", "Late", (TERMINATION, "gone"))
+    report = two(categories=(Group("all", "All", (REPETITION, TERMINATION)), late))
     everything = report["categories"]["all"]
     assert everything["name"] == "All"
     assert everything["modes"] == ["1.3", "3.1"]

@@ -18,13 +18,9 @@ from mast_tui.figures.agreement.drill_down import source_traces
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.labels import VerdictValue
-from mast_tui.taxonomy.model import Mode
+from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.tables import agreement_document, verdict_table
 
-MODES = (
-    Mode("step_repetition", "1.3", "Step repetition", "1"),
-    Mode("premature_termination", "3.1", "Premature termination", "3"),
-)
 LETTERS = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
 
 

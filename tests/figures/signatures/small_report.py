@@ -33,8 +33,7 @@ LONG = "9.9"
 
 def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True) -> SignatureInput:
     """Return two groups of equal size under MAST, with one mode of a long and hostile name."""
-    modes = list(load_mast().modes)
-    modes[-1] = replace(modes[-1], code=LONG, name=HOSTILE)
+    modes = [*load_mast().modes[:-1], replace(load_mast().modes[-1], code=LONG, name=HOSTILE)]
     generator = np.random.default_rng(7)
     shows = generator.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
     row, column = np.nonzero(shows) if places else (np.zeros(0, int), np.zeros(0, int))
