@@ -300,7 +300,8 @@ def _intervals_sentence(agreement: Agreement) -> str:
 
 def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
     """Yield a sentence on modes with an undefined κ, and one on modes with no interval of κ."""
-    kappas = [agreement.index.table("mode", mode=mode.code)[_KAPPA] for mode in agreement.modes]
+    figures_by_code = agreement.index.figures_by_key("mode")
+    kappas = [figures[_KAPPA] for figures in figures_by_code.values()]
     reasons_by_text = {
         "is undefined": [kappa.undefined for kappa in kappas],
         "has no interval": [kappa.withheld for kappa in kappas],
@@ -603,8 +604,7 @@ class _TableMaker:
     @property
     def figures_by_code(self) -> dict[str, FigureTable]:
         """The figures of each mode, by its code."""
-        index = self.agreement.index
-        return {mode.code: index.table("mode", mode=mode.code) for mode in self.agreement.modes}
+        return self.agreement.index.figures_by_key("mode")
 
     @property
     def pooled(self) -> FigureTable:
@@ -1260,12 +1260,12 @@ def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note on how many more traces would halve the interval of κ, for each mode."""
     codes_by_trace_count: dict[int, list[str]] = {}
     codes_by_reason: dict[str, list[str]] = {}
-    for mode in agreement.modes:
-        figure = agreement.index.table("halving", mode=mode.code)["more_traces"]
+    for code, figures in agreement.index.figures_by_key("halving").items():
+        figure = figures["more_traces"]
         if figure.value is not None:
-            codes_by_trace_count.setdefault(int(figure.value), []).append(mode.code)
+            codes_by_trace_count.setdefault(int(figure.value), []).append(code)
         else:
-            codes_by_reason.setdefault(figure.reason.replace("_", " "), []).append(mode.code)
+            codes_by_reason.setdefault(figure.reason.replace("_", " "), []).append(code)
     if codes_by_trace_count:
         plans_text = "; ".join(
             f"about {trace_count:,} for {', '.join(codes_by_trace_count[trace_count])}"

@@ -233,9 +233,7 @@ def compared_table(comparison: JudgeComparison) -> Table:
     first, second = comparison.judges
     table_columns = columns(_COMPARED, first=first, second=second)
     pooled = comparison.table("judges_pooled")
-    figures_by_code = {
-        mode.code: comparison.table("judges_mode", mode.code) for mode in comparison.modes
-    }
+    figures_by_code = comparison.index.figures_by_key("judges_mode", subject=comparison.judges)
     rows = [
         Row(
             mode.slug,

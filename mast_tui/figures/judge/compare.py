@@ -76,14 +76,9 @@ class JudgeComparison:
     modes: tuple[Mode, ...]
     index: FigureIndex
 
-    def table(self, scope: str, mode: str = "") -> FigureTable:
-        """Return the figures of a scope.
-
-        Args:
-            scope: The kind of what the figures are about, such as ``judges_pooled``.
-            mode: The code of a mode; empty for figures over all modes.
-        """
-        return self.index.table(scope, mode=mode, subject=self.judges)
+    def table(self, scope: str) -> FigureTable:
+        """Return the figures of a scope over all modes, such as ``judges_pooled``."""
+        return self.index.table(scope, subject=self.judges)
 
     def renamed(self, names: Mapping[str, str]) -> JudgeComparison:
         """Return the comparison with other names for annotators."""
