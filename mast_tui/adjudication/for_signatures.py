@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared_units
-from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.judge.input import GoldReference, judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence_figures
 from mast_tui.figures.record import Figure
 from mast_tui.gold import no_orders
@@ -81,7 +81,7 @@ def corrected_prevalence(
     # traces were labelled is no secret.
     gold = {trace: trace_work.gold(taxonomy) for trace, trace_work in work_by_trace.items()}
     judge_input = judge_input_from_workspace(
-        workspace, taxonomy, signature_input.label_source, "gold", gold=gold, traces=traces
+        workspace, taxonomy, signature_input.label_source, GoldReference(gold), traces=traces
     )
     comparison = compared_units(judge_input)
     figures: list[Figure] = []

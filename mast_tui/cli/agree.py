@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -38,12 +38,12 @@ from mast_tui.figures.agreement.report import (
     Agreement,
     StudyInput,
     agreement_figures,
-    agreement_json,
 )
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import (
+    GoldReference,
     JudgedOutsideWorkspace,
     JudgeInput,
     assisted_passes,
@@ -51,10 +51,10 @@ from mast_tui.figures.judge.input import (
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.judge.thresholds import (
-    ThresholdsJson,
+    Thresholds,
     fit_thresholds,
     input_on_traces,
-    thresholds_json,
+    named_thresholds,
     with_thresholds,
 )
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
@@ -69,7 +69,7 @@ from mast_tui.labels import (
     Which,
     annotator_kind,
 )
-from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.agreement import HiddenTraces, agreement_report
 from mast_tui.session import Viewer, visibility_json
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.outputs import outputs_beside
@@ -188,22 +188,21 @@ def judge_input(
         return None
     # Only a comparison of places needs the order of a trace's spans.
     order_of = SpanOrders(workspace) if comparison.places else no_orders
-    gold = None
+    against: GoldReference | str = comparison.against
     if comparison.against == "gold":
         gold = {
             trace: work.gold(taxonomy, order_of(trace))
             for trace, work in read_work_by_trace(workspace, taxonomy).items()
         }
+        against = GoldReference(gold, settled_only=comparison.gold == "settled")
     judged = judge_input_from_workspace(
         workspace,
         taxonomy,
         comparison.judge,
-        comparison.against,
-        gold=gold,
+        against,
         order_of=order_of,
         which=comparison.which,
         traces=comparison.traces,
-        settled_only=comparison.gold == "settled",
     )
     if comparison.count_outside_workspace is not None:
         # Shards hold the judge's verdicts on further traces; those in the workspace are known.
@@ -219,7 +218,7 @@ def judge_input(
 
 def _with_thresholds(
     workspace: Workspace, judged_input: JudgeInput
-) -> tuple[JudgeInput, ThresholdsJson]:
+) -> tuple[JudgeInput, Thresholds]:
     """Fit thresholds on the calibration traces, and store them in the workspace.
 
     Returns:
@@ -237,14 +236,14 @@ def _with_thresholds(
             "no calibration trace has a person's verdict; 'mast-tui study set --split "
             "0.5,0.2,0.3' sets traces aside for --thresholds"
         )
-    thresholds = fit_thresholds(input_on_traces(judged_input, calibration_traces))
-    document = thresholds_json(judged_input, thresholds, calibration_traces)
+    threshold_by_slug = fit_thresholds(input_on_traces(judged_input, calibration_traces))
+    thresholds = named_thresholds(judged_input, threshold_by_slug, calibration_traces)
     workspace.set_setting(
-        f"judge.thresholds:{judged_input.taxonomy_ref}:{judged_input.judge}", json.dumps(document)
+        f"judge.thresholds:{judged_input.taxonomy_ref}:{judged_input.judge}",
+        json.dumps(asdict(thresholds)),
     )
-    return with_thresholds(
-        input_on_traces(judged_input, traces - calibration_traces), thresholds
-    ), document
+    other_traces_input = input_on_traces(judged_input, traces - calibration_traces)
+    return with_thresholds(other_traces_input, threshold_by_slug), thresholds
 
 
 def _span_agreement(
@@ -571,12 +570,15 @@ def agree_command(request: AgreeRequest) -> None:
         pseudonyms = pseudonyms_of(workspace)
         figures = figures.renamed(pseudonyms.letters, pseudonyms.in_document)
         visibility = pseudonyms.in_document(visibility)
-    report = agreement_report(figures, visibility=visibility.get("sight"))
+    hidden = None
+    if figures.only_seen_by is not None:
+        hidden = HiddenTraces(figures.only_seen_by, visibility["sight"]["left_out"])
+    report = agreement_report(figures, hidden=hidden)
     if request.as_json:
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
-    document = agreement_json(figures) | visibility
+    document = {**report.document, **visibility}
     if not figures.compares_annotators:
         # Without two annotators, their tables would have no figures.
         judge_sections = tuple(section for section in report.sections if section.id == "judge")
@@ -591,13 +593,13 @@ def _say_thresholds(figures: Agreement) -> None:
     if thresholds is None:
         return
     limits_text = ", ".join(
-        f"{code} over {mode['value']:.2f}"
-        for code, mode in thresholds["modes"].items()
-        if mode["value"] > 0
+        f"{code} over {threshold.value:.2f}"
+        for code, threshold in thresholds.modes.items()
+        if threshold.value > 0
     )
-    traces_text = counted(thresholds["calibration_traces"], "calibration trace")
+    traces_text = counted(thresholds.calibration_traces, "calibration trace")
     say(
-        f"thresholds {thresholds['hash']}, fitted on {traces_text}, which are left out: "
+        f"thresholds {thresholds.hash}, fitted on {traces_text}, which are left out: "
         f"{limits_text or 'every finding counts'}"
     )
 
@@ -678,8 +680,8 @@ def time_document(
         )
         for study_pass in study_passes
     ]
-    mode_names = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
-    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, mode_names)}
+    figures = time_study(timed_passes, taxonomy.modes)
+    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **figures}
 
 
 def _suggested_modes(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:

@@ -647,7 +647,7 @@ def _judge_input(
         return None
     return JudgeInput(
         exam.taxonomy.ref,
-        tuple((mode.slug, mode.code, mode.name) for mode in exam.taxonomy.modes),
+        exam.taxonomy.modes,
         name,
         verdicts,
         exam.reference,

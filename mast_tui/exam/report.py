@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.figures.jackknife import MANY
@@ -22,7 +22,9 @@ from mast_tui.reports.model import (
     Table,
     columns,
 )
-from mast_tui.reports.sentences import Values, applicable
+from mast_tui.reports.sentences import applicable
+
+Values = Mapping[str, Any]
 
 _JUDGE: Final = Column("judge", "judge", Kind.TEXT, priority=102)
 _N: Final = Column("n", "n", Kind.COUNT, "traces asked about", priority=95)

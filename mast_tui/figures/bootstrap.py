@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from statistics import NormalDist
-from typing import Final, TypedDict
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,6 @@ _ROUNDING: Final = 1e-12
 Interval = tuple[float, float]
 
 
-class BootstrapJson(TypedDict):
-    """The settings of intervals by resampling; with no ``rounds`` there are none."""
-
-    rounds: int
-    seed: int
-    level: float
-    unit: str
-
-
 @dataclass(frozen=True, slots=True)
 class Resampling:
     """The resamples of traces from which intervals are computed.
@@ -52,8 +43,8 @@ class Resampling:
     count: int = 2000
     seed: int = 0
 
-    def to_json(self) -> BootstrapJson:
-        """Return the settings as a JSON object."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings, and the level of intervals, as a JSON object."""
         return {"rounds": self.count, "seed": self.seed, "level": LEVEL, "unit": "trace"}
 
 

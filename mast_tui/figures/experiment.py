@@ -486,13 +486,12 @@ def _mode_measures(experiment: Experiment) -> Iterator[Measure]:
 
 def _category_measures(inputs: SignatureInput) -> Iterator[Measure]:
     """Yield the share of runs with each category: with any of its modes."""
-    for category, _ in inputs.categories:
-        in_category = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
+    for category in inputs.categories:
+        in_category = np.array([mode.slug in category.slugs for mode in inputs.modes], dtype=bool)
         shows_category = (inputs.verdicts[:, in_category] == PRESENT).any(axis=1)
         is_defined = np.logical_or(shows_category, _judged_on_all(inputs, in_category))
         values = _values_where_defined(shows_category, is_defined)
-        slugs = tuple(mode.slug for mode in inputs.modes if mode.category == category)
-        yield Measure("experiment_category", category, "share", values, sources=slugs)
+        yield Measure("experiment_category", category.id, "share", values, sources=category.slugs)
 
 
 def _place_measures(inputs: SignatureInput) -> Iterator[Measure]:

@@ -139,13 +139,13 @@ def prevalence_figures(
         *(_labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)),
         strict=True,
     )
-    for (slug, code, _), labelled, extremes, counts in zip(
+    for mode, labelled, extremes, counts in zip(
         judge_input.modes, labelled_by_mode, extremes_by_mode, unlabelled, strict=True
     ):
         judge_verdicts = counts[:2]
         judge_present, judge_absent, unsure_count = (int(count) for count in counts)
         tp, fp, fn, tn = (int(count) for count in labelled.table)
-        scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
+        scope = judge_input.scope("prevalence", [mode.slug], mode=mode.code, group=group)
         yield scope.number("n_unlabelled", judge_present + judge_absent)
         yield scope.number("n_unsure", unsure_count)
         yield scope.number("n_positives", tp + fn)
@@ -154,7 +154,7 @@ def prevalence_figures(
         corrected = scope.estimate(
             "corrected", corrected_prevalence(labelled.table, judge_verdicts)
         )
-        unresolved = units.left_out["unresolved"][slug]
+        unresolved = units.left_out["unresolved"][mode.slug]
         overall = replace(scope, name="prevalence_overall")
         powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
         needed_decisions = to_resolve(unresolved, tp + fp + fn + tn)

@@ -18,13 +18,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import CoefficientJson, Withheld
+from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.intervals import student_t
 from mast_tui.figures.judge.confusion import DEFINITE
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.labels import VerdictValue, annotator_kind
-from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import KIND_OF, PassFinished
@@ -119,16 +119,14 @@ Amount = tuple[float, float]
 """The number of units of a pass, and their sum."""
 
 
-def time_study(
-    passes: Sequence[AssistedPass], modes: Sequence[tuple[str, str, str]]
-) -> dict[str, Any]:
+def time_study(passes: Sequence[AssistedPass], modes: Sequence[Mode]) -> dict[str, Any]:
     """Compare passes with a judge's suggestions and passes without, for ``agree --time``.
 
     Differences are with suggestions minus without, over the annotators who worked both ways.
 
     Args:
         passes: The passes, with their minutes and the modes that a judge suggests.
-        modes: The slug, code and name of each mode.
+        modes: The modes.
 
     Returns:
         The JSON document.
@@ -148,9 +146,9 @@ def time_study(
         "annotators": sorted(compared_annotators),
         "shown": _condition_json([study_pass for study_pass in passes if not study_pass.withheld]),
         "withheld": _condition_json([study_pass for study_pass in passes if study_pass.withheld]),
-        "minutes_difference": minutes_difference,
-        "anchoring": _anchoring_json(compared_passes, [slug for slug, _, _ in modes]),
-        "modes": {code: _anchoring_json(compared_passes, [slug]) for slug, code, _ in modes},
+        "minutes_difference": minutes_difference.to_json(),
+        "anchoring": _anchoring_json(compared_passes, [mode.slug for mode in modes]),
+        "modes": {mode.code: _anchoring_json(compared_passes, [mode.slug]) for mode in modes},
     }
 
 
@@ -172,12 +170,12 @@ def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
         "timed": len(timed),
         "traces": len({study_pass.trace_id for study_pass in passes}),
         "median_minutes": median(minutes) if minutes else None,
-        "minutes_per_trace": _jackknifed_json(
+        "minutes_per_trace": _jackknifed(
             sums, lambda totals: ratio(totals[..., 1], totals[..., 0])
-        ),
-        "minutes_per_label": _jackknifed_json(
+        ).to_json(),
+        "minutes_per_label": _jackknifed(
             sums, lambda totals: ratio(totals[..., 1], totals[..., 2])
-        ),
+        ).to_json(),
     }
 
 
@@ -203,16 +201,16 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
     suggested_amount = partial(_verdict_counts, on_suggested=True)
     other_amount = partial(_verdict_counts, on_suggested=False)
     return {
-        "suggested": difference(passes, suggested_amount),
+        "suggested": difference(passes, suggested_amount).to_json(),
         "units": int(sum(suggested_amount(assisted_pass)[0] for assisted_pass in passes)),
-        "other": difference(passes, other_amount),
+        "other": difference(passes, other_amount).to_json(),
         "other_units": int(sum(other_amount(assisted_pass)[0] for assisted_pass in passes)),
     }
 
 
 def difference(
     passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], Amount]
-) -> CoefficientJson:
+) -> Coefficient:
     """Return the mean amount per unit with suggestions minus that without, with its interval.
 
     It is the weighted mean of the annotators' own differences, so that differences between slow and
@@ -247,34 +245,30 @@ def difference(
         weighted = np.where(weights > 0, mean_differences, 0.0) * weights
         return ratio(weighted.sum(axis=-1), weights.sum(axis=-1))
 
-    return _jackknifed_json(sums, weighted_difference)
+    return _jackknifed(sums, weighted_difference)
 
 
-def _jackknifed_json(
+def _jackknifed(
     sums: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-) -> CoefficientJson:
+) -> Coefficient:
     """Return a figure with its interval by the jackknife over traces, with Student's t.
 
     ``sums`` has a row for each trace; ``figure`` computes the figure from their total.
     """
     value = float(figure(sums.sum(axis=0)))
     if np.isnan(value):
-        return {"value": None, "undefined": "no_overlap"}
+        return Coefficient(undefined="no_overlap")
     # A trace without sums does not change the figure, so it adds nothing to the precision.
     nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
     # The figure without each trace in turn.
     without_each = figure(nonzero_sums.sum(axis=0) - nonzero_sums)
     trace_count = len(nonzero_sums)
     if trace_count < LEAST_TRACES or bool(np.isnan(without_each).any()):
-        return _without_interval(value, "few_traces")
+        return Coefficient(value, withheld=("few_traces", LEAST_TRACES))
     standard_error = float(
         np.sqrt((trace_count - 1) / trace_count * ((without_each - without_each.mean()) ** 2).sum())
     )
     if standard_error == 0:
-        return _without_interval(value, "rare_answer")
+        return Coefficient(value, withheld=("rare_answer", LEAST_TRACES))
     half_width = student_t(trace_count - 1) * standard_error
-    return {"value": value, "ci": [value - half_width, value + half_width]}
-
-
-def _without_interval(value: float, reason: Withheld) -> CoefficientJson:
-    return {"value": value, "ci": None, "ci_withheld": reason, "ci_needs": LEAST_TRACES}
+    return Coefficient(value, ci=(value - half_width, value + half_width))

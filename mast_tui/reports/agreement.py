@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from mast_tui import __version__
 from mast_tui.counts import counted
@@ -24,6 +24,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     Report,
@@ -130,16 +131,20 @@ _MISSED: Final = columns("""
 """)
 
 
-def agreement_report(
-    agreement: Agreement, *, visibility: Mapping[str, Any] | None = None
-) -> Report:
+class HiddenTraces(NamedTuple):
+    """The traces that are left out because an annotator may not see others' labels on them."""
+
+    annotator: str
+    trace_count: int
+
+
+def agreement_report(agreement: Agreement, *, hidden: HiddenTraces | None = None) -> Report:
     """Return the report that the command ``agree`` shows: its tables and sentences.
 
     Args:
         agreement: The figures of whole traces; also those of places and of a judge, if computed.
-        visibility: The limits of what an annotator may see, with the fields of ``sight`` in
-            ``agree --json``; None if nothing is hidden. One more field, ``unlabelled``, is the
-            number of hidden traces that only the judge has judged.
+        hidden: The traces that are hidden from the annotator for whom the report is made; None if
+            nothing is hidden.
     """
     spans = agreement.spans
     judge = agreement.judge
@@ -149,18 +154,17 @@ def agreement_report(
         categories_section(agreement),
         pairs_section(agreement),
         None if spans is None else places_section(spans),
-        None if judge is None else judge_section(judge, agreement.judges, visibility=visibility),
+        None if judge is None else judge_section(judge, agreement.judges),
     ]
-    document = agreement_json(agreement)
     return Report(
         "agreement",
         "Agreement",
         _report_description(agreement),
         tuple(section for section in sections if section is not None),
-        tuple(_report_notes(agreement, visibility)),
+        tuple(_report_notes(agreement, hidden)),
         facts=modes.facts,
         methods=methods_paragraph(agreement),
-        document=document if visibility is None else {**document, "sight": visibility},
+        document=agreement_json(agreement),
     )
 
 
@@ -174,10 +178,11 @@ def _report_description(agreement: Agreement) -> str:
     )
 
 
-def _report_notes(agreement: Agreement, visibility: Mapping[str, Any] | None) -> Iterator[Note]:
+def _report_notes(agreement: Agreement, hidden: HiddenTraces | None) -> Iterator[Note]:
     """Yield the notes on the whole report: what was not compared, and what may mislead."""
     yield from _nothing_compared_note(agreement)
-    yield from _visibility_note(agreement, visibility)
+    if hidden is not None:
+        yield _hidden_traces_note(hidden)
     yield from _copied_notes(agreement)
     revisions = revision_words(agreement.revisions or ())
     yield from applicable(
@@ -278,8 +283,8 @@ def _name_with_source(column: Column) -> str:
 
 def _intervals_sentence(agreement: Agreement) -> str:
     """Return the sentence on the method by which the intervals were computed."""
-    rounds = agreement.bootstrap["rounds"]
-    if not rounds:
+    resampling = agreement.resampling
+    if not resampling.count:
         return "No intervals were computed."
     if _shared_trace_count(agreement) < MANY:
         return (
@@ -289,13 +294,14 @@ def _intervals_sentence(agreement: Agreement) -> str:
         )
     return (
         "Brackets contain 95 % confidence intervals from the percentile bootstrap (Efron 1979) "
-        f"over whole traces ({rounds:,} resamples, seed {agreement.bootstrap['seed']})."
+        f"over whole traces ({resampling.count:,} resamples, seed {resampling.seed})."
     )
 
 
 def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
     """Yield a sentence on modes with an undefined κ, and one on modes with no interval of κ."""
-    kappas = [agreement.index.table("mode", mode=code)[_KAPPA] for _, code, _ in agreement.modes]
+    figures_by_code = agreement.index.figures_by_key("mode")
+    kappas = [figures[_KAPPA] for figures in figures_by_code.values()]
     reasons_by_text = {
         "is undefined": [kappa.undefined for kappa in kappas],
         "has no interval": [kappa.withheld for kappa in kappas],
@@ -336,11 +342,11 @@ def missed_table(agreement: Agreement) -> Table | None:
     pooled = index.table("missed_pooled")
     if not pooled.count("found"):
         return None
-    figures_by_code = {code: index.table("missed", mode=code) for _, code, _ in agreement.modes}
+    figures_by_code = {mode.code: index.table("missed", mode=mode.code) for mode in agreement.modes}
     rows = [
-        _missed_row(slug, {"code": code, "name": name}, figures_by_code[code])
-        for slug, code, name in agreement.modes
-        if figures_by_code[code].count("found")
+        _missed_row(mode.slug, {"code": mode.code, "name": mode.name}, figures_by_code[mode.code])
+        for mode in agreement.modes
+        if figures_by_code[mode.code].count("found")
     ]
     estimator = "Chao's estimator" if len(agreement.finders) > 2 else "Chapman's estimator"
     return Table(
@@ -598,18 +604,17 @@ class _TableMaker:
     @property
     def figures_by_code(self) -> dict[str, FigureTable]:
         """The figures of each mode, by its code."""
-        agreement = self.agreement
-        return {code: agreement.index.table("mode", mode=code) for _, code, _ in agreement.modes}
+        return self.agreement.index.figures_by_key("mode")
 
     @property
     def pooled(self) -> FigureTable:
         """The figures of all modes together."""
         return self.agreement.index.table("pooled")
 
-    def facts(self) -> Iterator[tuple[str, str, str]]:
-        """Yield facts over all modes as (title, value, comment), the most important first."""
+    def facts(self) -> Iterator[KeyFact]:
+        """Yield facts over all modes, the most important first."""
         pooled = self.pooled
-        yield "pooled over", f"{pooled.count('n'):,}", "traces × modes"
+        yield KeyFact("pooled over", f"{pooled.count('n'):,}", "traces × modes")
         headline_columns = [column for column in self.columns if column.key in _HEADLINE]
         for column in sorted(headline_columns, key=lambda column: column.priority, reverse=True):
             yield fact(column.title, pooled[column.key])
@@ -642,13 +647,13 @@ class _TableMaker:
         figures_by_code = self.figures_by_code
         rows = [
             self._table_row(
-                slug,
-                (code, name),
-                figures_by_code[code],
-                self._more_traces_sentence(code),
+                mode.slug,
+                (mode.code, mode.name),
+                figures_by_code[mode.code],
+                self._more_traces_sentence(mode.code),
                 unit="trace",
             )
-            for slug, code, name in agreement.modes
+            for mode in agreement.modes
         ]
         totals = (
             Row("macro", self._macro_cells(macro, figures_by_code.values()), sources=macro.sources),
@@ -949,8 +954,10 @@ class _TableMaker:
             pooled = pooled_by_pair[pair]
             pair_figures = {code: by_pair[pair] for code, by_pair in by_code_and_pair.items()}
             rows = [
-                self._table_row(slug, (code, name), pair_figures[code], unit="trace")
-                for slug, code, name in agreement.modes
+                self._table_row(
+                    mode.slug, (mode.code, mode.name), pair_figures[mode.code], unit="trace"
+                )
+                for mode in agreement.modes
             ]
             yield Table(
                 f"pair_{number}",
@@ -1056,7 +1063,7 @@ class _TableMaker:
         )
 
     def _intervals_text(self) -> str:
-        return intervals_note(self.agreement.bootstrap, _shared_trace_count(self.agreement))
+        return intervals_note(self.agreement.resampling, _shared_trace_count(self.agreement))
 
     def _reading_notes(self) -> Iterator[Note]:
         """Yield notes on the columns ``n``, ``present`` and ``mean κ``, with a warning on low κ."""
@@ -1236,7 +1243,7 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
         f"{name} {counted(int(n or 0), 'trace')}"
         for name, n in left_out.values("not_in_study").items()
     ]
-    # With ``only_seen_by``, ``_visibility_note`` reports further excluded traces.
+    # With ``only_seen_by``, ``_hidden_traces_note`` reports further excluded traces.
     nothing_excluded = not parts and not not_in_study_texts and agreement.only_seen_by is None
     not_in_study_sentence = (
         f"Excluded because not in the study: {', '.join(not_in_study_texts)}. Include annotators "
@@ -1253,8 +1260,8 @@ def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note on how many more traces would halve the interval of κ, for each mode."""
     codes_by_trace_count: dict[int, list[str]] = {}
     codes_by_reason: dict[str, list[str]] = {}
-    for _, code, _ in agreement.modes:
-        figure = agreement.index.table("halving", mode=code)["more_traces"]
+    for code, figures in agreement.index.figures_by_key("halving").items():
+        figure = figures["more_traces"]
         if figure.value is not None:
             codes_by_trace_count.setdefault(int(figure.value), []).append(code)
         else:
@@ -1290,19 +1297,11 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _visibility_note(agreement: Agreement, visibility: Mapping[str, Any] | None) -> Iterator[Note]:
-    """Yield a warning if the figures are limited to the traces that one annotator may see."""
-    name = agreement.only_seen_by or (visibility or {}).get("annotator")
-    if name is None:
-        return
-    hidden_count = (visibility or {}).get("left_out")
-    left_out_text = (
-        "all others are excluded"
-        if hidden_count is None
-        else f"{counted(hidden_count, 'other')} excluded"
-    )
-    yield Note(
-        f"Only traces that {name} has finished or adjudicates are included; {left_out_text}.",
+def _hidden_traces_note(hidden: HiddenTraces) -> Note:
+    """Return a warning that the figures are limited to the traces that one annotator may see."""
+    return Note(
+        f"Only traces that {hidden.annotator} has finished or adjudicates are included; "
+        f"{counted(hidden.trace_count, 'other')} excluded.",
         "only_seen_by",
         warning=True,
     )

@@ -320,8 +320,8 @@ class _GroupCharts:
         figures_by_category = self.signatures.figures_by_key("category", self.name)
         failed, succeeded = (
             [
-                (name, figures_by_category[id].count("shown", side))
-                for id, name in self.signatures.inputs.categories
+                (title, figures_by_category[id].count("shown", side))
+                for id, title, _ in self.signatures.inputs.categories
             ]
             for side in OUTCOMES
         )

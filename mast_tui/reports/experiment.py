@@ -16,6 +16,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Note,
     ReportSection,
     Row,
@@ -236,7 +237,10 @@ class _Arm:
         modes = [
             _Measured("experiment_mode", mode.code, mode.name, mode.code) for mode in inputs.modes
         ]
-        categories = [_Measured("experiment_category", id, name) for id, name in inputs.categories]
+        categories = [
+            _Measured("experiment_category", category.id, category.title)
+            for category in inputs.categories
+        ]
         fatal_failure = [_Measured("experiment_amount", _FATAL, _AMOUNT_NAMES[_FATAL])]
         means = [
             *(
@@ -309,9 +313,10 @@ class _Arm:
             tasks_text = "The arms share no task; their tasks are treated as independent."
         return f"{tasks_text} Labels: {labels_source(self.experiment.inputs)}."
 
-    def _facts(self) -> Iterator[tuple[str, str, str]]:
-        """Yield facts as (title, value, comment): the change in success, and changed modes."""
-        yield "success", *_change_text(self.figures.table("experiment_success", group=self.name))
+    def _facts(self) -> Iterator[KeyFact]:
+        """Yield facts: the change in success, and changed modes."""
+        success = self.figures.table("experiment_success", group=self.name)
+        yield KeyFact("success", *_change_text(success))
         figures_by_code = {
             mode.code: self.figures.table("experiment_mode", group=self.name, mode=mode.code)
             for mode in self.experiment.inputs.modes
@@ -321,7 +326,7 @@ class _Arm:
             for code, mode_figures in figures_by_code.items()
         }
         if all(change is None for change in changes.values()):
-            yield "modes", "no mode has verdicts in runs of both arms", ""
+            yield KeyFact("modes", "no mode has verdicts in runs of both arms")
             return
         changes_by_direction = {
             direction: ", ".join(
@@ -331,8 +336,10 @@ class _Arm:
             )
             for direction, sign in (("less often", -1), ("more often", 1))
         }
-        facts = [(direction, text, "") for direction, text in changes_by_direction.items() if text]
-        yield from facts or [("modes", "no significant change", "")]
+        facts = [
+            KeyFact(direction, text) for direction, text in changes_by_direction.items() if text
+        ]
+        yield from facts or [KeyFact("modes", "no significant change")]
 
 
 def _missing_interval_notes(figure_tables: list[FigureTable]) -> tuple[Note, ...]:
@@ -493,7 +500,9 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
                 "success": None,
                 "pass_k": {},
                 "modes": {mode.code: {"name": mode.name} for mode in inputs.modes},
-                "categories": {id: {"name": name} for id, name in inputs.categories},
+                "categories": {
+                    category.id: {"name": category.title} for category in inputs.categories
+                },
                 **dict.fromkeys(_AMOUNT_NAMES),
                 "cost": dict.fromkeys(AMOUNTS),
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from mast_tui.counts import counted
 from mast_tui.figures.jackknife import MANY
@@ -18,6 +18,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     ReportSection,
@@ -175,15 +176,12 @@ _CELLS: Final = ("true_positives", "false_positives", "false_negatives", "true_n
 def judge_section(
     report: JudgeReport,
     comparison: JudgeComparison | None = None,
-    *,
-    visibility: Mapping[str, Any] | None = None,
 ) -> ReportSection:
     """Make the section on a judge.
 
     Args:
         report: The figures of the judge.
         comparison: The judge's comparison with another judge, if there is one.
-        visibility: The limits of the annotator's visibility, as in ``agreement_report``.
     """
     tables = existing_tables(
         _rates_table(report),
@@ -191,7 +189,7 @@ def judge_section(
         _calibration_table(report),
         _answers_table(report),
         _localisation_table(report),
-        _prevalence_table(report, visibility),
+        _prevalence_table(report),
         _overall_table(report),
         _effect_table(report),
         None if comparison is None else compared_table(comparison),
@@ -235,20 +233,18 @@ def compared_table(comparison: JudgeComparison) -> Table:
     first, second = comparison.judges
     table_columns = columns(_COMPARED, first=first, second=second)
     pooled = comparison.table("judges_pooled")
-    figures_by_code = {
-        code: comparison.table("judges_mode", code) for _, code, _ in comparison.modes
-    }
+    figures_by_code = comparison.index.figures_by_key("judges_mode", subject=comparison.judges)
     rows = [
         Row(
-            slug,
+            mode.slug,
             {
-                "code": code,
-                "name": name,
-                **figure_cells(figures_by_code[code], table_columns),
-                "p": figures_by_code[code].value("p_adjusted"),
+                "code": mode.code,
+                "name": mode.name,
+                **figure_cells(figures_by_code[mode.code], table_columns),
+                "p": figures_by_code[mode.code].value("p_adjusted"),
             },
         )
-        for slug, code, name in comparison.modes
+        for mode in comparison.modes
     ]
     total_cells: dict[str, Cell] = {"name": "pooled", **figure_cells(pooled, table_columns)}
     total_row = Row("pooled", {**total_cells, "p": pooled.value("p_value")})
@@ -259,7 +255,7 @@ def compared_table(comparison: JudgeComparison) -> Table:
         (CODE, MODE, *table_columns),
         (tuple(rows), (total_row,)),
         f"{counted(trace_count, 'trace')} (taxonomy {comparison.taxonomy}). "
-        f"{intervals_note(comparison.bootstrap, trace_count, BIAS_CORRECTED)} Differences of "
+        f"{intervals_note(comparison.resampling, trace_count, BIAS_CORRECTED)} Differences of "
         "rates per mode: Newcombe's paired interval.",
         (
             _compared_units_note(comparison),
@@ -300,11 +296,11 @@ def against_words(report: JudgeReport) -> str:
     return report.against if report.gold is None else gold_name(report.gold)
 
 
-def _pooled_facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
-    """Return facts for the head of the page, as (title, value, comment): pooled rates and κ."""
+def _pooled_facts(report: JudgeReport) -> tuple[KeyFact, ...]:
+    """Return the facts for the head of the page: pooled rates and κ."""
     pooled = report.table("judge_pooled")
     return (
-        ("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
+        KeyFact("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
         fact("TPR", pooled["true_positive_rate"]),
         fact("TNR", pooled["true_negative_rate"]),
         fact("κ", pooled["cohen_kappa"]),
@@ -385,8 +381,8 @@ def _row_groups(
 
     figures_by_mode = report.figures_by_mode("judge_mode")
     rows = [
-        make_row(slug, {"code": code, "name": name}, figures_by_mode[code])
-        for slug, code, name in report.modes
+        make_row(mode.slug, {"code": mode.code, "name": mode.name}, figures_by_mode[mode.code])
+        for mode in report.modes
     ]
     macro = report.table("judge_macro")
     macro_cells: dict[str, Cell] = {"name": "macro mean", **figure_cells(macro, estimate_columns)}
@@ -406,12 +402,13 @@ def _mode_rows(
     """Return a row for each mode with figures; ``detail`` makes the sentences of a row."""
     return tuple(
         Row(
-            slug,
-            {"code": code, "name": name} | figure_cells(figures_by_mode[code], columns),
-            detail=tuple(detail(figures_by_mode[code])),
+            mode.slug,
+            {"code": mode.code, "name": mode.name}
+            | figure_cells(figures_by_mode[mode.code], columns),
+            detail=tuple(detail(figures_by_mode[mode.code])),
         )
-        for slug, code, name in report.modes
-        if code in figures_by_mode
+        for mode in report.modes
+        if mode.code in figures_by_mode
     )
 
 
@@ -520,25 +517,16 @@ def _localisation_table(report: JudgeReport) -> Table | None:
     )
 
 
-def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None) -> Table | None:
+def _prevalence_table(report: JudgeReport) -> Table | None:
     """Make the table of prevalences on traces that no person has labelled; None without any."""
     figures_by_mode = report.figures_by_mode("prevalence")
     judged_count = report.count("unlabelled")
     if not judged_count or not figures_by_mode:
         return None
-    hidden = visibility or {}
-    hidden_count = hidden.get("unlabelled", 0)
-    excluded = (
-        f"Excluded: {counted(hidden_count, 'unlabelled trace')}, because verdicts of judges on "
-        f"them are hidden from {hidden.get('annotator')}."
-    )
-    notes = (
-        Note(
-            "corrected: for the errors of the judge (Rogan and Gladen). This is valid if the "
-            "traces that people labelled are a random sample of all.",
-            "corrected",
-        ),
-        *applicable((hidden_count, Note(excluded, "hidden"))),
+    note = Note(
+        "corrected: for the errors of the judge (Rogan and Gladen). This is valid if the traces "
+        "that people labelled are a random sample of all.",
+        "corrected",
     )
     return Table(
         "judge_prevalence",
@@ -549,7 +537,7 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         "(Rogan and Gladen 1978), for the population of the traces. [a, b] is a 95 % confidence "
         "interval: Wilson's for the uncorrected share, Lang and Reiczigel's (2014) for the "
         "corrected one.",
-        (*notes, *withheld_notes(*(figures["corrected"] for figures in figures_by_mode.values()))),
+        (note, *withheld_notes(*(figures["corrected"] for figures in figures_by_mode.values()))),
     )
 
 
@@ -685,7 +673,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
         _EFFECT,
         (tuple(rows),),
         f"Suggestions of {report.judge}; the same people in both conditions; "
-        f"{counted(effect.count('traces'), 'trace')}. {intervals_note(report.bootstrap, MANY)}",
+        f"{counted(effect.count('traces'), 'trace')}. {intervals_note(report.resampling, MANY)}",
         (*_passes_notes(effect, report.annotators_with_both_kinds), *withheld),
     )
 
@@ -972,6 +960,6 @@ def _caption_text(report: JudgeReport) -> str:
     trace_count = report.count("compared")
     return (
         f"{counted(trace_count, 'trace')} (taxonomy {report.taxonomy}). "
-        f"{intervals_note(report.bootstrap, trace_count, BIAS_CORRECTED)} Rates per mode: "
+        f"{intervals_note(report.resampling, trace_count, BIAS_CORRECTED)} Rates per mode: "
         "Wilson's interval."
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from mast_tui.figures.record import Figure, FigureTable, Sources
 
@@ -290,17 +290,22 @@ class Text:
 Part = Table | Chart | Text
 
 
+class KeyFact(NamedTuple):
+    """A number at the head of a page, as texts; the comment may be an interval."""
+
+    name: str
+    value: str
+    comment: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportSection(_Noted):
-    """A page of a report; ``id`` is fit for anchors.
-
-    ``facts`` are numbers at its head, as (name, value, explanation).
-    """
+    """A page of a report; ``id`` is fit for anchors."""
 
     id: str
     title: str
     parts: tuple[Part, ...] = ()
-    facts: tuple[tuple[str, str, str], ...] = ()
+    facts: tuple[KeyFact, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property
@@ -319,7 +324,7 @@ class Report(_Noted):
         about: One sentence: taxonomy, source of the labels, pass, number of traces.
         sections: Its pages.
         notes: The notes on the whole report.
-        facts: The numbers at its head, as (name, value, explanation).
+        facts: The numbers at its head.
         document: The figures as ``--json`` prints them, from which ``render/csv.py`` makes rows.
         methods: A paragraph for the methods section of a paper, which pages and Markdown show.
     """
@@ -329,7 +334,7 @@ class Report(_Noted):
     about: str
     sections: tuple[ReportSection, ...]
     notes: tuple[Note, ...] = ()
-    facts: tuple[tuple[str, str, str], ...] = ()
+    facts: tuple[KeyFact, ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)
     methods: str = ""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from mast_tui.counts import counted
+from mast_tui.figures.bootstrap import LEVEL, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
-from mast_tui.reports.model import Column, Note
+from mast_tui.reports.model import Column, KeyFact, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
-Values = Mapping[str, Any]
 """A part of a JSON document."""
 
 _Item = TypeVar("_Item")
@@ -81,42 +81,41 @@ def in_words(figure: Figure) -> str:
     return value if figure.withheld is None else f"{value} {WITHHELD}"
 
 
-def fact(name: str, figure: Figure) -> tuple[str, str, str]:
-    """Make a fact for the head of a page: the title, the value, and a comment.
+def fact(name: str, figure: Figure) -> KeyFact:
+    """Make a fact for the head of a page.
 
     The comment is the interval, or the reason for no value or no interval.
 
     Args:
-        name: The name of the figure, which is the title.
+        name: The name of the figure.
         figure: The figure.
     """
     if figure.value is None:
-        return name, NONE, str(figure.undefined).replace("_", " ")
+        return KeyFact(name, NONE, str(figure.undefined).replace("_", " "))
     value = fixed_number(figure.value)
     if figure.interval is not None:
-        return name, value, " to ".join(map(fixed_number, figure.interval))
-    return name, value, "" if figure.withheld is None else "no interval"
+        return KeyFact(name, value, " to ".join(map(fixed_number, figure.interval)))
+    return KeyFact(name, value, "" if figure.withheld is None else "no interval")
 
 
 def intervals_note(
-    bootstrap: Values, traces: int, bootstrap_name: str = "percentile bootstrap"
+    resampling: Resampling, traces: int, bootstrap_name: str = "percentile bootstrap"
 ) -> str:
     """Return a sentence on the method of the intervals.
 
     Args:
-        bootstrap: The part ``bootstrap`` of a JSON document.
+        resampling: The resamples of the intervals.
         traces: The number of traces. The jackknife is used for fewer than ``MANY``.
         bootstrap_name: The kind of bootstrap that is used for ``MANY`` traces or more.
     """
-    if not bootstrap["rounds"]:
+    if not resampling.count:
         return _NO_INTERVALS
     method = (
         "jackknife over traces"
         if traces < MANY
-        else f"{bootstrap_name} over traces, {bootstrap['rounds']:,} resamples, "
-        f"seed {bootstrap['seed']}"
+        else f"{bootstrap_name} over traces, {resampling.count:,} resamples, seed {resampling.seed}"
     )
-    return f"[a, b] is a {percent(bootstrap['level'])} confidence interval ({method})."
+    return f"[a, b] is a {percent(LEVEL)} confidence interval ({method})."
 
 
 def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:

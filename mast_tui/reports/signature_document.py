@@ -6,7 +6,7 @@ It is one view of the records of ``figures/signatures``. A figure without a valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mast_tui.counts import counted
@@ -31,6 +31,7 @@ from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
 from mast_tui.reports.published import claims_json
 from mast_tui.reports.sentences import applicable
+from mast_tui.taxonomy.model import Group
 
 Document = dict[str, Any]
 
@@ -122,15 +123,11 @@ def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) ->
         },
         "modes_per_failed_trace": _modes_per_failed_json(figures),
         "shapes": {shape: figures.count("shape", shape) for shape in SHAPES},
-        "categories": _categories_json(report, name, "category", dict(inputs.categories)),
+        "categories": _categories_json(report, name, "category", inputs.categories),
     }
     if inputs.levels:
         document["levels"] = {
-            level: {
-                "categories": _categories_json(
-                    report, name, f"level {level}", {id: title for id, title, _ in groups}
-                )
-            }
+            level: {"categories": _categories_json(report, name, f"level {level}", groups)}
             for level, groups in inputs.levels.items()
         }
     has_places = report.places(name, "all") is not None
@@ -242,24 +239,27 @@ def _modes_per_failed_json(figures: FigureTable) -> Document:
 
 
 def _categories_json(
-    report: SignatureReport, name: str, scope: str, names: Mapping[str, str]
+    report: SignatureReport, name: str, scope: str, categories: Iterable[Group]
 ) -> Document:
-    """Return the counts and shares of the categories of one level, in all traces and by outcome.
-
-    ``names`` are the names of the categories by id.
-    """
+    """Return the counts and shares of the categories of one level, in all traces and by outcome."""
     figures_by_id = report.figures_by_key(scope, name)
     document: Document = {}
-    for category, title in names.items():
+    for category in categories:
+        figures = figures_by_id[category.id]
         all_traces, failed, succeeded = (
             {
-                "count": figures_by_id[category].value("shown", side),
-                "share": figures_by_id[category].value("share", side),
-                "traces": rate_json(figures_by_id[category].find("rate", side)),
+                "count": figures.value("shown", side),
+                "share": figures.value("share", side),
+                "traces": rate_json(figures.find("rate", side)),
             }
             for side in _TRACES
         )
-        document[category] = {"name": title, **all_traces, "failed": failed, "succeeded": succeeded}
+        document[category.id] = {
+            "name": category.title,
+            **all_traces,
+            "failed": failed,
+            "succeeded": succeeded,
+        }
     return document
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from mast_tui.counts import counted
 from mast_tui.figures.prevalence import PREVALENCE_PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
-from mast_tui.figures.signatures.model import ALL, OVERALL, ModeInfo
+from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import (
@@ -39,6 +39,7 @@ from mast_tui.reports.model import (
     Cell,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     ReportSection,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.experiment import Experiment
     from mast_tui.figures.signatures.report import TrendAxis
     from mast_tui.reports.examples import Extras, LabelExample
-    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.taxonomy.model import Group, Mode, Taxonomy
 
 MOST_PAIRS: Final = 6
 MOST_STEPS: Final = 8
@@ -533,18 +534,18 @@ def _report_description(signatures: SignatureReport, grouping: str) -> str:
     )
 
 
-def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
-    """Yield facts on a group as (title, value, comment): counts of traces, scores, modes."""
+def _group_facts(group: FigureTable) -> Iterator[KeyFact]:
+    """Yield facts on a group: counts of traces, scores, modes."""
     failed = group.count("traces", "failed")
     unknown_count = group.count("traces", "unknown")
-    yield "traces", f"{group.count('traces'):,}", ""
-    yield "failed", f"{failed:,}", ""
-    yield "successful", f"{group.count('traces', 'succeeded'):,}", ""
-    yield from applicable((unknown_count, ("outcome unknown", f"{unknown_count:,}", "")))
+    yield KeyFact("traces", f"{group.count('traces'):,}")
+    yield KeyFact("failed", f"{failed:,}")
+    yield KeyFact("successful", f"{group.count('traces', 'succeeded'):,}")
+    yield from applicable((unknown_count, KeyFact("outcome unknown", f"{unknown_count:,}")))
     score = group["mean_score"]
     if score.value is not None:
         comment = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
-        yield "mean score", f"{score.value:.3f}", f"{comment}n {score.n:,}"
+        yield KeyFact("mean score", f"{score.value:.3f}", f"{comment}n {score.n:,}")
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
@@ -555,11 +556,11 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
         if mean.bounds is not None:
             low, high = mean.bounds
             comment = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
-        yield "modes per failed trace", f"{mean.value:.1f}", comment
+        yield KeyFact("modes per failed trace", f"{mean.value:.1f}", comment)
     for shape in ("isolated", "cascading"):
         count = group.count("shape", shape)
         if count:
-            yield shape, f"{count:,}", f"{count / failed:.0%} of failed"
+            yield KeyFact(shape, f"{count:,}", f"{count / failed:.0%} of failed")
 
 
 def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
@@ -827,7 +828,7 @@ class _Group:
         return f"{failed} and {counted(self.trace_counts['succeeded'], 'successful trace')}"
 
     @cached_property
-    def modes_by_code(self) -> dict[str, ModeInfo]:
+    def modes_by_code(self) -> dict[str, Mode]:
         """The modes by code."""
         return {mode.code: mode for mode in self.signatures.inputs.modes}
 
@@ -1119,26 +1120,25 @@ class _Group:
 
     def categories(self) -> Iterator[Table | None]:
         """Yield for each level the table of the categories' shares of all modes and of traces."""
-        for number, (level, scope, names) in enumerate(self.levels, start=1):
+        for number, (level, scope, groups) in enumerate(self.levels, start=1):
             ident = "category_shares" if number == 1 else f"level_{number}"
-            yield self._category_table(ident, scope, names, level)
+            yield self._category_table(ident, scope, groups, level)
 
     @property
-    def levels(self) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-        """Each level of categories: its name (empty for the first), scope, and categories by id."""
+    def levels(self) -> Iterator[tuple[str, str, tuple[Group, ...]]]:
+        """Each level of categories: its name (empty for the first), scope, and categories."""
         inputs = self.signatures.inputs
-        yield "", "category", dict(inputs.categories)
+        yield "", "category", inputs.categories
         # The categories of the report are those of the first level.
         for level, groups in list(inputs.levels.items())[1:]:
-            yield level, f"level {level}", {id: name for id, name, _ in groups}
+            yield level, f"level {level}", groups
 
     def _category_table(
-        self, ident: str, scope: str, names: Mapping[str, str], level: str
+        self, ident: str, scope: str, categories: Iterable[Group], level: str
     ) -> Table | None:
         """Make the table of the shares of the categories of one level.
 
-        ``scope`` is that of the figures, ``names`` are the names of the categories by id, and
-        ``level`` is the name of the level, empty for the first.
+        ``scope`` is that of the figures, ``level`` the name of the level, empty for the first.
         """
         title, lines = _TABLES["category_shares"]
         table_columns = columns(lines if self.compares else _ALL_SHARES)
@@ -1150,9 +1150,15 @@ class _Group:
             title = f"{title} ({level})"
         figures_by_id = self.signatures.figures_by_key(scope, self.name)
         rows = [
-            Row(id, {"name": name, **figure_cells(figures_by_id[id], table_columns, self.own_n)})
-            for id, name in names.items()
-            if figures_by_id[id].count("shown", "all")
+            Row(
+                category.id,
+                {
+                    "name": category.title,
+                    **figure_cells(figures_by_id[category.id], table_columns, self.own_n),
+                },
+            )
+            for category in categories
+            if figures_by_id[category.id].count("shown", "all")
         ]
         return self.make_table(ident, rows, title=title, columns=table_columns, folded=self.is_page)
 
@@ -1188,15 +1194,16 @@ class _Group:
     def summary_notes(self) -> Iterator[Note]:
         """Yield the notes on a group: what its folded tables show, and what is unknown."""
         side = "failed" if self.compares else "all"
-        for _, scope, names in self.levels:
+        for _, scope, categories in self.levels:
             figures_by_id = self.signatures.figures_by_key(scope, self.name)
-            shares = {name: figures_by_id[id].value("share", side) for id, name in names.items()}
+            shares = {title: figures_by_id[id].value("share", side) for id, title, _ in categories}
             share_texts = [
                 f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
             if share_texts:
-                categories = ", ".join(share_texts)
-                sentence = f"Categories of the modes found in {side} traces: {categories}."
+                sentence = (
+                    f"Categories of the modes found in {side} traces: {', '.join(share_texts)}."
+                )
                 yield Note(sentence, "categories")
         yield from self.first_failure_notes()
         yield from _limit_notes(group_cannot_say(self.signatures, self.name))

@@ -32,6 +32,7 @@ from mast_tui.reports.sentences import (
     why_undefined,
     withheld_notes,
 )
+from mast_tui.taxonomy.model import Mode
 
 BIAS_CORRECTED: Final = "BCa bootstrap"
 """The bootstrap for figures on places and of judges."""
@@ -133,7 +134,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
     """
     index = spans.index
     span_count = index.table("spans").count("spans")
-    rows = [_mode_row(spans, slug, code, name) for slug, code, name in spans.modes]
+    rows = [_mode_row(spans, mode) for mode in spans.modes]
     totals = (
         _total_row(spans, _PLACE_ONLY),
         _with_alpha_u(_total_row(spans, _PLACE_AND_MODE), spans),
@@ -148,20 +149,20 @@ def _modes_table(spans: SpanAgreement) -> Table:
         (tuple(rows), totals),
         f"Places marked by {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} "
         f"with {counted(span_count, 'span')}. "
-        + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
+        + intervals_note(spans.resampling, spans.compared, BIAS_CORRECTED),
         (_MODE_NOTE, *withheld),
     )
 
 
-def _mode_row(spans: SpanAgreement, slug: str, code: str, name: str) -> Row:
+def _mode_row(spans: SpanAgreement, mode: Mode) -> Row:
     """Return the row of a mode: F1 of its places, and α of its spans and places."""
-    figures = spans.index.table("spans_mode", mode=code)
-    f1_figures = spans.index.table("spans_mode_f1", mode=code)
+    figures = spans.index.table("spans_mode", mode=mode.code)
+    f1_figures = spans.index.table("spans_mode_f1", mode=mode.code)
     return Row(
-        slug,
+        mode.slug,
         {
-            "code": code,
-            "name": name,
+            "code": mode.code,
+            "name": mode.name,
             **figure_cells(f1_figures, _PLACES),
             **figure_cells(figures, (_ALPHA, _ALPHA_U)),
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,17 @@ category of its modes, all in their order. Codes are included because people typ
 name modes by their codes.
 """
 
-Group = tuple[str, str, tuple[str, ...]]
-"""The id of a category, its name after those of the categories above it, and its modes by slug."""
+
+class Group(NamedTuple):
+    """A category with all modes in and below it.
+
+    ``title`` is its name after those of the categories above it; ``slugs`` name its modes.
+    """
+
+    id: str
+    title: str
+    slugs: tuple[str, ...]
+
 
 LAST_PLACE: Final = 99
 """The last position of a mode that two digits can name."""
@@ -180,7 +189,7 @@ class Taxonomy:
         for category_id, path in path_by_id.items():
             slugs = tuple(slugs_by_id[category_id])
             if slugs or len(path) == level + 1:
-                groups.append((category_id, self.title(category_id), slugs))
+                groups.append(Group(category_id, self.title(category_id), slugs))
         return tuple(groups)
 
     @property

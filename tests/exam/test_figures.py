@@ -16,6 +16,7 @@ from mast_tui.exam.figures import (
     level_figures,
     places_figures,
 )
+from mast_tui.taxonomy.model import Group
 
 
 def question(name: str, step: int, agents: str | None = "abab", category: str = "x") -> Question:
@@ -111,7 +112,7 @@ def test_categories_of_another_taxonomy_do_not_count() -> None:
 def test_a_category_of_a_level_is_right_if_another_of_its_modes_is_named() -> None:
     questions = [question("p", 1, category="a"), question("q", 2, category="a")]
     answers = Answers({"p": named(1, category="b"), "q": named(3, category="c")})
-    groups = (("first", "First", ("a", "b")), ("second", "Second", ("c",)))
+    groups = (Group("first", "First", ("a", "b")), Group("second", "Second", ("c",)))
     found = level_figures(
         questions, answers, groups, scored_by=("decisive", "places"), rounds=0, seed=0
     )

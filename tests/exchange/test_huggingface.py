@@ -50,7 +50,7 @@ NAMES = ("Bö b", "bö b")
 HOSTILE = "<script>| `x` \u202e ---\n# not a heading"
 SAID = {NAMES[0]: "1100100", NAMES[1]: "0011010"}
 FINISHED = {name: frozenset(f"t{i}" for i in range(7)) for name in NAMES}
-MODES = tuple((slug, MAST.modes[i].code, MAST.modes[i].name) for i, slug in enumerate(SLUGS[:2]))
+MODES = MAST.modes[:2]
 VERDICTS = {
     (name, f"t{i}", SLUGS[0]): VerdictValue.PRESENT if letter == "1" else VerdictValue.ABSENT
     for name, letters in SAID.items()

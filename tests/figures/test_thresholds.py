@@ -9,16 +9,18 @@ from msgspec.structs import replace
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.thresholds import (
+    Threshold,
     fit_thresholds,
     input_on_traces,
-    thresholds_json,
+    named_thresholds,
     with_thresholds,
 )
 from mast_tui.labels import WHOLE_TRACE, Label, VerdictValue
+from mast_tui.taxonomy.model import Mode
 
 PRESENT = VerdictValue.PRESENT
 ABSENT = VerdictValue.ABSENT
-MODES = (("repeat", "1.3", "Repetition"), ("stop", "3.1", "Stop"))
+MODES = (Mode("repeat", "1.3", "Repetition", "1"), Mode("stop", "3.1", "Stop", "3"))
 
 
 def judged(cases: Sequence[tuple[float | None, bool]], mode: str = "repeat") -> JudgeInput:
@@ -42,9 +44,7 @@ SURE = [(0.9, True)] * 6 + [(0.3, False)] * 4 + [(None, False)] * 5
 def test_threshold_separates_sure_findings_from_false_alarms() -> None:
     given = judged(SURE)
     fitted = fit_thresholds(given)
-    assert fitted["repeat"].value == 0.6
-    assert (fitted["repeat"].present, fitted["repeat"].absent) == (6, 9)
-    assert "stop" not in fitted
+    assert fitted == {"repeat": Threshold(0.6, present=6, absent=9)}
     cut = with_thresholds(given, fitted)
     units = compared_units(cut)
     assert units.judge == units.reference
@@ -63,9 +63,9 @@ def test_hash_depends_on_thresholds_and_traces() -> None:
     given = judged(SURE)
     fitted = fit_thresholds(given)
     traces = {f"t{n}" for n in range(len(SURE))}
-    document = thresholds_json(given, fitted, traces)
-    assert document["modes"]["1.3"] == {"value": 0.6, "present": 6, "absent": 9}
-    assert document["hash"] == thresholds_json(given, fitted, sorted(traces))["hash"]
-    assert document["hash"] != thresholds_json(given, {}, traces)["hash"]
-    assert document["hash"] != thresholds_json(given, fitted, traces - {"t0"})["hash"]
+    thresholds = named_thresholds(given, fitted, traces)
+    assert thresholds.modes == {"1.3": fitted["repeat"]}
+    assert thresholds == named_thresholds(given, fitted, sorted(traces))
+    assert thresholds.hash != named_thresholds(given, {}, traces).hash
+    assert thresholds.hash != named_thresholds(given, fitted, traces - {"t0"}).hash
     assert len(compared_units(input_on_traces(given, {"t0", "t1"})).judge) == 2

@@ -7,10 +7,11 @@ import pytest
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.figures.time_study import time_study
 from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Mode
 
 PRESENT = VerdictValue.PRESENT
 ABSENT = VerdictValue.ABSENT
-MODES = (("repeat", "1.3", "Repetition"), ("stop", "3.1", "Stop"))
+MODES = (Mode("repeat", "1.3", "Repetition", "1"), Mode("stop", "3.1", "Stop", "3"))
 
 
 def timed(

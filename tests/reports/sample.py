@@ -8,6 +8,7 @@ from mast_tui.reports.model import (
     Chart,
     Column,
     Estimate,
+    KeyFact,
     Kind,
     Note,
     Report,
@@ -133,7 +134,7 @@ def report(*, columns: tuple[Column, ...] = COLUMNS) -> Report:
                     ),
                     Text("more", "More to read", ("Only where somebody asks.",), folded=True),
                 ),
-                facts=(("traces", "8", ""), ("mean score", "0.50", "n 4")),
+                facts=(KeyFact("traces", "8"), KeyFact("mean score", "0.50", "n 4")),
                 notes=(Note("4 of 8 traces share one block of labels.", "blocks", warning=True),),
             ),
             ReportSection("pictures", SCRIPT, (chart(),), notes=(Note("Drawn of 8 traces.", "n"),)),
@@ -142,5 +143,5 @@ def report(*, columns: tuple[Column, ...] = COLUMNS) -> Report:
             Note("Left out: 3 traces that bob has not finished.", "left_out"),
             Note("Pairs share few traces: lead with Krippendorff's α.", "rotating", warning=True),
         ),
-        facts=(("annotators", "2", "ann, bob"),),
+        facts=(KeyFact("annotators", "2", "ann, bob"),),
     )

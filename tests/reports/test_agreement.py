@@ -15,15 +15,16 @@ from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureInde
 from mast_tui.figures.spans.input import LabelRange
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import VerdictValue
-from mast_tui.reports.agreement import agreement_report, missed_table
+from mast_tui.reports.agreement import HiddenTraces, agreement_report, missed_table
 from mast_tui.reports.model import Estimate, Report
 from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
+from mast_tui.taxonomy.model import Mode
+from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.build_reports import DEGENERATE, study_by_modes, whole
 from tests.figures.agreement.tables import retest_table, rotating_lines
 from tests.figures.agreement.test_spans import reading
 from tests.figures.agreement.test_spans import study as places_of
-from tests.figures.agreement.test_study import MODES
 from tests.figures.agreement.test_study import study as study_of
 from tests.reports.documents import agreement
 from tests.reports.reading import (
@@ -49,17 +50,17 @@ def study(*tables: tuple[int, int, int, int]) -> StudyInput:
 
     A table counts traces in which both, only ann, only bob, and neither say present.
     """
-    modes = tuple((f"m{i}", f"1.{i + 1}", "Step repetition") for i in range(len(tables)))
+    modes = tuple(Mode(f"m{i}", f"1.{i + 1}", "Step repetition", "1") for i in range(len(tables)))
     letters = {}
-    for (slug, _, _), (both, first, second, neither) in zip(modes, tables, strict=True):
-        letters["ann", slug] = "1" * (both + first) + "0" * (second + neither)
-        letters["bob", slug] = "1" * both + "0" * first + "1" * second + "0" * neither
+    for mode, (both, first, second, neither) in zip(modes, tables, strict=True):
+        letters["ann", mode.slug] = "1" * (both + first) + "0" * (second + neither)
+        letters["bob", mode.slug] = "1" * both + "0" * first + "1" * second + "0" * neither
     return study_by_modes(modes, letters)
 
 
 def study_of_one_mode(lines: dict[str, str]) -> StudyInput:
     letters = {(name, "m"): line for name, line in lines.items()}
-    return study_by_modes((("m", "1.1", "Mode"),), letters)
+    return study_by_modes((Mode("m", "1.1", "Mode", "1"),), letters)
 
 
 def of_tables(*tables: tuple[int, int, int, int]) -> Report:
@@ -71,7 +72,7 @@ def of_lines(lines: dict[str, str]) -> Report:
 
 
 def of_two(ann: str, bob: str) -> Report:
-    slug = MODES[0][0]
+    slug = MODES[0].slug
     given = study_of({("ann", slug): ann, ("bob", slug): bob})
     return agreement_report(figures_of(given, Resampling(50)))
 
@@ -112,13 +113,13 @@ def test_report_on_two_people_has_one_section_with_totals_last() -> None:
 
 
 def test_undefined_figures_have_a_reason_and_a_sentence() -> None:
-    mode = row(table(of_two("000", "000"), "modes"), MODES[0][0])
+    mode = row(table(of_two("000", "000"), "modes"), MODES[0].slug)
     for key in ("positive_agreement", "cohen_kappa", "krippendorff_alpha", "gwet_ac1"):
         assert estimate(mode, key) == Estimate(None, undefined="no_variance")
     assert estimate(mode, "raw_agreement").value == 1
     assert "Undefined: positive agreement, because" in detail(mode)
     assert "all verdicts are equal" in detail(mode)
-    alone = row(table(of_two("010", "..."), "modes"), MODES[0][0])
+    alone = row(table(of_two("010", "..."), "modes"), MODES[0].slug)
     assert "only one annotator" in detail(alone)
 
 
@@ -212,7 +213,7 @@ def test_left_out_traces_are_counted_by_annotator() -> None:
     assert "No intervals" in table(report, "modes").caption
     assert note(of_lines({"ann": "110", "bob": "101"}), "left_out").text == "Nothing was excluded."
     report = of_two("?10", "010")
-    assert "counted as missing: ann 1" in detail(row(table(report, "modes"), MODES[0][0]))
+    assert "counted as missing: ann 1" in detail(row(table(report, "modes"), MODES[0].slug))
     text = note(report, "left_out").text
     assert "verdicts 'unsure' (ann 1)" in text
     assert "modes left open in finished traces (ann 3, bob 3)" in text
@@ -226,12 +227,12 @@ def test_number_of_traces_that_halves_an_interval_is_told_by_mode() -> None:
 
 
 def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
-    modes = tuple((f"m{number}", f"1.{number}", f"Mode {number}") for number in range(8))
+    modes = tuple(Mode(f"m{number}", f"1.{number}", f"Mode {number}", "1") for number in range(8))
     blocks = ["10110100" if trace < 6 else f"{trace * 37 % 256:08b}" for trace in range(12)]
     lines = {
-        (name, slug): "".join(block[place] for block in blocks)
+        (name, mode.slug): "".join(block[place] for block in blocks)
         for name in ("ann", "bob")
-        for place, (slug, _, _) in enumerate(modes)
+        for place, mode in enumerate(modes)
     }
     report = agreement_report(figures_of(study_by_modes(modes, lines), Resampling(0)))
     summary, first, *_ = report.notes
@@ -262,7 +263,7 @@ def test_rounds_and_retests_have_tables() -> None:
 
 def test_withheld_interval_has_a_note_with_its_reason() -> None:
     report = of_two("10" * 7, "11" + "10" * 6)
-    mode = row(table(report, "modes"), MODES[0][0])
+    mode = row(table(report, "modes"), MODES[0].slug)
     assert estimate(mode, "gwet_ac1").withheld == "few_traces"
     assert (
         "too few traces (or traces × modes). Some figures need 16, others up to 50"
@@ -272,25 +273,22 @@ def test_withheld_interval_has_a_note_with_its_reason() -> None:
 
 def test_report_for_one_person_warns_of_traces_left_out() -> None:
     document = figures_of(study_of_one_mode({"ann": "110", "bob": "101"}), Resampling(0))
-    report = agreement_report(
-        document, visibility={"annotator": "ann", "blind": True, "left_out": 3}
-    )
+    report = agreement_report(document, hidden=HiddenTraces("ann", 3))
     warning = note(report, "only_seen_by")
     assert warning.warning
     assert warning.text == (
         "Only traces that ann has finished or adjudicates are included; 3 others excluded."
     )
-    assert report.document["sight"]["left_out"] == 3
 
 
 def test_alpha_comes_first_if_pairs_share_few_traces() -> None:
-    lines = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
+    lines = {(name, MODES[0].slug): line for name, line in rotating_lines().items()}
     report = agreement_report(figures_of(study_of(lines), Resampling(50)))
     modes = table(report, "modes")
     shown = keys(modes)
     ordered = [key for key in keys(table(of_two("10", "11"), "modes")) if key in shown]
     assert [key for key in shown if key in ordered] == ordered, "columns keep their order"
-    assert report.facts[1][0] == "α"
+    assert report.facts[1].name == "α"
     titles = {column.key: column.title for column in modes.columns}
     assert titles["cohen_kappa"] == "mean κ"
     priorities = {column.key: column.priority for column in modes.columns}
@@ -304,7 +302,7 @@ def test_alpha_comes_first_if_pairs_share_few_traces() -> None:
 def test_mean_kappa_comes_first_if_all_label_all() -> None:
     line = "10" * 40
     lines = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
-    study_input = study_of({(name, MODES[0][0]): text for name, text in lines.items()})
+    study_input = study_of({(name, MODES[0].slug): text for name, text in lines.items()})
     shown = keys(table(agreement_report(figures_of(study_input, Resampling(50))), "modes"))
     assert shown.index("cohen_kappa") < shown.index("krippendorff_alpha")
 

@@ -114,13 +114,12 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
         unlabelled=frozenset(t for t, _ in alone),
     )
     report = judge_report(judge_input, Resampling(100))
-    page = judge_section(report, visibility={"annotator": "ann", "unlabelled": 3})
+    page = judge_section(report)
     mode = row(table(page, "judge_prevalence"), MODE)
     corrected = estimate(mode, "corrected")
     assert corrected.value == report.table("prevalence", mode="1.3").value("corrected")
     assert corrected.ci is not None
     assert "Rogan and Gladen" in note(page, "corrected").text
-    assert "3 unlabelled traces" in note(page, "hidden").text
     words = detail(row(table(page, "judge"), MODE))
     assert "Of 10 traces that only the judge has labelled, it calls 60 % present" in words
 

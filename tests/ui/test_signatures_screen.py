@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from mast_tui.exchange.jsonl import fill_samples_workspace
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import Sources
-from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, Places, SignatureInput
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.reports.model import Estimate, Row
 from mast_tui.reports.signatures import group_report
+from mast_tui.taxonomy.model import Group, Mode
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.reports.signature_traces import (
     SignatureTracesScreen,
@@ -265,8 +266,8 @@ def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
     first = (rng.random(len(rows)) * np.maximum(spans[rows], 1)).astype(np.int64)
     given = SignatureInput(
         taxonomy_ref="mast@3",
-        modes=tuple(ModeInfo(f"m{code}", code, f"mode {code}", "one") for code in CODES),
-        categories=(("one", "One"),),
+        modes=tuple(Mode(f"m{code}", code, f"mode {code}", "one") for code in CODES),
+        categories=(Group("one", "One", tuple(f"m{code}" for code in CODES)),),
         by="model",
         label_source="gold",
         label_source_kind="gold",

@@ -65,7 +65,7 @@ from mast_tui.exchange.selection import (
 )
 from mast_tui.exchange.trace_files import TextsOf, TextSpan, redacted_from_files, texts_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
-from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
+from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.report import span_figures
@@ -532,10 +532,9 @@ def _judge_reports(
             request.workspace,
             request.taxonomy,
             name,
-            gold=gold,
+            GoldReference(gold, settled_only=request.gold == "settled"),
             order_of=orders,
             traces=request.viewer.traces,
-            settled_only=request.gold == "settled",
         )
         unlabelled = frozenset(filter(may_see, judge_input.unlabelled))
         return replace(judge_input, unlabelled=unlabelled)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,22 +73,12 @@ MISSING = -1
 _REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap")
 
 
-class CoefficientJson(TypedDict):
-    """A coefficient as ``agree --json`` prints it: with ``ci``, or with ``undefined``.
+CoefficientJson = dict[str, Any]
+"""A coefficient as ``agree --json`` prints it: ``value`` with ``ci``, or with ``undefined``.
 
-    If an interval would not hold, ``ci_withheld`` is the reason and ``ci_needs`` the number of
-    units that are needed. ``n`` is the number of units (traces, or traces × modes) of the
-    coefficient. ``bounds`` are the least and the greatest share after all unresolved verdicts are
-    decided; then ``ci_needs`` is the number of disagreements to resolve.
-    """
-
-    value: float | None
-    n: NotRequired[int]
-    ci: NotRequired[list[float] | None]
-    ci_withheld: NotRequired[Withheld]
-    ci_needs: NotRequired[int]
-    undefined: NotRequired[Undefined]
-    bounds: NotRequired[list[float]]
+If an interval would not hold, ``ci_withheld`` is the reason and ``ci_needs`` the number of units
+that are needed. ``n`` is the number of units (traces, or traces × modes) of the coefficient.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
-from typing import Any, Final, NamedTuple
+from itertools import chain, combinations, compress
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison, comparison_json
 from mast_tui.figures.judge.report import JudgeReport, judge_json
@@ -48,7 +48,7 @@ from mast_tui.figures.record import (
     scope_paths,
 )
 from mast_tui.figures.spans.report import SpanAgreement, spans_json
-from mast_tui.taxonomy.model import Group
+from mast_tui.taxonomy.model import Group, Mode
 
 PATHS: Final = scope_paths("""
     traces              | traces
@@ -83,13 +83,6 @@ PATHS: Final = scope_paths("""
 """The places of the figures in the document of ``agree --json``."""
 
 
-class NamedBlock(NamedTuple):
-    """Traces that share one block of verdicts of these annotators."""
-
-    traces: tuple[str, ...]
-    annotators: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """The figures of a study, with the names that belong to them.
@@ -98,13 +91,13 @@ class Agreement:
         taxonomy: The taxonomy, as ``id@version``.
         annotators: The names of the compared annotators.
         pass_label: The name of the pass that counts: ``1`` or ``last``.
-        modes: The modes as (slug, code, name).
+        modes: The modes.
         categories: The topmost categories with the slugs of their modes.
         levels: All categories of each level by its name; empty for one level only.
         rounds: The names of the rounds.
         retested: The annotators with retests.
         agents: Pairs of an agent and a person who have finished the same traces.
-        bootstrap: The settings of resampling.
+        resampling: The resamples of the intervals.
         identical_blocks: Traces that share one block of verdicts.
         finders: The annotators of the estimate of missed failures.
         finders_dependent: Whether the failures that a finder finds depend on those of another
@@ -122,14 +115,14 @@ class Agreement:
     taxonomy: str
     annotators: tuple[str, ...]
     pass_label: str
-    modes: tuple[tuple[str, str, str], ...]
+    modes: tuple[Mode, ...]
     categories: tuple[Group, ...]
     levels: Mapping[str, tuple[Group, ...]]
     rounds: tuple[str, ...]
     retested: tuple[str, ...]
     agents: tuple[tuple[str, str], ...]
-    bootstrap: BootstrapJson
-    identical_blocks: tuple[NamedBlock, ...]
+    resampling: Resampling
+    identical_blocks: tuple[VerdictBlock, ...]
     finders: tuple[str, ...]
     finders_dependent: bool | None
     finders_alike: bool | None
@@ -159,7 +152,7 @@ class Agreement:
 
     def codes(self, slugs: Iterable[str]) -> list[str]:
         """Return the codes of some modes."""
-        code_by_slug = {slug: code for slug, code, _ in self.modes}
+        code_by_slug = {mode.slug: mode.code for mode in self.modes}
         return [code_by_slug[slug] for slug in slugs if slug in code_by_slug]
 
     def renamed(self, names: Mapping[str, str], in_document: Callable[[Any], Any]) -> Agreement:
@@ -180,7 +173,7 @@ class Agreement:
             agents=tuple((agent, names.get(person, person)) for agent, person in self.agents),
             finders=sorted_names(self.finders),
             identical_blocks=tuple(
-                NamedBlock(block.traces, sorted_names(block.annotators))
+                VerdictBlock(block.traces, sorted_names(block.annotators))
                 for block in self.identical_blocks
             ),
             index=FigureIndex(renamed_figures(self.index.figures, names)),
@@ -203,14 +196,14 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "pass": agreement.pass_label,
         "traces": {},
         "modes": {
-            code: {"slug": slug, "name": name, **_empty_table()}
-            for slug, code, name in agreement.modes
+            mode.code: {"slug": mode.slug, "name": mode.name, **_empty_table()}
+            for mode in agreement.modes
         },
         "macro": {},
         "pooled": _empty_table(),
         "spans": None if agreement.spans is None else spans_json(agreement.spans),
         "judge": None if agreement.judge is None else judge_json(agreement.judge),
-        "bootstrap": agreement.bootstrap,
+        "bootstrap": agreement.resampling.to_json(),
         "categories": _categories_json(agreement, agreement.categories),
         "sets": {},
         "blocks": {},
@@ -479,7 +472,7 @@ class StudyInput:
 
     Attributes:
         taxonomy_ref: The taxonomy, as ``id@version``.
-        modes: The modes as (slug, code, name), in the taxonomy's order.
+        modes: The modes, in the taxonomy's order.
         annotators: The names of the annotators.
         pass_label: The name of the pass that counts: ``1`` or ``last``.
         verdicts: The verdicts on the traces that any annotator has finished.
@@ -501,7 +494,7 @@ class StudyInput:
     """
 
     taxonomy_ref: str
-    modes: tuple[tuple[str, str, str], ...]
+    modes: tuple[Mode, ...]
     annotators: tuple[str, ...]
     pass_label: str
     verdicts: VerdictTable
@@ -521,8 +514,8 @@ class StudyInput:
     def __post_init__(self) -> None:
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError(f"an annotator is named twice: {', '.join(self.annotators)}")
-        for column, field_name in ((0, "slug"), (1, "code")):
-            if len({mode[column] for mode in self.modes}) < len(self.modes):
+        for field_name in ("slug", "code"):
+            if len({getattr(mode, field_name) for mode in self.modes}) < len(self.modes):
                 raise ValueError(f"two modes of {self.taxonomy_ref} have the same {field_name}")
 
 
@@ -540,7 +533,7 @@ def agreement_figures(study: StudyInput, resampling: Resampling = RESAMPLING) ->
     verdict_table = study.verdicts
     finished_sets = (study.finished.get(name, frozenset()) for name in study.annotators)
     finished_mask = _mask(finished_sets, verdict_table.traces)
-    blocks = identical_blocks(verdict_table.verdicts, finished_mask)
+    blocks = identical_blocks(verdict_table, finished_mask)
     missed = _missed_failures(study, verdict_table, with_intervals=resampling.count > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
@@ -553,14 +546,8 @@ def agreement_figures(study: StudyInput, resampling: Resampling = RESAMPLING) ->
         retested=tuple(name for name in study.retests if name in study.annotators),
         # Each of these tables has two annotators: an agent and a person.
         agents=tuple((table.annotators[0], table.annotators[1]) for table in study.agents),
-        bootstrap=resampling.to_json(),
-        identical_blocks=tuple(
-            NamedBlock(
-                tuple(verdict_table.traces[trace] for trace in block.traces),
-                tuple(verdict_table.annotators[person] for person in block.annotators),
-            )
-            for block in blocks.identical
-        ),
+        resampling=resampling,
+        identical_blocks=blocks.identical,
         finders=missed.finders,
         finders_dependent=missed.finders_dependent,
         finders_alike=missed.finders_alike,
@@ -585,7 +572,7 @@ class _ResampledStudy:
     @property
     def block_numbers(self) -> NDArray[np.int_]:
         """A number for each trace, the same for copies of one block."""
-        return self.blocks.numbers(len(self.study.verdicts.traces))
+        return self.blocks.numbers(self.study.verdicts.traces)
 
     @property
     def shared_traces(self) -> NDArray[np.intp]:
@@ -621,13 +608,13 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     """Yield all figures but those of missed failures, in the order of the document."""
     study = resampled_study.study
     table = study.verdicts
-    columns = {slug: column for column, (slug, _, _) in enumerate(study.modes)}
+    columns = {mode.slug: column for column, mode in enumerate(study.modes)}
     slugs = tuple(columns)
     yield from _finished_figures(resampled_study)
     tables = resampled_study.tables(table.verdicts)
-    for slug, code, _ in study.modes:
-        scope = resampled_study.scope("mode", [slug], mode=code)
-        yield from tables.figures(scope, [columns[slug]])
+    for column, mode in enumerate(study.modes):
+        scope = resampled_study.scope("mode", [mode.slug], mode=mode.code)
+        yield from tables.figures(scope, [column])
     yield from tables.macro(resampled_study.scope("macro", slugs))
     yield from tables.figures(resampled_study.scope("pooled", slugs))
     for category_id, _, modes_of_category in study.categories:
@@ -652,9 +639,9 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from _figures_of_two_readings(
             resampled_study, "agent", agent_table.annotators, agent_table
         )
-    for slug, code, _ in study.modes:
-        scope = resampled_study.scope("halving", [slug], mode=code)
-        yield from tables.halving(columns[slug], scope)
+    for column, mode in enumerate(study.modes):
+        scope = resampled_study.scope("halving", [mode.slug], mode=mode.code)
+        yield from tables.halving(column, scope)
     yield from _left_out_figures(resampled_study)
     for level, groups in study.levels.items():
         yield from _level_figures(resampled_study, level, groups)
@@ -757,7 +744,7 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: 
         absent_slugs.setdefault(trace, set()).add(slug)
     return capture(
         table.annotators,
-        {code: column for column, (_, code, _) in enumerate(study.modes)},
+        {mode.code: column for column, mode in enumerate(study.modes)},
         table.verdicts,
         suggested=_mask(suggested_traces, table.traces),
         settled_absent=_mask((absent_slugs[trace] for trace in table.traces), table.slugs),
@@ -817,10 +804,10 @@ _LEAST_PRESENT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class VerdictBlock:
-    """Traces, by their numbers, that share a block of verdicts of these annotators."""
+    """Traces that share one block of verdicts of these annotators."""
 
-    traces: tuple[int, ...]
-    annotators: tuple[int, ...]
+    traces: tuple[str, ...]
+    annotators: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -837,30 +824,30 @@ class Blocks:
     distinct: int
     identical: tuple[VerdictBlock, ...]
 
-    def numbers(self, trace_count: int) -> NDArray[np.int_]:
+    def numbers(self, traces: Sequence[str]) -> NDArray[np.int_]:
         """Return a number for each trace of the study, the same for traces that share a block."""
-        numbers = np.arange(trace_count)
+        number_by_trace = {trace: number for number, trace in enumerate(traces)}
         for block in self.identical:
-            numbers[list(block.traces)] = block.traces[0]
-        return numbers
+            number_by_trace |= dict.fromkeys(block.traces, number_by_trace[block.traces[0]])
+        return np.array([number_by_trace[trace] for trace in traces], dtype=np.int_)
 
 
-def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blocks:
+def identical_blocks(table: VerdictTable, finished: NDArray[np.bool_]) -> Blocks:
     """Return the blocks of verdicts that several traces share, unless chance explains them.
 
     A block is all verdicts of all annotators on one trace. Traces that share a block were probably
     copied or labelled together. Only traces that two annotators or more have finished count.
 
     Args:
-        verdicts: Annotators × traces × modes.
+        table: The verdicts of the annotators on these traces.
         finished: Annotators × traces: whether the annotator has finished the trace.
     """
-    mode_count = verdicts.shape[2]
+    mode_count = table.verdicts.shape[2]
     traces = np.flatnonzero(finished.sum(axis=0) > 1)
     if not traces.size or not mode_count:
         return Blocks(len(traces), len(traces), ())
     # Traces × modes × annotators.
-    cells = verdicts[:, traces].transpose(1, 2, 0)
+    cells = table.verdicts[:, traces].transpose(1, 2, 0)
     has_finished = np.broadcast_to(finished.T[traces][:, None, :], cells.shape)
     # An unfinished trace differs from a finished one with all modes left open.
     answers = np.where(has_finished, cells, np.int8(MISSING - 2))
@@ -879,9 +866,11 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         chance = _chance_of_copies(answer_numbers[first_row], answer_counts, len(rows_of_block))
         # The chance is corrected for the number of blocks.
         if present_mode_count >= _LEAST_PRESENT and chance * len(trace_counts) < _MOST_CHANCE:
-            annotators = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
-                VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(annotators.tolist()))
+                VerdictBlock(
+                    tuple(table.traces[trace] for trace in traces[rows_of_block].tolist()),
+                    tuple(compress(table.annotators, finished[:, traces[first_row]])),
+                )
             )
     shared_blocks.sort(key=lambda block: (-len(block.traces), block.traces))
     return Blocks(len(traces), len(trace_counts), tuple(shared_blocks))

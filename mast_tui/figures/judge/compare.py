@@ -1,6 +1,6 @@
 """Two judges against each other, on the units that both can be compared on.
 
-    first, second = (judge_input_from_workspace(workspace, taxonomy, name, gold=gold) for name in …)
+    first, second = (judge_input_from_workspace(workspace, taxonomy, name, gold) for name in …)
     comparison = judges_compared(first, second)
 
 A unit (trace × mode) counts where the reference and both judges say present or absent. So both are
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
-from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
@@ -29,7 +29,7 @@ from mast_tui.figures.judge.confusion import (
     trace_sums,
     unit_cells,
 )
-from mast_tui.figures.judge.input import JudgeInput, ModeNames
+from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import (
     Figure,
     FigureIndex,
@@ -41,6 +41,7 @@ from mast_tui.figures.record import (
 )
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 from mast_tui.figures.two_by_two import FIGURES, JudgeTables, Tables
+from mast_tui.taxonomy.model import Mode
 
 _PATHS: Final = scope_paths("""
     judges        | judges              | no n | no subject
@@ -71,18 +72,13 @@ class JudgeComparison:
     taxonomy: str
     judges: tuple[str, str]
     against: str
-    bootstrap: BootstrapJson
-    modes: tuple[ModeNames, ...]
+    resampling: Resampling
+    modes: tuple[Mode, ...]
     index: FigureIndex
 
-    def table(self, scope: str, mode: str = "") -> FigureTable:
-        """Return the figures of a scope.
-
-        Args:
-            scope: The kind of what the figures are about, such as ``judges_pooled``.
-            mode: The code of a mode; empty for figures over all modes.
-        """
-        return self.index.table(scope, mode=mode, subject=self.judges)
+    def table(self, scope: str) -> FigureTable:
+        """Return the figures of a scope over all modes, such as ``judges_pooled``."""
+        return self.index.table(scope, subject=self.judges)
 
     def renamed(self, names: Mapping[str, str]) -> JudgeComparison:
         """Return the comparison with other names for annotators."""
@@ -102,11 +98,11 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
         "judges": list(comparison.judges),
         "against": comparison.against,
         "judge_seen_counted": False,
-        "bootstrap": comparison.bootstrap,
+        "bootstrap": comparison.resampling.to_json(),
         "traces": 0,
         "units": 0,
         "left_out": {},
-        "modes": {code: {"slug": slug, "name": name} for slug, code, name in comparison.modes},
+        "modes": {mode.code: {"slug": mode.slug, "name": mode.name} for mode in comparison.modes},
         "pooled": {},
     }
     insert_figures(comparison.index.figures, _PATHS, {"judges": document})
@@ -142,7 +138,7 @@ def judges_compared(
         taxonomy=first.taxonomy_ref,
         judges=(first.judge, second.judge),
         against=first.reference.name,
-        bootstrap=resampling.to_json(),
+        resampling=resampling,
         modes=first.modes,
         index=FigureIndex(_comparison_figures(first, second, resampling)),
     )
@@ -177,8 +173,8 @@ def _comparison_figures(
         )
     p_values = [_p_value(cells[:, [mode_index]]) for mode_index in range(len(slugs))]
     adjusted = benjamini_hochberg(p_values)
-    for mode_index, (slug, code, _) in enumerate(first.modes):
-        mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
+    for mode_index, mode in enumerate(first.modes):
+        mode_scope = _scope_of_both(first, second, "judges_mode", [mode.slug], mode.code)
         mode_sums = [judge_sums.mode(mode_index) for judge_sums in sums]
         yield from _figures_of_both(
             mode_scope, mode_sums, cells[:, [mode_index]], p_values[mode_index]

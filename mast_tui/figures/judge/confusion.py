@@ -175,9 +175,9 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: JudgeTables) -
     mode_tables = [sums.mode(mode_index) for mode_index in range(len(judge_input.modes))]
     p_values = [_mcnemar_p(table.total) for table in mode_tables]
     adjusted = benjamini_hochberg(p_values)
-    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
-        left_out = {reason: units.left_out[reason][slug] for reason in REASONS}
-        scope = judge_input.scope("judge_mode", [slug], mode=code)
+    for mode_index, mode in enumerate(judge_input.modes):
+        left_out = {reason: units.left_out[reason][mode.slug] for reason in REASONS}
+        scope = judge_input.scope("judge_mode", [mode.slug], mode=mode.code)
         table = mode_tables[mode_index]
         yield from _table_figures(scope, table.total, figures_of_mode(table), left_out)
         yield scope.number("mcnemar_p_adjusted", adjusted[mode_index])

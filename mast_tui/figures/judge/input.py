@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.errors import WorkspaceError
@@ -28,7 +28,7 @@ from mast_tui.labels import (
 from mast_tui.study import Study
 
 if TYPE_CHECKING:
-    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
@@ -36,9 +36,6 @@ GOLD: Final = "gold"
 
 Unit = tuple[str, str]
 """A trace id and the slug of a mode."""
-
-ModeNames = tuple[str, str, str]
-"""The slug, code and name of a mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ class JudgeInput:
     """
 
     taxonomy_ref: str
-    modes: tuple[ModeNames, ...]
+    modes: tuple[Mode, ...]
     judge: str
     verdicts: Mapping[Unit, VerdictValue]
     reference: Reference
@@ -140,7 +137,7 @@ class JudgeInput:
     @property
     def slugs(self) -> list[str]:
         """The slugs of the modes."""
-        return [slug for slug, _, _ in self.modes]
+        return [mode.slug for mode in self.modes]
 
     def scope(
         self, name: str, slugs: Sequence[str], *, mode: str = "", group: str = ""
@@ -158,17 +155,26 @@ class JudgeInput:
         return FigureScope(name, self.taxonomy_ref, group, mode, subject, sources)
 
 
+@dataclass(frozen=True, slots=True)
+class GoldReference:
+    """The gold by trace id, as the reference of a judge.
+
+    With ``settled_only``, verdicts of a single annotator are left out.
+    """
+
+    gold: Mapping[str, GoldTrace]
+    settled_only: bool = False
+
+
 def judge_input_from_workspace(
     workspace: Workspace,
     taxonomy: Taxonomy,
     judge: str,
-    against: str = GOLD,
+    against: GoldReference | str,
     *,
-    gold: Mapping[str, GoldTrace] | None = None,
     order_of: Callable[[str], Order] = no_orders,
     which: Which = "first",
     traces: Container[str] | None = None,
-    settled_only: bool = False,
 ) -> JudgeInput:
     """Read the verdicts of a judge and of its reference: the gold, or an annotator's passes.
 
@@ -176,19 +182,14 @@ def judge_input_from_workspace(
         workspace: The workspace.
         taxonomy: The taxonomy.
         judge: The name of the judge.
-        against: The reference: ``gold``, or the name of an annotator.
-        gold: The gold by trace id, for the reference ``gold``.
+        against: The reference: the gold, or the name of an annotator.
         order_of: The function that returns the order of a trace's spans, by the trace's id.
         which: The pass of an annotator that counts.
         traces: The ids of the traces whose labels by people may be shown; None for all.
-        settled_only: Whether to leave verdicts of a single annotator out of the gold.
 
     Raises:
         WorkspaceError: There is no such judge, or ``against`` is no person.
-        ValueError: The reference is gold, and ``gold`` is missing.
     """
-    if against == GOLD and gold is None:
-        raise ValueError("a comparison with gold needs the gold")
     _check_names(workspace, judge, against)
     ref = taxonomy.ref
     passes = workspace.passes(taxonomy=ref)
@@ -200,17 +201,21 @@ def judge_input_from_workspace(
         for labelling in passes_of_people
         if traces is None or labelling.trace_id in traces
     ]
-    outside_names = workspace.outside_study(ref) - {against}
+    outside_names = {name for name in workspace.outside_study(ref) if name != against}
     study_passes = [
         labelling for labelling in visible_passes if labelling.annotator not in outside_names
     ]
     # Only the judge has labelled a trace outside of this set, so hidden traces belong to it too.
     labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
-    if against == GOLD and gold is not None:
-        labelled_traces |= gold.keys()
-        visible_gold = {trace: gold[trace] for trace in gold if traces is None or trace in traces}
+    if isinstance(against, GoldReference):
+        labelled_traces |= against.gold.keys()
+        visible_gold = {
+            trace: gold_trace
+            for trace, gold_trace in against.gold.items()
+            if traces is None or trace in traces
+        }
         not_in_study = finished_by(outside_names, counted_passes(visible_passes, "last"))
-        reference = _reference_of_gold(visible_gold, settled_only, not_in_study)
+        reference = _reference_of_gold(replace(against, gold=visible_gold), not_in_study)
     else:
         reference = _reference_of_person(workspace, ref, against, study_passes, which)
     judged_modes = {
@@ -222,7 +227,7 @@ def judge_input_from_workspace(
     begun_traces = {labelling.trace_id for labelling in passes if labelling.annotator == judge}
     return JudgeInput(
         taxonomy_ref=ref,
-        modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
+        modes=taxonomy.modes,
         judge=judge,
         verdicts={
             (verdict.trace_id, verdict.mode): verdict.value
@@ -245,7 +250,7 @@ def judge_input_from_workspace(
     )
 
 
-def _check_names(workspace: Workspace, judge: str, against: str) -> None:
+def _check_names(workspace: Workspace, judge: str, against: GoldReference | str) -> None:
     """Raise WorkspaceError if ``judge`` is no judge, or ``against`` neither gold nor a person."""
     kinds = {info.name: info.kind for info in workspace.annotators()}
     if kinds.get(judge) is not AnnotatorKind.JUDGE:
@@ -253,26 +258,25 @@ def _check_names(workspace: Workspace, judge: str, against: str) -> None:
         raise WorkspaceError(
             f"no judge {judge!r} in this workspace; there are: {judges or 'none yet'}"
         )
-    if against != GOLD and against not in kinds:
+    if isinstance(against, GoldReference):
+        return
+    if against not in kinds:
         names = ", ".join(kinds) or "none yet"
         raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {names}")
-    if against != GOLD and not kinds[against].is_person:
+    if not kinds[against].is_person:
         raise WorkspaceError(
             f"{against}: a judge or an agent cannot be the reference; name gold or a person"
         )
 
 
-def _reference_of_gold(
-    gold: Mapping[str, GoldTrace], settled_only: bool, not_in_study: Mapping[str, int]
-) -> Reference:
+def _reference_of_gold(against: GoldReference, not_in_study: Mapping[str, int]) -> Reference:
     """Collect the verdicts, places and sources of the gold, and the unresolved units.
 
-    With ``settled_only``, verdicts of a single annotator are left out. A place is the target of a
-    label; labels on whole traces have none.
+    A place is the target of a label; labels on whole traces have none.
     """
     counted_gold = {
-        trace_id: only_settled(gold_trace) if settled_only else gold_trace
-        for trace_id, gold_trace in gold.items()
+        trace_id: only_settled(gold_trace) if against.settled_only else gold_trace
+        for trace_id, gold_trace in against.gold.items()
     }
     all_verdicts = {
         (trace_id, verdict.mode): verdict
@@ -304,7 +308,7 @@ def _reference_of_gold(
             unit: tuple(name for name, value in verdict.sides.items() if value is not None)
             for unit, verdict in verdicts.items()
         },
-        settled_only=settled_only,
+        settled_only=against.settled_only,
         not_in_study=not_in_study,
         merged={unit: frozenset(places) for unit, places in _places_by_unit(merged).items()},
     )

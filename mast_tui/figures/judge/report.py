@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.judge.confusion import Compared, compared_units, judge_figures, trace_sums
-from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
+from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.figures.judge.suggestions import (
     BINS,
     acceptance,
@@ -18,7 +18,7 @@ from mast_tui.figures.judge.suggestions import (
     effect_figures,
     localisation,
 )
-from mast_tui.figures.judge.thresholds import ThresholdsJson
+from mast_tui.figures.judge.thresholds import Thresholds
 from mast_tui.figures.prevalence import PREVALENCE_PATHS, prevalence_figures
 from mast_tui.figures.record import (
     Figure,
@@ -30,6 +30,7 @@ from mast_tui.figures.record import (
 )
 from mast_tui.gold import Resolution
 from mast_tui.gold.model import GoldMixJson, gold_mix
+from mast_tui.taxonomy.model import Mode
 
 _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
     judge_traces          | traces                            | no n | no subject
@@ -64,8 +65,8 @@ class JudgeReport:
         against: The reference: ``gold``, or the name of an annotator.
         judge_seen_counted: Whether verdicts that were made with a judge on screen count.
         gold: The sources of the compared gold; None for an annotator.
-        bootstrap: The settings of resampling.
-        modes: The modes as (slug, code, name).
+        resampling: The resamples of the intervals.
+        modes: The modes.
         annotators_with_both_kinds: The annotators who have passes with suggestions and without;
             None if no study hides suggestions.
         index: The figures.
@@ -77,11 +78,11 @@ class JudgeReport:
     against: str
     judge_seen_counted: bool
     gold: GoldMixJson | None
-    bootstrap: BootstrapJson
-    modes: tuple[ModeNames, ...]
+    resampling: Resampling
+    modes: tuple[Mode, ...]
     annotators_with_both_kinds: tuple[str, ...] | None
     index: FigureIndex
-    thresholds: ThresholdsJson | None = None
+    thresholds: Thresholds | None = None
 
     def table(self, scope: str, *, mode: str = "", group: str = "") -> FigureTable:
         """Return the figures of a scope.
@@ -134,10 +135,10 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
         "against": report.against,
         "judge_seen_counted": report.judge_seen_counted,
         "gold": report.gold,
-        "bootstrap": report.bootstrap,
+        "bootstrap": report.resampling.to_json(),
         "traces": {},
         "left_out": {},
-        "modes": {code: {"slug": slug, "name": name} for slug, code, name in report.modes},
+        "modes": {mode.code: {"slug": mode.slug, "name": mode.name} for mode in report.modes},
         "macro": {},
         "pooled": {},
         "calibration": {},
@@ -163,7 +164,7 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
     if document["withheld"] is not None:
         document["withheld"].setdefault("modes", {})
     if report.thresholds is not None:
-        document["thresholds"] = report.thresholds
+        document["thresholds"] = asdict(report.thresholds)
     return document
 
 
@@ -186,7 +187,7 @@ def judge_report(
         against=judge_input.reference.name,
         judge_seen_counted=with_seen,
         gold=_gold_mix(judge_input.reference, units),
-        bootstrap=resampling.to_json(),
+        resampling=resampling,
         modes=judge_input.modes,
         annotators_with_both_kinds=annotators_with_both_kinds(judge_input),
         index=FigureIndex(_report_figures(judge_input, units, resampling)),

@@ -66,9 +66,9 @@ def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
         yield from _calibration_figures(
             judge_input.scope("calibration_bin", slugs, group=group), bin_cases
         )
-    for slug, code, _ in judge_input.modes:
-        mode_cases = [case for (_, mode), case in case_by_unit.items() if mode == slug]
-        scope = judge_input.scope("calibration_mode", [slug], mode=code)
+    for mode in judge_input.modes:
+        mode_cases = [case for (_, slug), case in case_by_unit.items() if slug == mode.slug]
+        scope = judge_input.scope("calibration_mode", [mode.slug], mode=mode.code)
         yield from _calibration_figures(scope, mode_cases)
         yield scope.estimate("expected_calibration_error", _calibration_error(mode_cases))
 
@@ -98,10 +98,12 @@ def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
     for bin_number, bin_answers in enumerate(_cases_by_bin(answers_with_confidence)):
         bin_scope = judge_input.scope("answers_bin", slugs, group=bin_name(bin_number))
         yield from _answer_figures(bin_scope, [answer for _, answer in bin_answers])
-    for slug, code, _ in judge_input.modes:
-        mode_answers = [review.answer for suggestion, review in answers if suggestion.mode == slug]
+    for mode in judge_input.modes:
+        mode_answers = [
+            review.answer for suggestion, review in answers if suggestion.mode == mode.slug
+        ]
         yield from _answer_figures(
-            judge_input.scope("answers_mode", [slug], mode=code), mode_answers
+            judge_input.scope("answers_mode", [mode.slug], mode=mode.code), mode_answers
         )
     for name in sorted({review.annotator for _, review in answers}):
         annotator_answers = [review.answer for _, review in answers if review.annotator == name]
@@ -225,10 +227,10 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     yield from _location_figures(scope, cases)
     yield scope.number("whole_trace", whole_trace_count)
     yield scope.number("no_places", no_places_count)
-    for slug, code, _ in judge_input.modes:
-        mode_cases = [case for case in cases if case.mode == slug]
+    for mode in judge_input.modes:
+        mode_cases = [case for case in cases if case.mode == mode.slug]
         yield from _location_figures(
-            judge_input.scope("localisation_mode", [slug], mode=code), mode_cases
+            judge_input.scope("localisation_mode", [mode.slug], mode=mode.code), mode_cases
         )
 
 
@@ -368,9 +370,11 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
         total_cells.sum(axis=0) * column_factors, resampled.sum(axis=1) * column_factors, len(cells)
     )
     yield from _effects_on_statistics(scope, sums_of_all)
-    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
+    for mode_index, mode in enumerate(judge_input.modes):
         sums = _EffectSums(total_cells[mode_index], resampled[:, mode_index], len(cells))
-        yield from _effects_on_statistics(judge_input.scope("effect_mode", [slug], mode=code), sums)
+        yield from _effects_on_statistics(
+            judge_input.scope("effect_mode", [mode.slug], mode=mode.code), sums
+        )
 
 
 def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) -> Tables:

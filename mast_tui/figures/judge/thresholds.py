@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, TypedDict
+from typing import Final
 
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgeInput
@@ -33,12 +33,16 @@ class Threshold:
     absent: int
 
 
-class ThresholdsJson(TypedDict):
-    """The thresholds of a judge as objects by the code of the mode, with a hash that names them."""
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The thresholds of a judge by the code of the mode, with a hash that names them.
+
+    Its fields are those of its JSON object.
+    """
 
     hash: str
     calibration_traces: int
-    modes: dict[str, dict[str, float]]
+    modes: Mapping[str, Threshold]
 
 
 def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeInput:
@@ -76,7 +80,7 @@ def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
     compared = compared_units(judge_input)
     confidences = highest_confidence(judge_input.suggestions)
     thresholds = {}
-    for slug, _, _ in judge_input.modes:
+    for slug in judge_input.slugs:
         # (confidence, reference says present). A finding without a confidence counts as certain.
         cases = [
             (
@@ -147,10 +151,10 @@ def with_thresholds(judge_input: JudgeInput, thresholds: Mapping[str, Threshold]
     return replace(judge_input, verdicts=verdicts, suggestions=suggestions)
 
 
-def thresholds_json(
+def named_thresholds(
     judge_input: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
-) -> ThresholdsJson:
-    """Return thresholds as a JSON object, with a hash of the judge, the thresholds and the traces.
+) -> Thresholds:
+    """Return thresholds with a hash of the judge, the thresholds and the traces.
 
     Args:
         judge_input: The judge.
@@ -159,9 +163,9 @@ def thresholds_json(
     """
     values = [(slug, threshold.value) for slug, threshold in sorted(thresholds.items())]
     content = json.dumps([judge_input.judge, judge_input.taxonomy_ref, values, sorted(traces)])
-    codes = {slug: code for slug, code, _ in judge_input.modes}
-    return {
-        "hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
-        "calibration_traces": len(traces),
-        "modes": {codes[slug]: asdict(threshold) for slug, threshold in thresholds.items()},
-    }
+    codes = {mode.slug: mode.code for mode in judge_input.modes}
+    return Thresholds(
+        hash=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
+        calibration_traces=len(traces),
+        modes={codes[slug]: threshold for slug, threshold in thresholds.items()},
+    )

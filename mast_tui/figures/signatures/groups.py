@@ -314,12 +314,8 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
             scopes=[group.scope("mode", code, code) for code in codes],
         )
     )
-    top_categories = [
-        (category, title, tuple(mode.slug for mode in inputs.modes if mode.category == category))
-        for category, title in inputs.categories
-    ]
     categories_by_scope = {
-        "category": top_categories,
+        "category": inputs.categories,
         **{f"level {level}": groups for level, groups in inputs.levels.items()},
     }
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]

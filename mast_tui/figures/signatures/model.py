@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.record import FigureScope, Sources
 from mast_tui.gold.model import GoldMixJson
-from mast_tui.taxonomy.model import Group
+from mast_tui.taxonomy.model import Group, Mode
 
 OPEN: Final = 0
 PRESENT: Final = 1
@@ -33,16 +33,6 @@ NO_VALUE: Final = "(unknown)"
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class ModeInfo:
-    """A mode of the taxonomy, as a report names it."""
-
-    slug: str
-    code: str
-    name: str
-    category: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +82,7 @@ class SignatureInput:
     Attributes:
         taxonomy_ref: The taxonomy, as ``id@version``.
         modes: The modes.
-        categories: The topmost categories as (id, name).
+        categories: The topmost categories.
         by: The grouping: ``all``, a field, or several fields with commas.
         label_source: ``gold``, or the name of the annotator.
         label_source_kind: ``gold``, ``human``, ``judge`` or ``imported``.
@@ -123,8 +113,8 @@ class SignatureInput:
     """
 
     taxonomy_ref: str
-    modes: tuple[ModeInfo, ...]
-    categories: tuple[tuple[str, str], ...]
+    modes: tuple[Mode, ...]
+    categories: tuple[Group, ...]
     by: str
     label_source: str
     label_source_kind: str

@@ -23,7 +23,6 @@ from mast_tui.figures.signatures.model import (
     NO_VALUE,
     OVERALL,
     Flags,
-    ModeInfo,
     Rules,
     SignatureInput,
 )
@@ -31,6 +30,7 @@ from mast_tui.figures.signatures.modes import Counts
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.significance import benjamini_hochberg, cochran_armitage
 from mast_tui.gold.model import gold_words
+from mast_tui.taxonomy.model import Mode
 
 ORDERED: Final = ("version", "date")
 """Fields whose values have an order of their own."""
@@ -248,7 +248,7 @@ class SignatureReport:
             scope, group=self.key(name), subject=(self.inputs.label_source,)
         )
 
-    def stated_of(self, mode: ModeInfo) -> str | None:
+    def stated_of(self, mode: Mode) -> str | None:
         """Return the class that the published study gives a mode."""
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 

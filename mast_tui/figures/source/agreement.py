@@ -106,7 +106,7 @@ def span_input_from_workspace(
             compared_traces.append(readings)
     return SpanInput(
         taxonomy_ref=taxonomy.ref,
-        modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
+        modes=taxonomy.modes,
         annotators=tuple(annotators),
         pass_label="1" if which == "first" else "last",
         traces=tuple(sorted(compared_traces, key=lambda trace: trace.trace_id)),
@@ -312,7 +312,7 @@ def study_from_workspace(
     compares_agents = with_agents or not annotators
     return StudyInput(
         taxonomy_ref=taxonomy.ref,
-        modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
+        modes=taxonomy.modes,
         annotators=names,
         pass_label="1" if which == "first" else "last",
         verdicts=verdicts.table(names, {trace for _, trace in compared_passes}, compared_passes),

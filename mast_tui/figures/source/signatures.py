@@ -25,7 +25,6 @@ from mast_tui.figures.signatures.model import (
     SUCCEEDED,
     UNKNOWN,
     Integers,
-    ModeInfo,
     Places,
     SignatureInput,
 )
@@ -114,11 +113,8 @@ def input_from_workspace(
     known_places = _places_of_marks(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
-        modes=tuple(
-            ModeInfo(mode.slug, mode.code, mode.name, taxonomy.path(mode.category)[0].id)
-            for mode in taxonomy.modes
-        ),
-        categories=tuple((id, name) for id, name, _ in taxonomy.at_level(0)),
+        modes=taxonomy.modes,
+        categories=taxonomy.at_level(0),
         levels=taxonomy.by_level,
         by=",".join(fields) or ALL,
         label_source=labels,

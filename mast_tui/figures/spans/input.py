@@ -10,6 +10,7 @@ from typing import Final
 
 from mast_tui.gold import Order
 from mast_tui.labels import Target
+from mast_tui.taxonomy.model import Mode
 
 LEVELS: Final = 10
 """The levels of overlap, in tenths: level 3 is an intersection of at least 0.3 of the union."""
@@ -264,7 +265,7 @@ class SpanInput:
 
     Attributes:
         taxonomy_ref: The taxonomy, as ``id@version``.
-        modes: The modes as (slug, code, name), in the taxonomy's order.
+        modes: The modes, in the taxonomy's order.
         annotators: The names of the annotators.
         pass_label: The name of the pass that counts: ``1`` or ``last``.
         traces: The traces with known spans that two annotators or more have finished.
@@ -277,7 +278,7 @@ class SpanInput:
     """
 
     taxonomy_ref: str
-    modes: tuple[tuple[str, str, str], ...]
+    modes: tuple[Mode, ...]
     annotators: tuple[str, ...]
     pass_label: str
     traces: tuple[TraceReadings, ...]

@@ -30,7 +30,7 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.bootstrap import RESAMPLING, BootstrapJson, Resampling, ratio, resamples
+from mast_tui.figures.bootstrap import RESAMPLING, Resampling, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
     PAIR,
@@ -55,6 +55,7 @@ from mast_tui.figures.spans.sums import (
     span_sums,
 )
 from mast_tui.figures.spans.unitizing import alpha_u
+from mast_tui.taxonomy.model import Mode
 
 Floats = NDArray[np.float64]
 
@@ -166,15 +167,15 @@ PATHS: Final = scope_paths("""
 class SpanAgreement:
     """The figures on places, and all that is no figure.
 
-    ``modes`` are (slug, code, name). ``never_placed`` has, by annotator, the codes of the modes
+    ``never_placed`` has, by annotator, the codes of the modes
     that they call present but never place; all modes for an annotator without any place.
     """
 
     taxonomy: str
     annotators: tuple[str, ...]
     pass_label: str
-    modes: tuple[tuple[str, str, str], ...]
-    bootstrap: BootstrapJson
+    modes: tuple[Mode, ...]
+    resampling: Resampling
     never_placed: Mapping[str, tuple[str, ...]]
     index: FigureIndex
 
@@ -215,7 +216,7 @@ def spans_json(spans: SpanAgreement) -> dict[str, Any]:
         "pass": spans.pass_label,
         "traces": {},
         "thresholds": list(THRESHOLDS),
-        "bootstrap": spans.bootstrap,
+        "bootstrap": spans.resampling.to_json(),
         "annotators": {name: {} for name in spans.annotators},
         "all": _empty_group(spans),
         "pairs": {key: _empty_group(spans) for key in pair_keys},
@@ -238,7 +239,7 @@ def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
         "finding": {},
         "finding_and_naming": {},
         "krippendorff_alpha_u": None,
-        "modes": {code: {"slug": slug, "name": name} for slug, code, name in spans.modes},
+        "modes": {mode.code: {"slug": mode.slug, "name": mode.name} for mode in spans.modes},
     }
 
 
@@ -253,7 +254,7 @@ def span_figures(span_input: SpanInput, resampling: Resampling = RESAMPLING) -> 
         resampling: The resamples of the traces. Without any, or if all resamples are the same,
             there are no intervals.
     """
-    slugs = [slug for slug, _, _ in span_input.modes]
+    slugs = [mode.slug for mode in span_input.modes]
     unplaced_modes = never_placed_modes(span_input.traces, slugs)
     prepared_traces = [
         PreparedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
@@ -271,12 +272,12 @@ def span_figures(span_input: SpanInput, resampling: Resampling = RESAMPLING) -> 
         annotators=names,
         pass_label=span_input.pass_label,
         modes=span_input.modes,
-        bootstrap=resampling.to_json(),
+        resampling=resampling,
         never_placed={
             name: tuple(
-                code
-                for slug, code, _ in span_input.modes
-                if slug in unplaced_modes.get(name, frozenset())
+                mode.code
+                for mode in span_input.modes
+                if mode.slug in unplaced_modes.get(name, frozenset())
             )
             for name in names
         },
@@ -288,7 +289,7 @@ def _figures_of_groups(
     span_input: SpanInput, traces: Sequence[PreparedTrace], resampling: Resampling
 ) -> Iterator[Figure]:
     """Yield the figures of all annotators, then those of each pair."""
-    slugs = [slug for slug, _, _ in span_input.modes]
+    slugs = [mode.slug for mode in span_input.modes]
     # The start of the sum: no annotator has an empty name, so all findings are 0.
     all_findings = finding_sums(traces, ("", ""), slugs)
     figures_by_pair: dict[tuple[str, str], list[Figure]] = {}
@@ -374,7 +375,7 @@ class _Group:
         - ``units``: the places for α_U; ``positions``: the spans that all have read;
         - ``no_places``: the traces in which an annotator called it present without a place.
         """
-        slugs = [slug for slug, _, _ in self.span_input.modes]
+        slugs = [mode.slug for mode in self.span_input.modes]
         sums = span_sums(self.traces, self.names, slugs)
         definitions = (
             self._f1_definition(sums),
@@ -397,12 +398,12 @@ class _Group:
         positions = sum(units.positions for units in sums.units)
         yield total_scope.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
         compared_counts = sums.coverage[:, :, 0].sum(axis=0)
-        for mode_index, (slug, code, _) in enumerate(self.span_input.modes):
-            scope = self.scope("spans_mode", [slug], code)
+        for mode_index, mode in enumerate(self.span_input.modes):
+            scope = self.scope("spans_mode", [mode.slug], mode.code)
             yield scope.number("traces", sums.answered[mode_index])
-            unplaced = sum(slug in trace.unplaced(self.names) for trace in self.traces)
+            unplaced = sum(mode.slug in trace.unplaced(self.names) for trace in self.traces)
             yield scope.number("no_places", unplaced)
-            f1_scope = self.scope("spans_mode_f1", [slug], code)
+            f1_scope = self.scope("spans_mode_f1", [mode.slug], mode.code)
             yield from _f1_figures(f1_scope, blocks[mode_index + 2], f1_by_block[mode_index + 2])
             span_count = int(compared_counts[mode_index])
             yield scope.number("spans", span_count)

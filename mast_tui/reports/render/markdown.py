@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from mast_tui.reports.model import Chart, Note, Report, ReportSection, Table, Text
+from mast_tui.reports.model import Chart, KeyFact, Note, Report, ReportSection, Table, Text
 from mast_tui.reports.render.cells import as_sentence, is_numeric, written_cell
 from mast_tui.safe_text import one_line
 
@@ -104,7 +104,7 @@ def _text_blocks(part: Text, marks: str) -> Iterator[str]:
         yield f"- {plain(text)}: {plain(address)}"
 
 
-def _facts_list(facts: Sequence[tuple[str, str, str]]) -> str:
+def _facts_list(facts: Sequence[KeyFact]) -> str:
     return "\n".join(
         f"- {plain(name)}: {plain(value)}{f' ({plain(more)})' if more else ''}"
         for name, value, more in facts

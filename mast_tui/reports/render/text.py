@@ -10,7 +10,17 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.columns import padded
-from mast_tui.reports.model import Chart, Column, Kind, Note, Report, ReportSection, Table, Text
+from mast_tui.reports.model import (
+    Chart,
+    Column,
+    KeyFact,
+    Kind,
+    Note,
+    Report,
+    ReportSection,
+    Table,
+    Text,
+)
 from mast_tui.reports.render.cells import (
     WITHHELD,
     Written,
@@ -118,7 +128,7 @@ def _heading_rule(title: str, width: int | None) -> str:
     return heading + "─" * (width - cell_len(heading))
 
 
-def _fact_lines(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
+def _fact_lines(facts: Iterable[KeyFact], width: int | None) -> list[str]:
     sentences = [f"{name} {value}{f' ({more})' if more else ''}" for name, value, more in facts]
     return _wrapped_lines("; ".join(sentences), width)
 

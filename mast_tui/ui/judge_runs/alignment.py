@@ -10,7 +10,7 @@ from typing import Any, Final
 from mast_tui.adjudication import TraceSides
 from mast_tui.counts import counted
 from mast_tui.figures.judge.compare import comparison_json, judges_compared
-from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.judge.input import GoldReference, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.gold import GoldTrace, Resolution
 from mast_tui.judges.comparing import Case, Comparison
@@ -152,7 +152,9 @@ def read_alignment(
     taxonomy = opened.taxonomy
     development_gold = gold_by_part[TracePart.DEVELOPMENT]
     test_gold = gold_by_part[TracePart.TEST]
-    judge_input = judge_input_from_workspace(workspace, taxonomy, judge, gold=development_gold)
+    judge_input = judge_input_from_workspace(
+        workspace, taxonomy, judge, GoldReference(development_gold)
+    )
     version = versions(workspace, taxonomy.ref).get(judge)
     return JudgeAlignment(
         _rates_by_mode(judge_json(judge_report(judge_input, with_seen=with_seen))),
@@ -203,7 +205,7 @@ def _test_against_parent(
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     version_input, parent_input = (
-        judge_input_from_workspace(workspace, taxonomy, judge, gold=gold)
+        judge_input_from_workspace(workspace, taxonomy, judge, GoldReference(gold))
         for judge in (version.judge, version.parent)
     )
     result = comparison_json(judges_compared(version_input, parent_input))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_tui.adjudication import read_work_by_trace
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.judge.input import GoldReference, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.gold import no_order
 from mast_tui.reports.judge import widest_words
@@ -36,7 +36,7 @@ def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
         workspace,
         taxonomy,
         draws[-1].judge,
-        gold=gold,
+        GoldReference(gold),
         traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
     )
     return widest_words(judge_report(judge_input, Resampling(0)))

@@ -15,7 +15,7 @@ from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.judge.confusion import Compared, compared_units
-from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
+from mast_tui.figures.judge.input import GOLD, GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
@@ -23,7 +23,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import GoldTrace, Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
-from mast_tui.reports.agreement import agreement_report, traces_compared
+from mast_tui.reports.agreement import HiddenTraces, agreement_report, traces_compared
 from mast_tui.reports.judge import against_words, judge_section
 from mast_tui.reports.model import Note, Report, ReportSection
 from mast_tui.reports.span_agreement import places_section
@@ -381,7 +381,7 @@ class AgreementScreen(ReportScreen):
             if with_judge:
                 *_, judge = compute_judge(opened, choice, passes, stopped)
                 agreement = replace(agreement, judge=judge.report)
-            return agreement_report(agreement, visibility=_visibility_limit(opened, people))
+            return agreement_report(agreement, hidden=_hidden_traces(opened, people))
 
         return _compute_report
 
@@ -526,7 +526,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
     for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
         figures = agreement_figures(study, resampling)
-        report = agreement_report(figures, visibility=_visibility_limit(opened, without_report))
+        report = agreement_report(figures, hidden=_hidden_traces(opened, without_report))
         yield replace(
             without_report,
             report=figures,
@@ -537,12 +537,10 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
         )
 
 
-def _visibility_limit(opened: OpenWorkspace, people: PeopleFigures) -> dict[str, object] | None:
-    """Return the annotator and the number of hidden traces, or None if nothing is hidden."""
+def _hidden_traces(opened: OpenWorkspace, people: PeopleFigures) -> HiddenTraces | None:
+    """Return the number of traces that are hidden from the user, or None if nothing is hidden."""
     hidden_count = len(people.hidden_ids)
-    if not hidden_count:
-        return None
-    return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden_count}
+    return HiddenTraces(opened.annotator, hidden_count) if hidden_count else None
 
 
 def compute_spans(
@@ -620,8 +618,9 @@ def compute_judge(
         opened.workspace,
         opened.taxonomy,
         judge,
-        against,
-        gold=_gold_of_visible(opened, visible_ids, order_of),
+        GoldReference(_gold_of_visible(opened, visible_ids, order_of))
+        if against == GOLD
+        else against,
         order_of=order_of,
         which=passes,
         traces=visible_ids,

@@ -12,10 +12,11 @@ from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
 from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.taxonomy.model import Mode
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, label, order
 
 JUDGE = "judge:small@12ab34cd"
-MODES = ((MODE, "1.3", "Step repetition"), (OTHER, "3.1", "Premature termination"))
+MODES = (Mode(MODE, "1.3", "Step repetition", ""), Mode(OTHER, "3.1", "Premature termination", ""))
 _VALUES = {"1": PRESENT, "0": ABSENT, "?": UNSURE}
 
 

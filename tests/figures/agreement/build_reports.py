@@ -12,10 +12,11 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Group, Mode
 from tests.figures.agreement.build_judge import counted
 from tests.figures.agreement.tables import verdict_table
 
-MODES: Final = (("m0", "1.1", "Step repetition"), ("m1", "1.2", "A | name * with _marks_"))
+MODES = (Mode("m0", "1.1", "Step repetition", ""), Mode("m1", "1.2", "A | name * with _marks_", ""))
 _VALUES: Final = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
 
 DEGENERATE: Final[Mapping[str, tuple[Mapping[str, str], set[str]]]] = {
@@ -29,9 +30,7 @@ DEGENERATE: Final[Mapping[str, tuple[Mapping[str, str], set[str]]]] = {
 """The verdicts of each on both modes, a letter per trace, and the reasons why κ is undefined."""
 
 
-def study_by_modes(
-    modes: Iterable[tuple[str, str, str]], letters: Mapping[tuple[str, str], str]
-) -> StudyInput:
+def study_by_modes(modes: Iterable[Mode], letters: Mapping[tuple[str, str], str]) -> StudyInput:
     """Return a study of verdicts by annotator and mode; ``·`` is an unfinished trace."""
     modes = tuple(modes)
     verdicts = {
@@ -50,8 +49,8 @@ def study_by_modes(
 
 def study_of(said: Mapping[str, str]) -> StudyInput:
     """Return a study with the same verdicts on every mode, and a category of both modes."""
-    letters = {(name, slug): line for name, line in said.items() for slug, _, _ in MODES}
-    return replace(study_by_modes(MODES, letters), categories=(("c", "Both", ("m0", "m1")),))
+    letters = {(name, mode.slug): line for name, line in said.items() for mode in MODES}
+    return replace(study_by_modes(MODES, letters), categories=(Group("c", "Both", ("m0", "m1")),))
 
 
 def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Agreement:

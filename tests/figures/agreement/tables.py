@@ -14,6 +14,7 @@ from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures, spans_json
 from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Mode
 
 Verdicts = Mapping[tuple[str, str, str], VerdictValue]
 """Verdicts by annotator, trace id and slug; missing ones are open."""
@@ -30,10 +31,10 @@ def span_document(given: SpanInput, *, rounds: int = 2000, seed: int = 0) -> dic
 
 
 def verdict_table(
-    modes: Iterable[tuple[str, str, str]], finished: Mapping[str, frozenset[str]], said: Verdicts
+    modes: Iterable[Mode], finished: Mapping[str, frozenset[str]], said: Verdicts
 ) -> VerdictTable:
     """Return the verdicts on these modes in the traces that each annotator has finished."""
-    slugs = tuple(slug for slug, _, _ in modes)
+    slugs = tuple(mode.slug for mode in modes)
     traces = tuple(sorted(frozenset().union(*finished.values())))
     cells = np.full((len(finished), len(traces), len(slugs)), MISSING, dtype=np.int8)
     for (name, trace, slug), value in said.items():
@@ -44,7 +45,7 @@ def verdict_table(
 
 
 def retest_table(
-    modes: Iterable[tuple[str, str, str]],
+    modes: Iterable[Mode],
     traces: Iterable[str],
     first: Mapping[tuple[str, str], VerdictValue],
     again: Mapping[tuple[str, str], VerdictValue],

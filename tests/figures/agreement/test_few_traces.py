@@ -30,9 +30,9 @@ from mast_tui.figures.jackknife import (
 )
 from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.record import FigureTable
-from tests.figures.agreement.build_judge import counted, judge_document
+from tests.figures.agreement.build_judge import MODES, counted, judge_document
 from tests.figures.agreement.tables import agreement_document, rotating_lines
-from tests.figures.agreement.test_study import MODES, study
+from tests.figures.agreement.test_study import study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
 TPR = (0.85, 0.80)
@@ -149,7 +149,7 @@ def drawn(random: np.random.Generator, traces: int) -> VerdictArray:
 
 
 def of_two(ann: str, bob: str) -> dict[str, Any]:
-    slug = MODES[0][0]
+    slug = MODES[0].slug
     return agreement_document(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
 
 
@@ -170,7 +170,7 @@ def test_mode_needs_sixteen_traces_and_five_of_either_answer() -> None:
 
 def test_pair_that_shares_one_trace_has_no_kappa() -> None:
     lines = {"ann": "1100", "bob": "1010", "cat": "...1"}
-    three = agreement_document(study({(n, MODES[0][0]): s for n, s in lines.items()}), rounds=0)
+    three = agreement_document(study({(n, MODES[0].slug): s for n, s in lines.items()}), rounds=0)
     two = of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]
     mode = three["modes"]["1.3"]
     assert mode["cohen_kappa"]["value"] == two["value"]
@@ -256,7 +256,7 @@ def test_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
 
 
 def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval() -> None:
-    verdicts = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
+    verdicts = {(name, MODES[0].slug): line for name, line in rotating_lines().items()}
     rotating = agreement_document(study(verdicts), rounds=50)
     table = rotating["modes"]["1.3"]
     assert table["few_shared_by_pair"] == {"ann|bob": 20, "ann|cat": 20, "bob|cat": 20}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from mast_tui.adjudication import read_work_by_trace
-from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
+from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, ReviewAnswer
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import PassStarted, ReviewGiven, ReviewSet
@@ -30,11 +30,9 @@ def judge(
 
 def against_gold(office: Office, traces: frozenset[str] | None = None) -> JudgeInput:
     """Return the input of the judge beside the gold of the workspace."""
-    gold = {
-        trace: words.gold(TAXONOMY)
-        for trace, words in read_work_by_trace(office.workspace, TAXONOMY).items()
-    }
-    return judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, gold=gold, traces=traces)
+    work = read_work_by_trace(office.workspace, TAXONOMY)
+    gold = GoldReference({trace: words.gold(TAXONOMY) for trace, words in work.items()})
+    return judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, gold, traces=traces)
 
 
 @pytest.fixture

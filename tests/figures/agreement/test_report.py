@@ -14,11 +14,13 @@ from mast_tui.figures.agreement.counting import VerdictTable
 from mast_tui.figures.agreement.report import more_traces
 from mast_tui.figures.bootstrap import Resampling, resamples
 from mast_tui.figures.record import COEFFICIENTS, FigureScope
+from mast_tui.taxonomy.model import Group
+from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.reference import cohen_kappa
 from tests.figures.agreement.tables import agreement_document, retest_table
-from tests.figures.agreement.test_study import LETTERS, MODES, study
+from tests.figures.agreement.test_study import LETTERS, study
 
-REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
+REPETITION, TERMINATION = (mode.slug for mode in MODES)
 ANN = "1101001011" * 4
 BOB = "1100101001" * 4
 
@@ -64,8 +66,8 @@ def test_report_without_rounds_has_no_intervals() -> None:
 
 
 def test_categories_pool_their_modes() -> None:
-    groups = (("all", "All", (REPETITION, TERMINATION)), ("late", "Late", (TERMINATION, "gone")))
-    report = two(categories=groups)
+    late = Group("late", "Late", (TERMINATION, "gone"))
+    report = two(categories=(Group("all", "All", (REPETITION, TERMINATION)), late))
     everything = report["categories"]["all"]
     assert everything["name"] == "All"
     assert everything["modes"] == ["1.3", "3.1"]
@@ -150,7 +152,7 @@ def test_category_is_present_if_any_of_its_modes_is() -> None:
         ("bob", REPETITION): "00000000",
         ("bob", TERMINATION): "11000000",
     }
-    groups = (("all", "All", (REPETITION, TERMINATION)),)
+    groups = (Group("all", "All", (REPETITION, TERMINATION)),)
     given = replace(study(answers_by_unit), levels={"area": groups})
     level = agreement_document(given, rounds=0)["levels"]["area"]
     everything = level["categories"]["all"]

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.spans.input import LabelRange, SpanInput, Stretch, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import THRESHOLDS
+from mast_tui.taxonomy.model import Mode
 from tests.figures.agreement.build_reports import figures_in
 from tests.figures.agreement.reference import krippendorff_alpha
 from tests.figures.agreement.tables import span_document
 
-MODES = (("a", "1.1", "First"), ("b", "1.2", "Second"))
+MODES = (Mode("a", "1.1", "First", "1"), Mode("b", "1.2", "Second", "1"))
 NO_VARIANCE = {"value": None, "undefined": "no_variance"}
 NO_OVERLAP = {"value": None, "undefined": "no_overlap"}
 SINGLE_RATER = {"value": None, "undefined": "single_rater"}
@@ -33,7 +34,7 @@ def reading(
 ) -> TraceReading:
     """Return the reading of a trace with these marked places."""
     places_by_mode = {
-        slug: tuple(place for mode, place in marked if mode == slug) for slug, _, _ in MODES
+        mode.slug: tuple(place for slug, place in marked if slug == mode.slug) for mode in MODES
     }
     return TraceReading(
         {mode: places for mode, places in places_by_mode.items() if places},
@@ -280,11 +281,11 @@ def readings(draw: st.DrawFn) -> TraceReading:
         first = draw(st.integers(0, SPANS - 1))
         return LabelRange(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
 
-    marked = [(slug, place()) for slug, _, _ in MODES for _ in range(draw(st.integers(0, 2)))]
+    marked = [(mode.slug, place()) for mode in MODES for _ in range(draw(st.integers(0, 2)))]
     unanswered = tuple(
-        slug
-        for slug, _, _ in MODES
-        if draw(st.integers(0, 5)) == 0 and all(mode != slug for mode, _ in marked)
+        mode.slug
+        for mode in MODES
+        if draw(st.integers(0, 5)) == 0 and all(slug != mode.slug for slug, _ in marked)
     )
     ends = sorted(draw(st.sets(st.integers(0, SPANS), min_size=2, max_size=2)))
     read = None if draw(st.booleans()) else ((ends[0], ends[1]),)
@@ -337,14 +338,14 @@ def expanded(given: SpanInput, slug: str) -> Coefficient:
 def test_any_study_has_alpha_of_all_spans_and_falling_f1_without_nan(drawn: SpanInput) -> None:
     document = span_document(drawn, rounds=2)
     modes = document["all"]["modes"]
-    for slug, code, _ in MODES:
-        alpha = modes[code]["krippendorff_alpha"]
-        expected = expanded(drawn, slug)
+    for mode in MODES:
+        alpha = modes[mode.code]["krippendorff_alpha"]
+        expected = expanded(drawn, mode.slug)
         assert alpha.get("undefined") == expected.undefined
         if expected.value is not None:
             assert alpha["value"] == pytest.approx(expected.value, abs=1e-9)
     for figures in (document["all"], *document["pairs"].values()):
-        by_mode = [mode["f1"] for mode in figures["modes"].values()]
+        by_mode = [figures_of_mode["f1"] for figures_of_mode in figures["modes"].values()]
         for f1 in (figures["finding"], figures["finding_and_naming"], *by_mode):
             assert f1["exact"]["value"] == f1["overlap"]["1.0"]["value"]
             values = [f1["overlap"][t]["value"] for t in THRESHOLDS]

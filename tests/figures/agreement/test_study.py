@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -17,12 +18,9 @@ from mast_tui.figures.agreement.drill_down import source_traces
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.labels import VerdictValue
+from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.tables import agreement_document, verdict_table
 
-MODES = (
-    ("step_repetition", "1.3", "Step repetition"),
-    ("premature_termination", "3.1", "Premature termination"),
-)
 LETTERS = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
 
 
@@ -102,7 +100,7 @@ def test_doubled_names_and_codes_are_refused() -> None:
     with pytest.raises(ValueError, match="named twice"):
         StudyInput("mast@3", MODES, ("ann", "ann"), "1", NOTHING, {})
     with pytest.raises(ValueError, match="same code"):
-        StudyInput("mast@3", (("a", "1.1", "A"), ("b", "1.1", "B")), ("ann",), "1", NOTHING, {})
+        StudyInput("mast@3", (MODES[0], replace(MODES[1], code="1.3")), ("ann",), "1", NOTHING, {})
 
 
 REASONS = {"no_variance", "no_overlap", "single_rater", "single_trace"}
@@ -113,9 +111,9 @@ PEOPLE = ("ann", "bob", "cat", "dan")
     st.integers(0, 4).flatmap(
         lambda people: st.fixed_dictionaries(
             {
-                (name, slug): st.text("10?.", max_size=12)
+                (name, mode.slug): st.text("10?.", max_size=12)
                 for name in PEOPLE[:people]
-                for slug, _, _ in MODES
+                for mode in MODES
             }
         )
     )

@@ -16,12 +16,12 @@ from mast_tui.figures.signatures.model import (
     SUCCEEDED,
     UNKNOWN,
     UNRESOLVED,
-    ModeInfo,
     Places,
     SignatureInput,
 )
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.reports.signature_document import signature_document
+from mast_tui.taxonomy.model import Group, Mode
 
 
 def document_of(given: SignatureInput, rounds: int = 2000, **options: Any) -> Any:
@@ -29,7 +29,7 @@ def document_of(given: SignatureInput, rounds: int = 2000, **options: Any) -> An
     return signature_document(signature_report(given, Resampling(rounds), **options))
 
 
-MODES = (ModeInfo("loop", "1.3", "Step repetition", "1"), ModeInfo("stop", "3.1", "Early end", "3"))
+MODES = (Mode("loop", "1.3", "Step repetition", "1"), Mode("stop", "3.1", "Early end", "3"))
 _VERDICTS = {"1": PRESENT, "0": ABSENT, "?": OPEN, "!": UNRESOLVED}
 _OUTCOMES = {"F": FAILED, "S": SUCCEEDED, "?": UNKNOWN}
 
@@ -55,7 +55,7 @@ def input_of(
     return SignatureInput(
         taxonomy_ref="small@1",
         modes=MODES,
-        categories=(("1", "Design"), ("3", "Verification")),
+        categories=(Group("1", "Design", ("loop",)), Group("3", "Verification", ("stop",))),
         by=by,
         label_source="gold",
         label_source_kind="gold",

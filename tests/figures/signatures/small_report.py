@@ -15,7 +15,6 @@ from mast_tui.figures.signatures.model import (
     PRESENT,
     SUCCEEDED,
     UNKNOWN,
-    ModeInfo,
     Places,
     SignatureInput,
 )
@@ -34,8 +33,7 @@ LONG = "9.9"
 
 def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True) -> SignatureInput:
     """Return two groups of equal size under MAST, with one mode of a long and hostile name."""
-    modes = [ModeInfo(m.slug, m.code, m.name, m.category) for m in load_mast().modes]
-    modes[-1] = replace(modes[-1], code=LONG, name=HOSTILE)
+    modes = [*load_mast().modes[:-1], replace(load_mast().modes[-1], code=LONG, name=HOSTILE)]
     generator = np.random.default_rng(7)
     shows = generator.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
     row, column = np.nonzero(shows) if places else (np.zeros(0, int), np.zeros(0, int))
@@ -44,7 +42,7 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
     return SignatureInput(
         taxonomy_ref="mast@3",
         modes=tuple(modes),
-        categories=tuple((category.id, category.name) for category in load_mast().categories),
+        categories=load_mast().at_level(0),
         by="model",
         label_source=HOSTILE,
         label_source_kind="human",
