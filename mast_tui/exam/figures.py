@@ -105,49 +105,52 @@ def decisive_figures(
         for question in questions
         if question.truth.decisive is not None
     ]
-    asked = [(trace_id, truth) for trace_id, truth in truths if trace_id in answers.by_trace]
-    named_steps = [(truth, answers.by_trace[trace_id].decisive) for trace_id, truth in asked]
-    pairs = [(truth, named) for truth, named in named_steps if named is not None]
-    agent_count = sum(truth.agent is not None for _, truth in asked)
-    category_count = sum(
-        answers.uses_set_taxonomy and truth.category is not None for _, truth in asked
-    )
+    asked = [
+        (truth, answers.by_trace[trace_id].decisive)
+        for trace_id, truth in truths
+        if trace_id in answers.by_trace
+    ]
+    # A missing answer is wrong.
+    right_agents = [
+        named is not None and named.agent == truth.agent
+        for truth, named in asked
+        if truth.agent is not None
+    ]
+    with_category = [
+        (truth, named)
+        for truth, named in asked
+        if answers.uses_set_taxonomy and truth.category is not None
+    ]
+    right_categories = [
+        bool(truth.category) and named is not None and named.category == truth.category
+        for truth, named in with_category
+    ]
+    right_steps_and_categories = [
+        is_category_right and named is not None and named.step == truth.step
+        for is_category_right, (truth, named) in zip(right_categories, with_category, strict=True)
+    ]
 
-    def _right_share(
-        statistic: str, question_count: int, is_right: Callable[[Decisive, Decisive], bool]
-    ) -> Figure:
-        """Return the share of questions with a right answer; a missing answer is wrong."""
-        right_count = sum(is_right(*pair) for pair in pairs)
-        return share_figure(scope, statistic, right_count, question_count)
+    def _share(statistic: str, is_right: Sequence[bool]) -> Figure:
+        return share_figure(scope, statistic, sum(is_right), len(is_right))
 
     def _step_share(statistic: str, is_right: StepScorer) -> Figure:
-        return _right_share(
-            statistic, len(asked), lambda truth, named: is_right(truth.step, named.step)
-        )
-
-    def _is_category_right(truth: Decisive, named: Decisive) -> bool:
-        has_category = answers.uses_set_taxonomy and bool(truth.category)
-        return has_category and truth.category == named.category
+        """Return the share of named steps that a scorer counts as right."""
+        right_steps = [
+            named is not None and is_right(truth.step, named.step) for truth, named in asked
+        ]
+        return _share(statistic, right_steps)
 
     figures = [
         scope.number("asked", len(asked)),
-        scope.number("named", len(pairs)),
+        scope.number("named", sum(named is not None for _, named in asked)),
         scope.number("not_asked", len(truths) - len(asked)),
         *(
             replace(_step_share("step", _within_distance(limit)), condition=str(limit))
             for limit in DISTANCES
         ),
-        _right_share(
-            "agent",
-            agent_count,
-            lambda truth, named: truth.agent is not None and truth.agent == named.agent,
-        ),
-        _right_share("category", category_count, _is_category_right),
-        _right_share(
-            "step_and_category",
-            category_count,
-            lambda truth, named: _is_category_right(truth, named) and truth.step == named.step,
-        ),
+        _share("agent", right_agents),
+        _share("category", right_categories),
+        _share("step_and_category", right_steps_and_categories),
     ]
     return figures if published is None else [*figures, _step_share("published_step", published)]
 
