@@ -61,12 +61,7 @@ def samples_figures(
             the finding.
         samples: The number of samples of each trace, two or more.
         resampling: The resamples of the traces.
-
-    Raises:
-        ValueError: There was only one sample.
     """
-    if samples < 2:
-        raise ValueError(f"agreement needs two readings or more, not {samples}")
     counts_by_trace = [[round(share * samples) for share in shares] for shares in shares_by_trace]
     # Of the ordered pairs of samples whose first has a finding, those whose second has it too.
     repeated_counts = [
