@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
-from msgspec.structs import asdict
 
-from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
@@ -25,23 +22,11 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
-from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, CoverageJson, StepSets, coverage, fit_sets
-from mast_tui.exam.figures import (
-    Answers,
-    CaseJson,
-    Question,
-    StepMarks,
-    baselines,
-    decisive_cases,
-    decisive_figures,
-    level_figures,
-    places_figures,
-)
+from mast_tui.exam.consistency import consistency_of, judges_named, labels_of_judge
+from mast_tui.exam.coverage import LEAST_RUNS, LEVEL, StepSets, fit_sets
+from mast_tui.exam.figures import Question, StepMarks
 from mast_tui.exam.input import (
-    PUBLISHED_SCORERS,
     SETS,
-    ExamCandidate,
     ExamSet,
     ExamTrace,
     annotator_named,
@@ -52,9 +37,9 @@ from mast_tui.exam.input import (
     set_from_workspace,
 )
 from mast_tui.exam.report import consistency_report, exam_report
+from mast_tui.exam.result import ExamResult, exam_result
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.input import GOLD
-from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.session import Viewer, visibility_json
@@ -67,9 +52,6 @@ if TYPE_CHECKING:
     from mast_tui.reports.model import Report
 
 RULES: Final = "rules"
-
-FEATURES: Final = "features"
-"""The name of the sets that depend on features of the steps alone, not on a judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,22 +210,17 @@ def exam_command(request: ExamRequest) -> None:
         else candidate_from_workspace(workspace, exam, annotator_named(workspace, name), may_see)
         for name in request.judges
     ]
-    reports = {
-        candidate.name: judge_report(candidate.judged, Resampling(request.rounds, request.seed))
-        for candidate in candidates
-        if candidate.judged is not None
-    }
-    document = exam_document(exam, candidates, reports, request.rounds, request.seed)
-    if request.coverage:
-        document["coverage"] = _coverage_by_judge(exam, candidates, request.seed)
+    result = exam_result(
+        exam,
+        candidates,
+        Resampling(request.rounds, request.seed),
+        with_coverage=request.coverage,
+    )
     if request.keep:
         # The check of the options has made sure of a workspace and of one judge.
         assert workspace is not None
-        name = candidates[0].name
-        document["look_here"] = _store_step_sets(
-            workspace, exam, name, document["coverage"][name], request.seed
-        )
-    _show_report(document, partial(exam_report, reports=reports), output, outputs, viewer)
+        result = replace(result, stored_sets=_store_step_sets(workspace, result))
+    _show_report(exam_report(result), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
@@ -267,8 +244,9 @@ def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
             f"these judges have judged no trace under {taxonomy.ref} that you may see; give "
             "another taxonomy with --taxonomy"
         )
-    document = consistency_document(workspace, taxonomy, judges, request.rounds, request.seed)
-    _show_report(document, consistency_report, output, outputs, viewer)
+    resampling = Resampling(request.rounds, request.seed)
+    consistency = consistency_of(workspace, taxonomy, judges, resampling)
+    _show_report(consistency_report(consistency), output, outputs, viewer)
 
 
 def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
@@ -296,22 +274,19 @@ def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: Exam
 
 
 def _show_report(
-    document: dict[str, Any],
-    report_of: Callable[[dict[str, Any]], Report],
-    output: ReportOutput,
-    outputs: Outputs,
-    viewer: Viewer | None,
+    report: Report, output: ReportOutput, outputs: Outputs, viewer: Viewer | None
 ) -> None:
-    """Write and print a document of figures, with the number of traces hidden from the viewer.
+    """Write and print a report, with the number of traces hidden from the viewer in its document.
 
     The workspace records that the viewer has seen what judges say on the visible traces.
     """
+    document = dict(report.document)
     if viewer is not None:
         document |= visibility_json(viewer, viewer.hidden)
         viewer.reveal(judges=True)
         if output.stdout != "json":
             report_hidden_traces(viewer, viewer.hidden)
-    output.show(report_of(document), document, outputs)
+    output.show(replace(report, document=document), document, outputs)
 
 
 def _read_workspace_set(
@@ -332,126 +307,39 @@ def _read_workspace_set(
     )
 
 
-def exam_document(
-    exam: ExamSet,
-    candidates: Sequence[ExamCandidate],
-    reports: Mapping[str, JudgeReport],
-    rounds: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the document of ``--json``: the scores of all candidates.
-
-    Scorings that do not apply to the set are None.
-
-    Args:
-        exam: The labelled set.
-        candidates: The judges and their answers.
-        reports: The figures of the verdicts by judge, without the judges that have no verdicts.
-        rounds: The number of resamples for intervals.
-        seed: The seed of the resamples.
-    """
-    published_scorer = PUBLISHED_SCORERS.get(exam.name)
-    return {
-        "exam": exam.name,
-        "taxonomy": exam.taxonomy.ref,
-        "version": __version__,
-        "files": exam.hashes(),
-        "problems": list(exam.problems),
-        "questions": len(exam.questions),
-        "modes": None if exam.modes is None else sorted(exam.modes),
-        "scored_by": list(exam.scorings),
-        "bootstrap": Resampling(rounds, seed).to_json(),
-        "baselines": (
-            baselines(exam.questions, published_scorer) if "decisive" in exam.scorings else None
-        ),
-        "judges": {
-            candidate.name: _candidate_document(
-                exam, candidate, reports.get(candidate.name), rounds, seed
-            )
-            for candidate in candidates
-        },
-    }
-
-
-def _candidate_document(
-    exam: ExamSet, candidate: ExamCandidate, report: JudgeReport | None, rounds: int, seed: int
-) -> dict[str, Any]:
-    """Return the figures of one judge's answers under each scoring of the labelled set."""
-    questions = exam.questions
-    answers = candidate.answers
-    decisive = None
-    cases: list[CaseJson] = []
-    places = None
-    if "decisive" in exam.scorings:
-        decisive = decisive_figures(questions, answers, PUBLISHED_SCORERS.get(exam.name))
-        cases = decisive_cases(questions, answers)
-    if "places" in exam.scorings:
-        places = places_figures(questions, answers, rounds=rounds, seed=seed)
-    return {
-        "decisive": decisive,
-        "places": places,
-        "verdicts": None if report is None else judge_json(report),
-        "categories": answers.uses_set_taxonomy,  # whether its categories count
-        "quotes": candidate.quotes,
-        "cost": candidate.cost,
-        "cases": cases,
-        **_level_document(exam, answers, rounds, seed),
-    }
-
-
-def _coverage_by_judge(
-    exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
-) -> dict[str, CoverageJson]:
-    """Return by judge how often the predicted set of a run's steps contains the true step.
-
-    The sets under ``FEATURES`` are predicted from features of the steps alone, those of a judge
-    from the steps that it named too.
-    """
-    features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
-    return {
-        FEATURES: coverage(exam.questions, features, seed=seed),
-        **{
-            candidate.name: coverage(exam.questions, features, candidate.answers, seed=seed)
-            for candidate in candidates
-        },
-    }
-
-
-def _store_step_sets(
-    workspace: Workspace, exam: ExamSet, judge: str, judge_coverage: CoverageJson, seed: int
-) -> dict[str, Any]:
+def _store_step_sets(workspace: Workspace, result: ExamResult) -> LookHere:
     """Store a set of steps for each trace of the workspace: those likely to be the decisive step.
 
-    The app marks them for annotators, see ``LookHere``.
-
-    Returns:
-        The document of the stored sets, without the number of steps of each set.
+    The app marks them for annotators, see ``LookHere``. The result has one judge.
 
     Raises:
         click.ClickException: There are too few labelled runs.
     """
-    mean_share = judge_coverage["mean_share"]
-    chance_share = judge_coverage["chance_share"]
+    exam = result.exam
+    [judge] = [candidate.name for candidate in result.candidates]
+    figures = result.tables("coverage")[judge]
+    run_count = figures.count("labelled_runs")
+    mean_share = figures.value("mean_share")
+    chance_share = figures.value("chance_share")
     exam_answers = candidate_from_workspace(workspace, exam, judge, _is_always_visible).answers
-    features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
-    sets = fit_sets(exam.questions, features, exam_answers, seed=seed)
+    sets = fit_sets(exam.questions, exam.features, exam_answers, seed=result.resampling.seed)
     if sets is None or mean_share is None or chance_share is None:
         raise click.ClickException(
             f"--keep: {LEAST_RUNS} runs with a known decisive or first failing step are "
-            f"needed; there are {judge_coverage['runs']}"
+            f"needed; there are {run_count}"
         )
     keys_by_trace = _step_sets(workspace, exam, judge, sets)
     origin = LookHere(
         hash=sets.hash,
         judge=judge,
         level=LEVEL,
-        runs=judge_coverage["runs"],
+        runs=run_count,
         mean_share=mean_share,
         chance_share=chance_share,
         sizes={trace_id: len(keys) for trace_id, keys in keys_by_trace.items()},
     )
     keep_look_here(workspace, exam.taxonomy.ref, origin, keys_by_trace)
-    return {**asdict(origin), "sizes": None, "traces": len(keys_by_trace)}
+    return origin
 
 
 def _step_sets(
@@ -479,30 +367,6 @@ def _step_sets(
             key for key, step in (exam_trace.steps.numbers or {}).items() if step in steps
         )
     return keys_by_trace
-
-
-def _level_document(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:
-    """Return the figures of each level of categories.
-
-    The document is empty if the taxonomy has no levels, or the exam scores neither decisive
-    failures nor places.
-    """
-    levels = exam.taxonomy.by_level
-    if not levels or not {"decisive", "places"} & set(exam.scorings):
-        return {}
-    return {
-        "levels": {
-            name: level_figures(
-                exam.questions,
-                answers,
-                groups,
-                scored_by=exam.scorings,
-                rounds=rounds,
-                seed=seed,
-            )
-            for name, groups in levels.items()
-        }
-    }
 
 
 def _is_always_visible(_trace_id: str) -> bool:

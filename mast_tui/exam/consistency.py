@@ -7,19 +7,25 @@ compared with each other, and with those of another judge. All figures are over 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.cli.agree import judge_names
-from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
+from mast_tui.figures.record import (
+    Figure,
+    FigureIndex,
+    FigureScope,
+    insert_figures,
+    scope_paths,
+)
 from mast_tui.judges.comparing import ModeCounts, Side, compare, side_of
 from mast_tui.labels import Label, QuoteCounts
 
@@ -41,110 +47,69 @@ class TraceComparison:
     same_step: bool | None = None
 
 
-class SamplesJson(TypedDict):
-    """The agreement of the readings of one judge.
-
-    Attributes:
-        samples: The number of readings of each trace.
-        traces: The number of traces.
-        found: The number of different findings of all readings.
-        again: Of the findings of one reading, the share that another reading has too.
-        always: Of all findings, the share that every reading has.
-    """
-
-    samples: int
-    traces: int
-    found: int
-    again: CoefficientJson
-    always: CoefficientJson
-
-
-class JudgePairJson(TypedDict):
-    """The agreement of two judges.
-
-    Attributes:
-        n: The number of traces that both judges have judged.
-        verdicts: The share of verdicts that are the same.
-        modes: Of the modes that one judge calls present, the share on which the other judge agrees
-            (positive agreement).
-        places: Of the modes that both judges call present, the share whose span ranges overlap.
-        step: Of the traces in which a judge names a decisive step, the share in which both judges
-            name the same step.
-    """
-
-    n: int
-    verdicts: CoefficientJson
-    modes: CoefficientJson
-    places: CoefficientJson
-    step: CoefficientJson
-
-
 def samples_figures(
-    shares_by_trace: Sequence[Sequence[float]], samples: int, *, rounds: int, seed: int
-) -> SamplesJson:
+    scope: FigureScope,
+    shares_by_trace: Sequence[Sequence[float]],
+    samples: int,
+    resampling: Resampling,
+) -> list[Figure]:
     """Compute the agreement of a judge's samples, its repeated readings of each trace.
 
     Args:
+        scope: The scope of the figures.
         shares_by_trace: For each trace and each finding in it, the share of the samples that have
             the finding.
         samples: The number of samples of each trace, two or more.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
-
-    Raises:
-        ValueError: There was only one sample.
+        resampling: The resamples of the traces.
     """
-    if samples < 2:
-        raise ValueError(f"agreement needs two readings or more, not {samples}")
-    repeated_counts: list[tuple[int, int]] = []
-    constant_counts: list[tuple[int, int]] = []
-    for shares in shares_by_trace:
-        sample_counts = [round(share * samples) for share in shares]
-        # Of the ordered pairs of samples whose first has a finding, those whose second has it too.
-        pair_count = sum(count * (count - 1) for count in sample_counts)
-        repeated_counts.append((pair_count, sum(sample_counts) * (samples - 1)))
-        constant_counts.append((sample_counts.count(samples), len(sample_counts)))
-    return {
-        "samples": samples,
-        "traces": len(shares_by_trace),
-        "found": sum(finding_count for _, finding_count in constant_counts),
-        "again": share_of_traces(repeated_counts, Resampling(rounds, seed)),
-        "always": share_of_traces(constant_counts, Resampling(rounds, seed)),
-    }
+    counts_by_trace = [[round(share * samples) for share in shares] for shares in shares_by_trace]
+    # Of the ordered pairs of samples whose first has a finding, those whose second has it too.
+    repeated_counts = [
+        (sum(count * (count - 1) for count in counts), sum(counts) * (samples - 1))
+        for counts in counts_by_trace
+    ]
+    constant_counts = [(counts.count(samples), len(counts)) for counts in counts_by_trace]
+    return [
+        scope.number("samples", samples),
+        scope.number("judged_traces", len(shares_by_trace)),
+        scope.number("sampled_findings", sum(map(len, shares_by_trace))),
+        scope.estimate("again", share_of_traces(repeated_counts, resampling)),
+        scope.estimate("always", share_of_traces(constant_counts, resampling)),
+    ]
 
 
 def judge_pair_figures(
-    comparisons: Sequence[TraceComparison], *, rounds: int, seed: int
-) -> JudgePairJson:
+    scope: FigureScope, comparisons: Sequence[TraceComparison], resampling: Resampling
+) -> list[Figure]:
     """Compute the agreement of two judges on the traces that both have judged.
 
     Args:
+        scope: The scope of the figures.
         comparisons: The comparison of each trace.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
-
-    def share_of(counts_of: Callable[[ModeCounts], tuple[int, int]]) -> CoefficientJson:
-        """Return a share over the traces; ``counts_of`` returns its numerator and denominator."""
-        return share_of_traces(
-            [counts_of(comparison.modes) for comparison in comparisons], Resampling(rounds, seed)
-        )
-
-    step_counts = [
-        (comparison.same_step is True, comparison.same_step is not None)
-        for comparison in comparisons
-    ]
-    return {
-        "n": len(comparisons),
-        "verdicts": share_of(lambda modes: (modes.both + modes.neither, modes.compared)),
+    modes_by_trace = [comparison.modes for comparison in comparisons]
+    hits_and_cases: dict[str, list[tuple[int, int]]] = {
+        "same_verdicts": [(modes.both + modes.neither, modes.compared) for modes in modes_by_trace],
         # The modes that both call present, twice, among all modes that each calls present.
-        "modes": share_of(
-            lambda modes: (2 * modes.both, 2 * modes.both + modes.first + modes.second)
-        ),
+        "same_modes": [
+            (2 * modes.both, 2 * modes.both + modes.first + modes.second)
+            for modes in modes_by_trace
+        ],
         # Of the modes that both call present, those whose span ranges overlap.
-        "places": share_of(lambda modes: (modes.meet, modes.meet + modes.apart)),
-        "step": share_of_traces(step_counts, Resampling(rounds, seed)),
+        "same_places": [(modes.meet, modes.meet + modes.apart) for modes in modes_by_trace],
+        "same_step": [
+            (comparison.same_step is True, comparison.same_step is not None)
+            for comparison in comparisons
+        ],
     }
+    return [
+        scope.number("n", len(comparisons)),
+        *(
+            scope.estimate(statistic, share_of_traces(counts, resampling))
+            for statistic, counts in hits_and_cases.items()
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,74 +205,104 @@ def _last_settings(runs: Sequence[Run], name: str) -> dict[str, str]:
     return {"model": settings.model, **dict(settings.parameters), **examples}
 
 
-def consistency_document(
-    workspace: Workspace, taxonomy: Taxonomy, judges: Sequence[JudgeLabels], rounds: int, seed: int
-) -> dict[str, Any]:
-    """Return the consistency of judges, as ``--json`` prints it.
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """The consistency of judges: its figures, and the facts about them.
+
+    Attributes:
+        taxonomy: The taxonomy, as ``id@version``.
+        judges: The judges; each is compared with the first judge.
+        resampling: The resamples of the traces.
+        index: The figures.
+    """
+
+    taxonomy: str
+    judges: Sequence[JudgeLabels]
+    resampling: Resampling
+    index: FigureIndex
+
+    def differing_settings(self, judge: JudgeLabels) -> dict[str, list[str | None]]:
+        """Return the settings that differ, by name: the value of the first judge, then of this."""
+        first = self.judges[0].settings
+        return {
+            name: [first.get(name), judge.settings.get(name)]
+            for name in sorted(first.keys() | judge.settings.keys())
+            if first.get(name) != judge.settings.get(name)
+        }
+
+
+def consistency_of(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    judges: Sequence[JudgeLabels],
+    resampling: Resampling,
+) -> Consistency:
+    """Compute the consistency of judges.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and verdicts.
         judges: The judges; each is compared with the first judge.
-        rounds: The number of resamples of the traces; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
     order_of = SpanOrders(workspace)
-    first = judges[0]
-    return {
-        "exam": None,
-        "taxonomy": taxonomy.ref,
-        "version": __version__,
-        "bootstrap": Resampling(rounds, seed).to_json(),
-        "judges": {judge.name: _judge_figures(judge, rounds, seed) for judge in judges},
-        "beside": {
-            "first": first.name,
-            "others": {
-                judge.name: {
-                    "differs": _differing_settings(first.settings, judge.settings),
-                    **judge_pair_figures(
-                        _compared_traces(first, judge, taxonomy, order_of), rounds=rounds, seed=seed
-                    ),
-                }
-                for judge in judges[1:]
-            },
-        },
-    }
+    figures: list[Figure] = []
+    for judge in judges:
+        figures += _judge_figures(judge, taxonomy.ref, resampling)
+    for judge in judges[1:]:
+        scope = FigureScope("beside", taxonomy.ref, subject=(judge.name,))
+        comparisons = _compared_traces(judges[0], judge, taxonomy, order_of)
+        figures += judge_pair_figures(scope, comparisons, resampling)
+    return Consistency(taxonomy.ref, judges, resampling, FigureIndex(figures))
 
 
-def _judge_figures(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
-    """Return figures of a judge: agreement of its repeated readings, share of quotes found.
+def _judge_figures(judge: JudgeLabels, taxonomy: str, resampling: Resampling) -> Iterator[Figure]:
+    """Yield figures of a judge: agreement of its repeated readings, share of quotes found.
 
-    The agreement is None for a judge that reads a trace once.
+    There is no agreement for a judge that reads a trace once.
     """
-    quote_counts = [
-        QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
-    ]
-    samples = None
+    scope = FigureScope("judge", taxonomy, subject=(judge.name,))
+    yield scope.number("judged_traces", len(judge.labels))
     if judge.samples > 1:
         # The confidence of a label is the share of readings that have the finding.
         shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
-        samples = samples_figures(shares, judge.samples, rounds=rounds, seed=seed)
-    return {
-        "traces": len(judge.labels),
-        "settings": dict(judge.settings),
-        "samples": samples,
-        "quotes_found": share_of_traces(
-            [(counts.found, counts.all) for counts in quote_counts], Resampling(rounds, seed)
-        ),
-    }
+        samples_scope = replace(scope, name="samples")
+        yield from samples_figures(samples_scope, shares, judge.samples, resampling)
+    quote_counts = [
+        QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
+    ]
+    found_counts = [(counts.found, counts.all) for counts in quote_counts]
+    yield scope.estimate("quotes_found", share_of_traces(found_counts, resampling))
 
 
-def _differing_settings(
-    first: Mapping[str, str], other: Mapping[str, str]
-) -> dict[str, list[str | None]]:
-    """Return the settings that differ, by name: the value of the first judge, then of the other."""
-    names = sorted(first.keys() | other.keys())
-    return {
-        name: [first.get(name), other.get(name)]
-        for name in names
-        if first.get(name) != other.get(name)
+_PATHS: Final = scope_paths("""
+    judge   | judges.{subject}         | no n
+    samples | judges.{subject}.samples | no n
+    beside  | beside.others.{subject}  | no n
+""")
+"""The places of the figures in the document of ``exam --json`` without a set."""
+
+
+def consistency_json(consistency: Consistency) -> dict[str, Any]:
+    """Return the consistency of judges as ``exam --json`` prints it."""
+    first, *others = consistency.judges
+    document = {
+        "exam": None,
+        "taxonomy": consistency.taxonomy,
+        "version": __version__,
+        "bootstrap": consistency.resampling.to_json(),
+        "judges": {
+            judge.name: {"traces": 0, "settings": dict(judge.settings), "samples": None}
+            for judge in consistency.judges
+        },
+        "beside": {
+            "first": first.name,
+            "others": {
+                judge.name: {"differs": consistency.differing_settings(judge)} for judge in others
+            },
+        },
     }
+    return insert_figures(consistency.index.figures, _PATHS, document)
 
 
 def _compared_traces(

@@ -15,12 +15,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log, log1p
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.exam.figures import Answers, Question, StepMarks
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.traces.model import Trace
 
 LEVEL: Final = 0.9
@@ -53,21 +54,6 @@ _CHECK: Final = re.compile(r"verif|check|validat", re.I)
 _WORD: Final = re.compile(r"\w{4,}")
 
 Matrix = NDArray[np.float64]
-
-
-class CoverageJson(TypedDict):
-    """The coverage of the sets of one judge, as the mean over splits.
-
-    ``value`` is the share of runs whose set contains the decisive step, ``mean_share`` the mean
-    share of a run's steps in its set; ``chance_share`` is that of sets of random steps with the
-    same guarantee. All are None with too few runs.
-    """
-
-    value: float | None
-    mean_share: float | None
-    chance_share: float | None
-    splits: int
-    runs: int
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
@@ -155,17 +141,21 @@ class _Run:
     true_step: int
 
 
-def coverage(
+def coverage_figures(
+    scope: FigureScope,
     questions: Sequence[Question],
     features: Mapping[str, tuple[tuple[float, ...], ...]],
     answers: Answers | None = None,
     *,
     splits: int = SPLITS,
     seed: int = 0,
-) -> CoverageJson:
+) -> list[Figure]:
     """Measure how often sets of steps contain the true step, by repeated splits of the runs.
 
+    The shares are None with fewer than ``LEAST_RUNS`` runs.
+
     Args:
+        scope: The scope of the figures.
         questions: The runs with their truth.
         features: The plain features of the steps, by trace id.
         answers: The marks of a judge, which become features too; None for plain features alone.
@@ -173,20 +163,15 @@ def coverage(
         seed: The seed of the splits.
     """
     runs = _runs_of(questions, features, answers)
-    value: float | None = None
-    mean_share: float | None = None
-    chance_share: float | None = None
+    means: Sequence[float | None] = (None, None, None)
     if len(runs) >= LEAST_RUNS:
         rng = np.random.default_rng(seed)
-        results = np.array([_split_figures(runs, rng) for _ in range(splits)])
-        value, mean_share, chance_share = (float(figure) for figure in results.mean(axis=0))
-    return {
-        "value": value,
-        "mean_share": mean_share,
-        "chance_share": chance_share,
-        "splits": 0 if value is None else splits,
-        "runs": len(runs),
-    }
+        means = np.mean([_split_figures(runs, rng) for _ in range(splits)], axis=0).tolist()
+    return [
+        *map(scope.number, ("coverage", "mean_share", "chance_share"), means),
+        scope.number("splits", splits if len(runs) >= LEAST_RUNS else 0),
+        scope.number("labelled_runs", len(runs)),
+    ]
 
 
 def _runs_of(

@@ -6,17 +6,17 @@ over the questions that a judge was asked. A question to which it names no step 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypedDict
+from operator import itemgetter
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.bootstrap import Resampling, ratio
-from mast_tui.figures.intervals import share
+from mast_tui.figures.intervals import share_figure
 from mast_tui.figures.jackknife import share_of_traces
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.taxonomy.model import Group
 
 DISTANCES: Final = (0, 1, 3, 5)
@@ -68,96 +68,6 @@ class Answers:
     uses_set_taxonomy: bool = True
 
 
-class DecisiveJson(TypedDict):
-    """The shares of questions in which the decisive step, its agent or its category is named.
-
-    Attributes:
-        n: The number of judged questions with a decisive step.
-        named: The number of these questions in which the judge named a step.
-        not_asked: The number of questions that the judge has not judged.
-        step: The share of right steps, by the distance to the true step that counts as right.
-        agent: The share of right agents, of the questions whose truth has an agent.
-        category: The share of right categories, of the questions whose truth has a category.
-        step_and_category: The share of these questions with both right.
-        published_step: The share that the set's own scorer counts as right; None if the set has no
-            scorer other than the exact one.
-    """
-
-    n: int
-    named: int
-    not_asked: int
-    step: dict[str, CoefficientJson]
-    agent: CoefficientJson
-    category: CoefficientJson
-    step_and_category: CoefficientJson
-    published_step: CoefficientJson | None
-
-
-class MatchJson(TypedDict):
-    """Precision, recall and F1 of the named locations, counted over all traces together.
-
-    ``per_trace`` is the mean over the traces of the recall, which TRAIL calls accuracy.
-    """
-
-    right: int
-    named: int
-    true: int
-    precision: CoefficientJson
-    recall: CoefficientJson
-    f1: CoefficientJson
-    per_trace: CoefficientJson
-
-
-class PlacesJson(TypedDict):
-    """The matches of locations: ``location`` by step, ``category`` by the categories in the trace,
-    ``joint`` by both together."""
-
-    n: int
-    not_asked: int
-    location: MatchJson
-    category: MatchJson
-    joint: MatchJson
-
-
-class LevelJson(TypedDict):
-    """The shares with the true category of a level: of decisive steps, and of the failures in a
-    trace, None if the set has none; ``joint`` is with the exact step."""
-
-    decisive: CoefficientJson | None
-    step_and_category: CoefficientJson | None
-    places: MatchJson | None
-    joint: MatchJson | None
-
-
-class CaseJson(TypedDict):
-    """The true step of one trace, the named step, both from 0, and the distance between them."""
-
-    trace: str
-    true_step: int | None
-    named_step: int | None
-    off_by: int | None
-
-
-class BaselinesJson(TypedDict):
-    """The shares that are right when a random step is named, always the first, or always the last.
-
-    Attributes:
-        n: The number of traces.
-        random: The shares for a random step, by the distance that counts as right.
-        first: The shares for the first step.
-        last: The shares for the last step.
-        agent: The share of right agents by baseline; None if the truth has no agents.
-        published_step: The shares by the set's own scorer, see ``DecisiveJson``.
-    """
-
-    n: int
-    random: dict[str, float]
-    first: dict[str, float]
-    last: dict[str, float]
-    agent: dict[str, float | None]
-    published_step: dict[str, float] | None
-
-
 StepScorer = Callable[[int, int], bool]
 """A function that checks a named step; its arguments are the true step and the named one."""
 
@@ -176,11 +86,15 @@ def contains_digits(true_step: int, named_step: int) -> bool:
 
 
 def decisive_figures(
-    questions: Sequence[Question], answers: Answers, published: StepScorer | None = None
-) -> DecisiveJson:
+    scope: FigureScope,
+    questions: Sequence[Question],
+    answers: Answers,
+    published: StepScorer | None = None,
+) -> list[Figure]:
     """Score the decisive step of each question that has one.
 
     Args:
+        scope: The scope of the figures.
         questions: The questions of the set.
         answers: The answers of one judge.
         published: The scorer published with the set; None if there is none, and only the exact
@@ -191,43 +105,54 @@ def decisive_figures(
         for question in questions
         if question.truth.decisive is not None
     ]
-    asked = [(trace_id, truth) for trace_id, truth in truths if trace_id in answers.by_trace]
-    named_steps = [(truth, answers.by_trace[trace_id].decisive) for trace_id, truth in asked]
-    pairs = [(truth, named) for truth, named in named_steps if named is not None]
-    agent_count = sum(truth.agent is not None for _, truth in asked)
-    category_count = sum(
-        answers.uses_set_taxonomy and truth.category is not None for _, truth in asked
-    )
+    asked = [
+        (truth, answers.by_trace[trace_id].decisive)
+        for trace_id, truth in truths
+        if trace_id in answers.by_trace
+    ]
+    # A missing answer is wrong.
+    right_agents = [
+        named is not None and named.agent == truth.agent
+        for truth, named in asked
+        if truth.agent is not None
+    ]
+    with_category = [
+        (truth, named)
+        for truth, named in asked
+        if answers.uses_set_taxonomy and truth.category is not None
+    ]
+    right_categories = [
+        bool(truth.category) and named is not None and named.category == truth.category
+        for truth, named in with_category
+    ]
+    right_steps_and_categories = [
+        is_category_right and named is not None and named.step == truth.step
+        for is_category_right, (truth, named) in zip(right_categories, with_category, strict=True)
+    ]
 
-    def _right_share(
-        is_right: Callable[[Decisive, Decisive], bool], question_count: int
-    ) -> CoefficientJson:
-        """Return the share of questions with a right answer; a missing answer is wrong."""
-        return share(sum(is_right(*pair) for pair in pairs), question_count).to_json()
+    def _share(statistic: str, is_right: Sequence[bool]) -> Figure:
+        return share_figure(scope, statistic, sum(is_right), len(is_right))
 
-    def _step_share(is_right: StepScorer) -> CoefficientJson:
-        return _right_share(lambda truth, named: is_right(truth.step, named.step), len(asked))
+    def _step_share(statistic: str, is_right: StepScorer) -> Figure:
+        """Return the share of named steps that a scorer counts as right."""
+        right_steps = [
+            named is not None and is_right(truth.step, named.step) for truth, named in asked
+        ]
+        return _share(statistic, right_steps)
 
-    def _is_category_right(truth: Decisive, named: Decisive) -> bool:
-        has_category = answers.uses_set_taxonomy and bool(truth.category)
-        return has_category and truth.category == named.category
-
-    return {
-        "n": len(asked),
-        "named": len(pairs),
-        "not_asked": len(truths) - len(asked),
-        "step": {str(limit): _step_share(_within_distance(limit)) for limit in DISTANCES},
-        "agent": _right_share(
-            lambda truth, named: truth.agent is not None and truth.agent == named.agent,
-            agent_count,
+    figures = [
+        scope.number("asked", len(asked)),
+        scope.number("named", sum(named is not None for _, named in asked)),
+        scope.number("not_asked", len(truths) - len(asked)),
+        *(
+            replace(_step_share("step", _within_distance(limit)), condition=str(limit))
+            for limit in DISTANCES
         ),
-        "category": _right_share(_is_category_right, category_count),
-        "step_and_category": _right_share(
-            lambda truth, named: _is_category_right(truth, named) and truth.step == named.step,
-            category_count,
-        ),
-        "published_step": None if published is None else _step_share(published),
-    }
+        _share("agent", right_agents),
+        _share("category", right_categories),
+        _share("step_and_category", right_steps_and_categories),
+    ]
+    return figures if published is None else [*figures, _step_share("published_step", published)]
 
 
 def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> StepMarks:
@@ -246,25 +171,32 @@ def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> St
     return StepMarks(decisive, locations)
 
 
+_LEVEL_STATISTICS: Final = {
+    "category": "decisive_category",
+    "step_and_category": "step_and_category",
+}
+"""The statistics of a level by those of the decisive step."""
+
+
 def level_figures(
+    scope: FigureScope,
     questions: Sequence[Question],
     answers: Answers,
     groups: Iterable[Group],
     *,
     scored_by: Container[str],
-    rounds: int,
-    seed: int,
-) -> LevelJson:
+    resampling: Resampling,
+) -> Iterator[Figure]:
     """Score answers by categories at one level of the taxonomy instead of by mode.
 
     Args:
+        scope: The scope of the figures of the decisive step.
         questions: The questions of the set.
         answers: The answers of one judge.
         groups: The categories of the level, as from ``Taxonomy.at_level``.
         scored_by: The scores of the set: ``decisive`` (the decisive step), ``places`` (the
             locations of failures) or both.
-        rounds: The number of resamples; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
     category_by_mode = {mode: category_id for category_id, _, modes in groups for mode in modes}
     level_questions = [
@@ -276,43 +208,19 @@ def level_figures(
         for trace_id, marks in answers.by_trace.items()
     }
     level_answers = replace(answers, by_trace=marks_by_trace)
-    decisive = None
     if "decisive" in scored_by:
-        decisive = decisive_figures(level_questions, level_answers)
-    places = None
+        for figure in decisive_figures(scope, level_questions, level_answers):
+            if figure.statistic in _LEVEL_STATISTICS:
+                yield replace(figure, statistic=_LEVEL_STATISTICS[figure.statistic])
     if "places" in scored_by:
-        places = places_figures(level_questions, level_answers, rounds=rounds, seed=seed)
-    return {
-        "decisive": decisive and decisive["category"],
-        "step_and_category": decisive and decisive["step_and_category"],
-        "places": places and places["category"],
-        "joint": places and places["joint"],
-    }
-
-
-def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[CaseJson]:
-    """Return the true and the named decisive step of each judged trace.
-
-    Args:
-        questions: The questions of the set.
-        answers: The answers of one judge.
-    """
-    cases: list[CaseJson] = []
-    for question in questions:
-        if question.truth.decisive is None or question.trace_id not in answers.by_trace:
-            continue
-        truth = question.truth.decisive
-        named = answers.by_trace[question.trace_id].decisive
-        step = None if named is None else named.step
-        cases.append(
-            {
-                "trace": question.trace_id,
-                "true_step": truth.step,
-                "named_step": step,
-                "off_by": None if step is None else abs(step - truth.step),
-            }
-        )
-    return cases
+        for part in ("category", "joint"):
+            yield from _match_figures(
+                replace(scope, name=f"{scope.name}_{part}"),
+                part,
+                level_questions,
+                level_answers,
+                resampling,
+            )
 
 
 _StepChoice = Callable[[int], Sequence[int]]
@@ -325,12 +233,15 @@ _BASELINES: Final[Mapping[str, _StepChoice]] = {
 }
 
 
-def baselines(questions: Sequence[Question], published: StepScorer | None = None) -> BaselinesJson:
+def baseline_figures(
+    scope: FigureScope, questions: Sequence[Question], published: StepScorer | None = None
+) -> list[Figure]:
     """Score three judges that read no trace: a random step, the first step, and the last step.
 
     Only the traces with a decisive step whose agents are known count.
 
     Args:
+        scope: The scope of the figures.
         questions: The questions of the set.
         published: The scorer published with the set; None if there is none, and only the exact
             step is right.
@@ -340,40 +251,42 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
         for question in questions
         if question.truth.decisive is not None and question.agents
     ]
-    traces_with_agent = [(truth, agents) for truth, agents in traces if truth.agent is not None]
 
-    def chances(is_right: StepScorer) -> dict[str, float]:
-        """Return the mean chance of each baseline to name a right step."""
-        return {
-            name: _mean_or_zero(
-                _mean_or_zero(is_right(truth.step, step) for step in choose_steps(len(agents)))
-                for truth, agents in traces
+    def _chance(choose_steps: _StepChoice, is_right: StepScorer) -> float:
+        """Return the mean chance of a baseline to name a right step."""
+        return _mean_or_zero(
+            _mean_or_zero(is_right(truth.step, step) for step in choose_steps(len(agents)))
+            for truth, agents in traces
+        )
+
+    def _agent_chance(choose_steps: _StepChoice) -> float | None:
+        """Return the mean chance of a baseline to name a step of the right agent."""
+        shares = [
+            _mean_or_zero(agents[step] == truth.agent for step in choose_steps(len(agents)))
+            for truth, agents in traces
+            if truth.agent is not None
+        ]
+        return _mean_or_zero(shares) if shares else None
+
+    return [
+        scope.number("asked", len(traces)),
+        *(
+            scope.number(
+                f"{name}_step", _chance(choose_steps, _within_distance(limit)), condition=str(limit)
             )
             for name, choose_steps in _BASELINES.items()
-        }
-
-    chances_by_distance = {
-        str(distance): chances(_within_distance(distance)) for distance in DISTANCES
-    }
-    random, first, last = (
-        {distance: by_name[name] for distance, by_name in chances_by_distance.items()}
-        for name in _BASELINES
-    )
-    agent_shares: dict[str, float | None] = dict.fromkeys(_BASELINES)
-    if traces_with_agent:
-        for name, choose_steps in _BASELINES.items():
-            agent_shares[name] = _mean_or_zero(
-                _mean_or_zero(agents[step] == truth.agent for step in choose_steps(len(agents)))
-                for truth, agents in traces_with_agent
-            )
-    return {
-        "n": len(traces),
-        "random": random,
-        "first": first,
-        "last": last,
-        "agent": agent_shares,
-        "published_step": None if published is None else chances(published),
-    }
+            for limit in DISTANCES
+        ),
+        *(
+            scope.number("baseline_agent", _agent_chance(choose_steps), condition=name)
+            for name, choose_steps in _BASELINES.items()
+        ),
+        *(
+            scope.number("baseline_published", _chance(choose_steps, published), condition=name)
+            for name, choose_steps in _BASELINES.items()
+            if published is not None
+        ),
+    ]
 
 
 def _within_distance(distance: int) -> StepScorer:
@@ -386,74 +299,67 @@ def _mean_or_zero(values: Iterable[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else 0.0
 
 
+_PARTS: Final[Mapping[str, Callable[[Location], object]]] = {
+    "location": itemgetter(0),
+    "category": itemgetter(1),
+    "joint": itemgetter(0, 1),
+}
+"""The parts by which true and named locations are compared, with the function that returns each."""
+
+
 def places_figures(
-    questions: Sequence[Question], answers: Answers, *, rounds: int, seed: int
-) -> PlacesJson:
-    """Score the locations of failures; the intervals come from resampling the traces.
+    scope: FigureScope, questions: Sequence[Question], answers: Answers, resampling: Resampling
+) -> Iterator[Figure]:
+    """Score the locations of failures: by step, by the categories in a trace, and by both together.
 
     Args:
+        scope: The scope of the counts; the figures of a part have the scope ``match``.
         questions: The questions of the set.
         answers: The answers of one judge.
-        rounds: The number of resamples; 0 leaves out the intervals.
-        seed: The seed of the resamples.
+        resampling: The resamples of the traces.
     """
-    pairs = [
-        (question.truth.locations, answers.by_trace[question.trace_id].locations)
-        for question in questions
-        if question.trace_id in answers.by_trace
-    ]
+    asked_count = sum(question.trace_id in answers.by_trace for question in questions)
+    yield scope.number("asked", asked_count)
+    yield scope.number("not_asked", len(questions) - asked_count)
+    for part in _PARTS:
+        part_scope = replace(scope, name="match", group=part)
+        yield from _match_figures(part_scope, part, questions, answers, resampling)
 
-    def match(part: Callable[[Location], object], *, has_part: bool = True) -> MatchJson:
-        """Return the figures of true against named locations, compared by one part of a location.
 
-        Args:
-            part: Returns the part of a location that must be equal.
-            has_part: True if the set has this part; otherwise all figures are zero.
-        """
-        rows = []
-        for true_locations, named_locations in pairs if has_part else ():
-            true = set(map(part, true_locations))
-            named = set(map(part, named_locations))
+def _match_figures(
+    scope: FigureScope,
+    part: str,
+    questions: Sequence[Question],
+    answers: Answers,
+    resampling: Resampling,
+) -> list[Figure]:
+    """Return precision, recall and F1 of the named locations, counted over all traces together.
+
+    ``part`` is the part of a location that must be equal. If it has a category, but the judge's
+    categories do not count, the figures are zero or undefined.
+    """
+    part_of = _PARTS[part]
+    is_scored = part == "location" or answers.uses_set_taxonomy
+    rows = []
+    for question in questions:
+        if is_scored and question.trace_id in answers.by_trace:
+            true = set(map(part_of, question.truth.locations))
+            named = set(map(part_of, answers.by_trace[question.trace_id].locations))
             rows.append((len(true & named), len(named), len(true)))
-        return _match_figures(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
-
-    return {
-        "n": len(pairs),
-        "not_asked": len(questions) - len(pairs),
-        "location": match(_step_of),
-        "category": match(_category_of, has_part=answers.uses_set_taxonomy),
-        "joint": match(lambda location: location, has_part=answers.uses_set_taxonomy),
-    }
-
-
-def _step_of(location: Location) -> int | str:
-    step, _ = location
-    return step
-
-
-def _category_of(location: Location) -> str:
-    _, category = location
-    return category
-
-
-def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:
-    """Compute the figures from the right, named and true counts, a row for each trace."""
-    right_counts, named_counts, true_counts = rows.T
-
-    def _share_of(
-        numerators: NDArray[np.float64], denominators: NDArray[np.float64]
-    ) -> CoefficientJson:
-        """Return the share of two counts, each with a value for each trace."""
-        counts = np.stack([numerators, denominators], axis=1)
-        return share_of_traces(counts, Resampling(rounds, seed))
-
-    return {
-        "right": int(right_counts.sum()),
-        "named": int(named_counts.sum()),
-        "true": int(true_counts.sum()),
-        "precision": _share_of(right_counts, named_counts),
-        "recall": _share_of(right_counts, true_counts),
-        "f1": _share_of(2 * right_counts, named_counts + true_counts),
+    right_counts, named_counts, true_counts = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    hits_and_cases = {
+        "precision": (right_counts, named_counts),
+        "recall": (right_counts, true_counts),
+        "f1": (2 * right_counts, named_counts + true_counts),
         # The mean recall of the traces that have a true location.
-        "per_trace": _share_of(ratio(right_counts, true_counts, 0.0), np.sign(true_counts)),
+        "per_trace": (ratio(right_counts, true_counts, 0.0), np.sign(true_counts)),
     }
+    return [
+        scope.number("matching_locations", int(right_counts.sum())),
+        scope.number("named_locations", int(named_counts.sum())),
+        scope.number("true_locations", int(true_counts.sum())),
+        *(
+            scope.estimate(statistic, share_of_traces(np.stack(counts, axis=1), resampling))
+            for statistic, counts in hits_and_cases.items()
+        ),
+    ]

@@ -35,7 +35,7 @@ from mast_tui.exchange.importers.labelled_sets import (
 )
 from mast_tui.exchange.importers.mast_human import CONSENSUS, read_mast_human
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
-from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
+from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference, Unit
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, Label, QuoteCounts, Severity, VerdictValue
 from mast_tui.parallel import LostItem, each
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
-
-Unit = tuple[str, str]
-"""The id of a trace and the slug of a mode."""
 
 SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, ...]]]] = {
     "who-and-when": (read_who_and_when, ("decisive",)),
@@ -165,6 +162,11 @@ class ExamSet:
     files: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
     modes: frozenset[str] | None = None
+
+    @property
+    def features(self) -> dict[str, tuple[tuple[float, ...], ...]]:
+        """The features of the steps of the traces that were read, by trace id."""
+        return {trace_id: trace.features for trace_id, trace in self.traces.items()}
 
     def asks_about(self, mode: str) -> bool:
         """Check whether the set's labels can name a mode."""

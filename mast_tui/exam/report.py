@@ -1,14 +1,19 @@
-"""The report of an exam: the figures of ``exam --json`` as tables and sentences."""
+"""The report of an exam: its figures as tables and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from mast_tui.counts import counted
+from mast_tui.exam.consistency import Consistency, consistency_json
+from mast_tui.exam.input import ExamCandidate
+from mast_tui.exam.result import ExamResult, exam_json
+from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.report import JudgeReport
+from mast_tui.figures.record import FigureTable
 from mast_tui.reports.judge import judge_section, judges_section
 from mast_tui.reports.model import (
     Cell,
@@ -21,37 +26,40 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    figure_cells,
 )
 from mast_tui.reports.sentences import applicable
-
-Values = Mapping[str, Any]
+from mast_tui.workspace.registers.look_here import LookHere
 
 _JUDGE: Final = Column("judge", "judge", Kind.TEXT, priority=102)
-_N: Final = Column("n", "n", Kind.COUNT, "traces asked about", priority=95)
+_STEPS: Final = columns("""
+    asked  | n    | count | traces asked about   | 95
+    step:0 | step | share | the decisive step    | 100
+    step:1 | ±1   | share | a step at most 1 off | 60
+    step:3 | ±3   | share | a step at most 3 off | 55
+    step:5 | ±5   | share | a step at most 5 off | 50
+""")
 _DECISIVE: Final = columns("""
-    step_0            | step   | share | the decisive step                      | 100
-    step_1            | ±1     | share | a step at most 1 off                   | 60
-    step_3            | ±3     | share | a step at most 3 off                   | 55
-    step_5            | ±5     | share | a step at most 5 off                   | 50
     agent             | agent  | share | the agent of the decisive step         | 99
     category          | categ. | share | the category of the decisive step      | 90
     step_and_category | both   | share | the decisive step and its category     | 80
     published_step    | publ.  | share | the step, by the published scorer      | 70
 """)
+_NAMED: Final = Column("named", "named", Kind.COUNT, "traces with any step named")
 _MATCH: Final = columns("""
-    what      | what      | text   |                                                 | 101
-    true      | true      | count  | true ones                                       | 75
-    named     | named     | count  | named ones                                      | 75
-    right     | right     | count  | named ones that are true                        | 85
-    precision | precision | number | the share of the named that is true             | 70
-    recall    | recall    | number | the share of the true that is named             | 70
-    f1        | F1        | number | F1                                              | 100
-    per_trace | per trace | number | recall, mean over the traces (TRAIL's accuracy) | 80
+    what               | what      | text   |                                                 | 101
+    true_locations     | true      | count  | true ones                                       | 75
+    named_locations    | named     | count  | named ones                                      | 75
+    matching_locations | right     | count  | named ones that are true                        | 85
+    precision          | precision | number | the share of the named that is true             | 70
+    recall             | recall    | number | the share of the true that is named             | 70
+    f1                 | F1        | number | F1                                              | 100
+    per_trace          | per trace | number | recall, mean over the traces (TRAIL's accuracy) | 80
 """)
 _LEVEL: Final = columns("""
     level             | level   | text   |                                               | 101
-    n                 | n       | count  | traces asked about                            | 95
-    category          | categ.  | share  | the category of the decisive step             | 90
+    asked             | n       | count  | traces asked about                            | 95
+    decisive_category | categ.  | share  | the category of the decisive step             | 90
     step_and_category | both    | share  | the decisive step and its category            | 80
     f1                | F1      | number | F1 of the categories that show in a trace     | 85
     joint             | F1 both | number | F1 of the marked places with their categories | 75
@@ -69,8 +77,8 @@ _DECISIVE_NOTE: Final = Note(
     "always the first, always the last.",
     "decisive",
 )
-_EXACT: Final = "0"
-"""The distance of a step that is exactly right, as a key of the figures."""
+_BASELINES: Final = {"random": "by chance", "first": "the first", "last": "the last"}
+"""The names of the baselines in the table."""
 
 _COST: Final = columns("""
     requests   | requests   | number | requests per trace                     | 60
@@ -89,100 +97,68 @@ _QUOTES: Final = columns("""
 """)
 
 _COVERAGE: Final = columns("""
-    runs         | runs      | count  | runs with a decisive step                     | 90
-    value        | inside    | number | runs whose set contains the decisive step     | 100
-    mean_share   | share     | number | share of a run's steps in its set             | 100
-    chance_share | by chance | number | the same of random steps, with that guarantee | 95
+    labelled_runs | runs      | count  | runs with a decisive step                     | 90
+    coverage      | inside    | number | runs whose set contains the decisive step     | 100
+    mean_share    | share     | number | share of a run's steps in its set             | 100
+    chance_share  | by chance | number | the same of random steps, with that guarantee | 95
 """)
+_COVERAGE_SHARES: Final = ("coverage", "mean_share", "chance_share")
 
 _CONSISTENCY: Final = columns("""
-    samples      | samples  | count  | samples of each trace                      | 60
-    again        | again    | number | share of one sample's findings in another  | 100
-    always       | always   | number | share of all findings in every sample      | 80
-    quotes_found | quotes   | number | quotes found in the trace                  | 90
+    judged_traces | traces   | count  | traces judged                              | 95
+    samples       | samples  | count  | samples of each trace                      | 60
+    again         | again    | number | share of one sample's findings in another  | 100
+    always        | always   | number | share of all findings in every sample      | 80
+    quotes_found  | quotes   | number | quotes found in the trace                  | 90
 """)
 _PAIR: Final = columns("""
-    n        | n              | count  | traces judged by both                         | 95
-    verdicts | verdicts       | number | verdicts that are the same                    | 100
-    modes    | modes          | number | agreement on modes that either calls present  | 95
-    places   | places         | number | same places, for modes that both call present | 85
-    step     | step           | number | the same decisive step                        | 80
-    set      | other settings | text   |                                               | 70
+    n             | n              | count  | traces judged by both                         | 95
+    same_verdicts | verdicts       | number | verdicts that are the same                    | 100
+    same_modes    | modes          | number | agreement on modes that either calls present  | 95
+    same_places   | places         | number | same places, for modes that both call present | 85
+    same_step     | step           | number | the same decisive step                        | 80
+    set           | other settings | text   |                                               | 70
 """)
 
 
-def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
-    """Return the report of ``exam``, with its figures in tables and sentences.
-
-    Args:
-        document: The figures, as ``exam --json`` prints them.
-        reports: The figures of verdicts by judge, without the judges that have no verdicts.
-    """
-    judges = document["judges"]
+def exam_report(result: ExamResult) -> Report:
+    """Return the report of ``exam``, with its figures in tables and sentences."""
+    exam = result.exam
     sections = [
-        _decisive_section(document, judges),
-        _places_section(document, judges),
-        _levels_section(judges),
-        _coverage_section(document),
-        *_verdict_sections(reports),
-        _cost_section(judges),
+        _decisive_section(result),
+        _places_section(result),
+        _levels_section(result),
+        _coverage_section(result),
+        *_verdict_sections(result.verdicts),
+        _cost_section(result.candidates),
     ]
     return Report(
         "exam",
         "Exam",
-        f"{document['exam']} ({document['taxonomy']}): {counted(document['questions'], 'trace')}, "
-        f"{counted(len(judges), 'judge')}.",
+        f"{exam.name} ({exam.taxonomy.ref}): {counted(len(exam.questions), 'trace')}, "
+        f"{counted(len(result.candidates), 'judge')}.",
         tuple(section for section in sections if section is not None),
-        tuple(_report_notes(document)),
-        document=dict(document),
+        tuple(_report_notes(result)),
+        document=exam_json(result),
     )
 
 
-def _estimate_of(figure: Values, row_n: int | None = None) -> Estimate:
-    """Return the estimate of a coefficient in a JSON document.
-
-    It shows an n only in a row with an n, ``row_n``, and only if its own n differs from that.
-    """
-    value = figure["value"]
-    low, high = figure.get("ci") or (None, None)
-    n = figure.get("n", row_n)
-    return Estimate(
-        value,
-        ci=None if low is None or high is None else (low, high),
-        undefined=str(figure.get("undefined", "undefined")) if value is None else None,
-        withheld=figure.get("ci_withheld"),
-        needs=figure.get("ci_needs"),
-        n=None if row_n is None or n == row_n else n,
-    )
-
-
-def _figure_cells(figures: Values, columns: Iterable[Column]) -> dict[str, Cell]:
-    """Make the cells of a row from the coefficients, counts and texts of a part of a document.
-
-    A column whose key the part lacks gets no cell.
-    """
-    cells = {column.key: figures[column.key] for column in columns if column.key in figures}
-    return {
-        key: _estimate_of(cell, figures.get("n")) if isinstance(cell, Mapping) else cell
-        for key, cell in cells.items()
-    }
-
-
-def _coverage_section(document: Values) -> ReportSection | None:
+def _coverage_section(result: ExamResult) -> ReportSection | None:
     """Return the section on sets of steps that contain the decisive step with 90 % probability.
 
     Return None if the coverage was not measured.
     """
-    if "coverage" not in document:
+    figures_by_judge = result.tables("coverage")
+    if not figures_by_judge:
         return None
-    figures_by_judge = document["coverage"]
     rows = [
         Row(
             judge,
             {
                 "judge": judge,
-                "runs": figures["runs"],
-                **{key: Estimate(figures[key]) for key in ("value", "mean_share", "chance_share")},
+                "labelled_runs": figures.count("labelled_runs"),
+                # Without a reason in the cell: the number of runs tells it.
+                **{key: Estimate(figures.value(key)) for key in _COVERAGE_SHARES},
             },
         )
         for judge, figures in figures_by_judge.items()
@@ -193,12 +169,14 @@ def _coverage_section(document: Values) -> ReportSection | None:
         (_JUDGE, *_COVERAGE),
         (tuple(rows),),
         "Means over repeated splits of the runs.",
-        tuple(_coverage_notes(figures_by_judge, document.get("look_here"))),
+        tuple(_coverage_notes(figures_by_judge, result.stored_sets)),
     )
     return ReportSection("coverage", "Look here", (table,))
 
 
-def _coverage_notes(figures_by_judge: Values, stored_sets: Values | None) -> Iterator[Note]:
+def _coverage_notes(
+    figures_by_judge: Mapping[str, FigureTable], stored_sets: LookHere | None
+) -> Iterator[Note]:
     """Yield notes on sets of steps: their columns, sets that help little, and stored sets."""
     yield Note(
         "inside: share of runs whose set contains the decisive step, meant to be 90 %; "
@@ -209,53 +187,55 @@ def _coverage_notes(figures_by_judge: Values, stored_sets: Values | None) -> Ite
     judges_with_large_sets = [
         judge
         for judge, figures in figures_by_judge.items()
-        if figures["mean_share"] is not None and figures["mean_share"] > figures["chance_share"] / 2
+        if (figures.value("mean_share") or 0) > (figures.value("chance_share") or 0) / 2
     ]
     if judges_with_large_sets:
         names = ", ".join(judges_with_large_sets)
         yield Note(f"Sets more than half as large as by chance help little: {names}.", "poor_sets")
     if stored_sets is not None:
         yield Note(
-            f"Stored for {counted(stored_sets['traces'], 'trace')} (sets "
-            f"{stored_sets['hash']}): the app marks the steps in the timeline.",
+            f"Stored for {counted(len(stored_sets.sizes), 'trace')} (sets "
+            f"{stored_sets.hash}): the app marks the steps in the timeline.",
             "look_here",
         )
 
 
-def consistency_report(document: Values) -> Report:
-    """Put the consistency of judges, which needs no truth, into tables and sentences.
-
-    Args:
-        document: The figures, as ``exam --json`` prints them without ``--set``.
-    """
-    sections = [ReportSection("steady", "Without a truth", (_single_judges_table(document),))]
-    if document["beside"]["others"]:
-        sections.append(
-            ReportSection(
-                "beside", "With other settings", (_judge_pairs_table(document["beside"]),)
-            )
-        )
+def consistency_report(consistency: Consistency) -> Report:
+    """Put the consistency of judges, which needs no truth, into tables and sentences."""
+    judges = consistency.judges
+    sections = [ReportSection("steady", "Without a truth", (_single_judges_table(consistency),))]
+    if len(judges) > 1:
+        pairs_table = _judge_pairs_table(consistency)
+        sections.append(ReportSection("beside", "With other settings", (pairs_table,)))
     return Report(
         "exam",
         "Exam without labels",
-        f"{document['taxonomy']}: {counted(len(document['judges']), 'judge')}.",
+        f"{consistency.taxonomy}: {counted(len(judges), 'judge')}.",
         tuple(sections),
-        document=dict(document),
+        document=consistency_json(consistency),
     )
 
 
-def _single_judges_table(document: Values) -> Table:
+def _single_judges_table(consistency: Consistency) -> Table:
     """Return the table of the figures that each judge has by itself."""
+    index = consistency.index
+    rows = [
+        Row(
+            judge.name,
+            {
+                "judge": judge.name,
+                **figure_cells(index.table("samples", subject=(judge.name,)), _CONSISTENCY),
+                **figure_cells(index.table("judge", subject=(judge.name,)), _CONSISTENCY),
+            },
+        )
+        for judge in consistency.judges
+    ]
     return Table(
         "steady",
         "Each by itself",
-        (
-            _JUDGE,
-            Column("traces", "traces", Kind.COUNT, "traces judged", priority=95),
-            *_CONSISTENCY,
-        ),
-        (tuple(_judge_row(name, figures) for name, figures in document["judges"].items()),),
-        _interval_caption(document),
+        (_JUDGE, *_CONSISTENCY),
+        (tuple(rows),),
+        _interval_caption(consistency.resampling),
         (
             Note(
                 "again: the share of one sample's findings that another sample finds too; "
@@ -268,15 +248,23 @@ def _single_judges_table(document: Values) -> Table:
     )
 
 
-def _judge_pairs_table(comparisons: Values) -> Table:
+def _judge_pairs_table(consistency: Consistency) -> Table:
     """Return the table that compares the other judges with the first one."""
+    first, *others = consistency.judges
     rows = [
-        Row(name, {"judge": name, **_figure_cells(pair, _PAIR), "set": _changed_settings(pair)})
-        for name, pair in comparisons["others"].items()
+        Row(
+            judge.name,
+            {
+                "judge": judge.name,
+                **figure_cells(consistency.index.table("beside", subject=(judge.name,)), _PAIR),
+                "set": _settings_text(consistency.differing_settings(judge)),
+            },
+        )
+        for judge in others
     ]
     return Table(
         "beside",
-        f"Beside {comparisons['first']}",
+        f"Beside {first.name}",
         (_JUDGE, *_PAIR),
         (tuple(rows),),
         notes=(
@@ -291,64 +279,44 @@ def _judge_pairs_table(comparisons: Values) -> Table:
     )
 
 
-def _interval_caption(document: Values) -> str:
+def _interval_caption(resampling: Resampling) -> str:
     return (
         "In brackets: 95 % intervals over the traces: Student's t and the jackknife, or, with "
-        f"{MANY:,} traces or more, the bootstrap (seed {document['bootstrap']['seed']})."
+        f"{MANY:,} traces or more, the bootstrap (seed {resampling.seed})."
     )
 
 
-def _judge_row(name: str, figures: Values) -> Row:
-    return Row(
-        name,
-        {
-            "judge": name,
-            **_figure_cells({**figures, **(figures["samples"] or {})}, _CONSISTENCY),
-            "traces": figures["traces"],
-        },
-    )
-
-
-def _changed_settings(pair: Values) -> str:
+def _settings_text(differing_settings: Mapping[str, Sequence[str | None]]) -> str:
     """List the settings that differ from the first judge's, with the other judge's values."""
-    settings = (f"{name} {value or 'none'}" for name, (_, value) in pair["differs"].items())
+    settings = (f"{name} {value or 'none'}" for name, (_, value) in differing_settings.items())
     return ", ".join(settings) or "the prompt"
 
 
-def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
+def _decisive_section(result: ExamResult) -> ReportSection | None:
     """Return the section on the shares of traces in which each judge names the decisive step.
 
     Return None if the labelled set is not scored by the decisive step, the one that led to the
     failure.
     """
-    figures_by_judge = {
-        name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]
-    }
+    figures_by_judge = result.tables("decisive")
     if not figures_by_judge:
         return None
     # A set without agents or categories gives no judge a figure for them.
     columns_with_values = [
         column
         for column in _DECISIVE
-        if any(
-            (figures.get(column.key) or {}).get("value") is not None
-            for figures in figures_by_judge.values()
-        )
+        if any(figures.value(column.key) is not None for figures in figures_by_judge.values())
     ]
+    shown_columns = (*_STEPS, *columns_with_values, _NAMED)
     rows = [
-        _decisive_row(name, figures, columns_with_values)
+        Row(name, {"judge": name, **figure_cells(figures, shown_columns)})
         for name, figures in figures_by_judge.items()
     ]
     table = Table(
         "decisive",
         "The decisive step",
-        (
-            _JUDGE,
-            _N,
-            *_DECISIVE,
-            Column("named", "named", Kind.COUNT, "traces with any step named"),
-        ),
-        tuple(filter(None, (tuple(rows), tuple(_baseline_rows(document))))),
+        (_JUDGE, *_STEPS, *_DECISIVE, _NAMED),
+        tuple(filter(None, (tuple(rows), tuple(_baseline_rows(result))))),
         "In brackets: Wilson's 95 % intervals.",
         (
             _DECISIVE_NOTE,
@@ -359,30 +327,15 @@ def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
     return ReportSection("decisive", "Decisive step", (table,))
 
 
-def _decisive_row(name: str, figures: Values, shown_columns: Iterable[Column]) -> Row:
-    """Return the row of a judge: the share of right steps by distance, and other shares."""
-    steps = {f"step_{distance}": _estimate_of(share) for distance, share in figures["step"].items()}
-    return Row(
-        name,
-        {
-            "judge": name,
-            "n": figures["n"],
-            **steps,
-            **_figure_cells(figures, shown_columns),
-            "named": figures["named"],
-        },
-    )
-
-
-def _published_note(figures_by_judge: Values) -> Iterator[Note]:
+def _published_note(figures_by_judge: Mapping[str, FigureTable]) -> Iterator[Note]:
     """Yield a note on the set's own scorer, if the set has one.
 
     The note names the judges whose share differs from the share of exact steps.
     """
     shares_by_judge = {
-        judge: (figures["published_step"]["value"], figures["step"][_EXACT]["value"])
+        judge: (figures["published_step"].value, figures.value("step", "0"))
         for judge, figures in figures_by_judge.items()
-        if figures["published_step"] is not None
+        if "published_step" in figures
     }
     differing = ", ".join(
         f"{judge} ({published:.1%} instead of {exact:.1%})"
@@ -399,72 +352,64 @@ def _published_note(figures_by_judge: Values) -> Iterator[Note]:
         )
 
 
-def _baseline_rows(document: Values) -> Iterator[Row]:
+def _baseline_rows(result: ExamResult) -> Iterator[Row]:
     """Yield the rows of the baselines: a random step, always the first, always the last.
 
     There are no rows if they have no traces.
     """
-    baselines = document["baselines"]
-    if baselines is None or not baselines["n"]:
+    figures = result.index.table("baselines")
+    if not figures.count("asked"):
         return
-    for name, title in (
-        ("random", "by chance"),
-        ("first", "the first"),
-        ("last", "the last"),
-    ):
-        cells: dict[str, Cell] = {"judge": title, "n": baselines["n"]}
-        for distance, share in baselines[name].items():
-            cells[f"step_{distance}"] = Estimate(share)
-        if baselines["agent"][name] is not None:
-            cells["agent"] = Estimate(baselines["agent"][name])
-        if baselines["published_step"] is not None:
-            cells["published_step"] = Estimate(baselines["published_step"][name])
-        yield Row(name, cells)
+    for name, title in _BASELINES.items():
+        chances = {
+            **{f"step:{limit}": chance for limit, chance in figures.values(f"{name}_step").items()},
+            "agent": figures.value("baseline_agent", name),
+            "published_step": figures.value("baseline_published", name),
+        }
+        estimates = {key: Estimate(value) for key, value in chances.items() if value is not None}
+        yield Row(name, {"judge": title, "asked": figures.count("asked"), **estimates})
 
 
-def _places_section(document: Values, judges: Values) -> ReportSection | None:
+def _places_section(result: ExamResult) -> ReportSection | None:
     """Return the section on precision, recall and F1 of the marked locations.
 
     Return None if the labelled set is not scored by locations.
     """
-    figures_by_judge = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
+    figures_by_judge = result.tables("places")
     if not figures_by_judge:
         return None
+    matches_by_part = {part: result.tables("match", group=part) for part in _MATCH_TITLES}
     groups = tuple(
         tuple(
-            Row(
-                f"{name}/{key}",
-                {
-                    "judge": name,
-                    "what": title,
-                    **_figure_cells(figures[key], _MATCH),
-                },
-            )
-            for key, title in _MATCH_TITLES.items()
-            if figures[key]["true"] or figures[key]["named"]
+            Row(f"{name}/{part}", {"judge": name, "what": title, **figure_cells(match, _MATCH)})
+            for part, title in _MATCH_TITLES.items()
+            if (match := matches_by_part[part][name]).count("true_locations")
+            or match.count("named_locations")
         )
-        for name, figures in figures_by_judge.items()
+        for name in figures_by_judge
     )
     table = Table(
         "places",
         "All marked places",
         (_JUDGE, *_MATCH),
         groups,
-        _interval_caption(document),
+        _interval_caption(result.resampling),
         tuple(_not_asked_notes(figures_by_judge)),
     )
     return ReportSection("places", "Places", (table,))
 
 
-def _levels_section(judges: Values) -> ReportSection | None:
+def _levels_section(result: ExamResult) -> ReportSection | None:
     """Return the section with the score of categories at each level of the taxonomy.
 
     Return None if there are no levels.
     """
+    # All levels are measured on the same traces.
+    figures_by_judge = result.tables("decisive") or result.tables("places")
     rows = [
-        _level_row(name, level, judge)
-        for name, judge in judges.items()
-        for level in judge.get("levels", {})
+        _level_row(result, name, level, figures)
+        for name, figures in figures_by_judge.items()
+        for level in result.exam.taxonomy.by_level
     ]
     if not rows:
         return None
@@ -472,30 +417,27 @@ def _levels_section(judges: Values) -> ReportSection | None:
     return ReportSection("levels", "Levels", (table,))
 
 
-def _level_row(name: str, level: str, judge: Values) -> Row:
-    """Return the row of a judge's figures at one level, without the figures that are None."""
-    figures = judge["levels"][level]
-    # All levels are measured on the same traces.
-    figures_of_all_levels = judge["decisive"] or judge["places"]
-    cells: dict[str, Cell] = {"judge": name, "level": level, "n": figures_of_all_levels["n"]}
-    estimates = {
-        "category": figures["decisive"],  # the category of the decisive step
-        "step_and_category": figures["step_and_category"],
-        "f1": figures["places"] and figures["places"]["f1"],
-        "joint": figures["joint"] and figures["joint"]["f1"],
-    }
-    for key, estimate in estimates.items():
-        if estimate is not None:
-            cells[key] = _estimate_of(estimate)
-    return Row(f"{name}/{level}", cells)
+def _level_row(result: ExamResult, name: str, level: str, all_levels: FigureTable) -> Row:
+    """Return the row of a judge's figures at one level, without the figures that it lacks.
+
+    ``all_levels`` has the figures of the judge that do not depend on the level.
+    """
+    cells: dict[str, Cell] = {"judge": name, "level": level}
+    for scope in ("level", "level_category"):
+        figures = result.index.table(scope, group=level, subject=(name,))
+        cells |= figure_cells(figures, _LEVEL)
+    joint_f1 = result.index.table("level_joint", group=level, subject=(name,)).get("f1")
+    if joint_f1 is not None:
+        cells["joint"] = Estimate.from_figure(joint_f1)
+    return Row(f"{name}/{level}", {**cells, "asked": all_levels.count("asked")})
 
 
-def _not_asked_notes(figures_by_judge: Values) -> Iterator[Note]:
+def _not_asked_notes(figures_by_judge: Mapping[str, FigureTable]) -> Iterator[Note]:
     """Yield a note for each judge that has not judged all traces of the set."""
     for name, figures in figures_by_judge.items():
-        if figures["not_asked"]:
+        if figures.count("not_asked"):
             yield Note(
-                f"{name} has not judged {counted(figures['not_asked'], 'trace')} of the set; "
+                f"{name} has not judged {counted(figures.count('not_asked'), 'trace')} of the set; "
                 "its figures leave them out.",
                 "not_asked",
             )
@@ -522,15 +464,22 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
             yield ReportSection(f"judge_{number}", name, unique_tables)
 
 
-def _cost_section(judges: Values) -> ReportSection | None:
+def _cost_section(candidates: Sequence[ExamCandidate]) -> ReportSection | None:
     """Return the section on the mean cost of a trace and the kinds of quotes.
 
     Return None if no judge has a cost or quotes.
     """
     rows = [
-        Row(name, {"judge": name, **_cost_cells(judge["cost"] or {}), **(judge["quotes"] or {})})
-        for name, judge in judges.items()
-        if judge["cost"] or judge["quotes"]
+        Row(
+            candidate.name,
+            {
+                "judge": candidate.name,
+                **_cost_cells(candidate.cost or {}),
+                **(candidate.quotes or {}),
+            },
+        )
+        for candidate in candidates
+        if candidate.cost or candidate.quotes
     ]
     if not rows:
         return None
@@ -543,7 +492,7 @@ def _cost_section(judges: Values) -> ReportSection | None:
     return ReportSection("took", "Cost and quotes", (table,))
 
 
-def _cost_cells(cost: Values) -> dict[str, Cell]:
+def _cost_cells(cost: Mapping[str, float | None]) -> dict[str, Cell]:
     """Return the cells of a cost by column, without the costs that are unknown."""
     return {
         column.key: round(value) if column.kind is Kind.COUNT else Estimate(value)
@@ -552,11 +501,14 @@ def _cost_cells(cost: Values) -> dict[str, Cell]:
     }
 
 
-def _report_notes(document: Values) -> Iterator[Note]:
+def _report_notes(result: ExamResult) -> Iterator[Note]:
     """Yield the notes on the whole report: taxonomies, crosswalk, unread traces and files."""
-    other_taxonomy = [name for name, judge in document["judges"].items() if not judge["categories"]]
-    scores_categories = {"decisive", "places"} & set(document["scored_by"])
-    modes = document["modes"]
+    exam = result.exam
+    other_taxonomy = [
+        candidate.name for candidate in result.candidates if not candidate.answers.uses_set_taxonomy
+    ]
+    scores_categories = {"decisive", "places"} & set(exam.scorings)
+    baselines = result.index.table("baselines")
     yield from applicable(
         (
             other_taxonomy and scores_categories,
@@ -567,16 +519,16 @@ def _report_notes(document: Values) -> Iterator[Note]:
             ),
         ),
         (
-            modes is not None,
+            exam.modes is not None,
             Note(
                 "A crosswalk translates the set's categories to modes. Only "
-                f"{', '.join(modes or ())} can result; all other modes of the set or a judge "
-                "do not count.",
+                f"{', '.join(sorted(exam.modes or ()))} can result; all other modes of the set or "
+                "a judge do not count.",
                 "crosswalk",
             ),
         ),
         (
-            document["baselines"] is not None and not document["baselines"]["n"],
+            baselines.figures and not baselines.count("asked"),
             Note(
                 "The set's traces are not available, so their numbers of steps are unknown: there "
                 "are no baselines and no agents.",
@@ -584,5 +536,5 @@ def _report_notes(document: Values) -> Iterator[Note]:
             ),
         ),
     )
-    for problem in document["problems"]:
+    for problem in exam.problems:
         yield Note(f"Not read: {problem}", "problem", warning=True)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
+from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
 from mast_tui.figures.bootstrap import (
     Interval,
     Resampling,
@@ -159,7 +159,7 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
     return ("few_traces", least_traces) if traces < least_traces else None
 
 
-def share_of_traces(counts: ArrayLike, resampling: Resampling) -> CoefficientJson:
+def share_of_traces(counts: ArrayLike, resampling: Resampling) -> Coefficient:
     """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
@@ -169,14 +169,14 @@ def share_of_traces(counts: ArrayLike, resampling: Resampling) -> CoefficientJso
     table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
     table = table[table[:, 1] > 0]
     if not len(table):
-        return Coefficient(undefined="no_overlap").to_json()
+        return Coefficient(undefined="no_overlap")
     total = table.sum(axis=0)
     value = float(total[0] / total[1])
     spread = spread_of_traces(table, resampling)
     if spread is None or len(table) < FEWEST:
-        return Coefficient(value).to_json()
+        return Coefficient(value)
     spread_of_share = spread.of(lambda sums: ratio(sums[:, 0], sums[:, 1]))
-    return spread_of_share.coefficient(value, Scale(lowest=0.0)).to_json()
+    return spread_of_share.coefficient(value, Scale(lowest=0.0))
 
 
 @dataclass(frozen=True, slots=True)

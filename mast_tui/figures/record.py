@@ -1093,6 +1093,85 @@ Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``,
 """
 
 
+_TRACES_ASKED: Final = "no trace asked about"
+_FEW_TRACES: Final = "fewer than 3 traces; undefined without one of the traces"
+
+_EXAM: Final = (
+    *(
+        Statistic(
+            name, title, label, formula, undefined=_TRACES_ASKED, interval="Wilson 1927",
+            withheld="never", form=JsonForm.ESTIMATE, key=key,
+        )
+        for name, title, label, formula, key in (
+            (
+                "step", "step", "share of right steps",
+                "named steps at most the condition from the decisive step / traces asked about", "",
+            ),
+            (
+                "agent", "agent", "share of right agents",
+                "right agents of the decisive step / traces whose truth has an agent", "",
+            ),
+            (
+                "category", "categ.", "share of right categories",
+                "right categories of the decisive step / traces whose truth has a category", "",
+            ),
+            (
+                "decisive_category", "categ.", "share of right categories of a level",
+                "right categories of the decisive step / traces whose truth has a category",
+                "decisive",
+            ),
+            (
+                "step_and_category", "both", "share of right steps with their category",
+                "right steps with the right category / traces whose truth has a category", "",
+            ),
+            (
+                "published_step", "publ.", "share of right steps by the published scorer",
+                "named steps that the set's own scorer counts as right / traces asked about", "",
+            ),
+        )
+    ),
+    *(
+        Statistic(
+            name, title, label, formula, undefined="no case", interval=_JACKKNIFE_OR_BCA,
+            withheld=_FEW_TRACES, form=JsonForm.ESTIMATE, key=key,
+        )
+        for name, title, label, formula, key in (
+            ("recall", "recall", "recall", "named true locations / true locations", ""),
+            (
+                "per_trace", "per trace", "recall per trace",
+                "mean recall of the traces with a true location", "",
+            ),
+            (
+                "again", "again", "findings of a sample in another sample",
+                "pairs of samples that both have a finding / pairs whose first has it", "",
+            ),
+            (
+                "always", "always", "findings of all samples",
+                "findings of every sample / findings of any sample", "",
+            ),
+            ("quotes_found", "quotes", "quotes found", "quotes found in the trace / quotes", ""),
+            (
+                "same_verdicts", "verdicts", "equal verdicts of two judges",
+                "equal verdicts / modes that both judge", "verdicts",
+            ),
+            (
+                "same_modes", "modes", "positive agreement of two judges", "2a / (2a + b + c)",
+                "modes",
+            ),
+            (
+                "same_places", "places", "equal places of two judges",
+                "modes with overlapping span ranges / modes that both call present", "places",
+            ),
+            (
+                "same_step", "step", "equal decisive steps of two judges",
+                "traces with the same decisive step / traces in which either names one", "step",
+            ),
+        )
+    ),
+)  # fmt: skip
+"""Figures of judges against a labelled set, and of their consistency without one."""
+
+
 def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
     """Read statistics that are plain numbers from lines ``name | title | label | formula | key``.
 
@@ -1199,11 +1278,30 @@ _COUNTS: Final = _parse_count_statistics("""
     only_second_right | only 2 | only the second is correct | units on which only judge 2 agrees
     neither_right | neither | neither is correct | units on which neither judge agrees
     judged_by_one | excluded | excluded units | units with a verdict of one judge only | left_out
+    asked | n | traces asked about | traces of a labelled set that the judge has judged | n
+    not_asked | not asked | traces not asked about | traces of the set that it has not judged
+    named | named | traces with a step | traces in which the judge names a step
+    true_locations | true | true locations | locations of the labelled set | true
+    named_locations | named | named locations | locations that the judge names | named
+    matching_locations | right | right locations | named locations that are true | right
+    random_step | random | chance of a random step | chance that a random step is right | random
+    first_step | first | chance of the first step | share of runs whose first step is right | first
+    last_step | last | chance of the last step | share of runs whose last step is right | last
+    baseline_agent | agent | agent of a baseline | share of runs with the right agent | agent
+    baseline_published | publ. | published score | chance by the set's scorer | published_step
+    coverage | inside | coverage | share of runs whose set of steps has the decisive step | value
+    mean_share | share | share of a run in its set | mean share of a run's steps in its set
+    chance_share | by chance | share of random sets | the same of random steps, as sure
+    splits | splits | splits | random divisions of the runs
+    labelled_runs | runs | labelled runs | runs with a known decisive or first failing step | runs
+    samples | samples | samples | readings of each trace
+    sampled_findings | found | findings | different findings of all samples | found
+    judged_traces | traces | traces judged | traces that a judge has judged | traces
 """)
 """Numbers without an interval that are defined everywhere."""
 
 STATISTICS: Final[Mapping[str, Statistic]] = {
-    statistic.name: statistic for statistic in (*_REGISTRY, *_SIGNATURES, *_JUDGE, *_COUNTS)
+    statistic.name: statistic for statistic in (*_REGISTRY, *_SIGNATURES, *_JUDGE, *_EXAM, *_COUNTS)
 }
 """Every statistic by its name."""
 

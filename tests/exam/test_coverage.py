@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from mast_tui.exam.coverage import LEAST_RUNS, coverage, step_features
+from mast_tui.exam.coverage import LEAST_RUNS, coverage_figures, step_features
 from mast_tui.exam.figures import Answers, Decisive, Question, StepMarks
+from mast_tui.figures.record import FigureScope, FigureTable
 from tests.judges.memory_trace import MemoryTrace
 
 RUNS = 90
 Features = dict[str, tuple[tuple[float, ...], ...]]
+
+
+def coverage(*runs: Any, **settings: Any) -> FigureTable:
+    return FigureTable(tuple(coverage_figures(FigureScope("coverage"), *runs, **settings)))
 
 
 def simulated(right: float, *, seed: int = 3) -> tuple[list[Question], Features, Answers]:
@@ -35,13 +42,13 @@ def test_sets_have_their_coverage_and_are_small_for_a_good_judge(
 ) -> None:
     questions, features, answers = simulated(right)
     sets = coverage(questions, features, answers, splits=20)
-    value, share = sets["value"], sets["mean_share"]
+    value, share = sets.value("coverage"), sets.value("mean_share")
     assert value is not None
     assert share is not None
     # The mean of 20 splits of 90 runs.
     assert value == pytest.approx(0.9, abs=0.05)
     assert least <= share <= most
-    assert sets["chance_share"] == pytest.approx(0.9, abs=0.05)
+    assert sets.value("chance_share") == pytest.approx(0.9, abs=0.05)
     assert coverage(questions, features, answers, splits=20) == sets
     assert coverage(questions, features, answers, splits=20, seed=1) != sets
 
@@ -49,19 +56,14 @@ def test_sets_have_their_coverage_and_are_small_for_a_good_judge(
 def test_useless_features_make_no_set_smaller() -> None:
     questions, features, _ = simulated(0.5)
     sets = coverage(questions, features, splits=20)
-    assert sets["mean_share"] == pytest.approx(0.9, abs=0.08)
+    assert sets.value("mean_share") == pytest.approx(0.9, abs=0.08)
 
 
 def test_too_few_runs_have_no_sets() -> None:
     questions, features, answers = simulated(1.0)
     sets = coverage(questions[: LEAST_RUNS - 1], features, answers)
-    assert sets == {
-        "value": None,
-        "mean_share": None,
-        "chance_share": None,
-        "splits": 0,
-        "runs": LEAST_RUNS - 1,
-    }
+    values = [None, None, None, 0, LEAST_RUNS - 1]
+    assert [figure.value for figure in sets.figures] == values
 
 
 def test_a_run_without_a_decisive_step_counts_with_its_first_failure() -> None:
@@ -69,7 +71,7 @@ def test_a_run_without_a_decisive_step_counts_with_its_first_failure() -> None:
     questions, features, _ = simulated(1.0)
     unknown = Question("other", StepMarks(None, frozenset()))
     more = [*questions, Question("run 0", truth), unknown]
-    assert coverage(more, features, splits=2)["runs"] == RUNS + 1
+    assert coverage(more, features, splits=2).count("labelled_runs") == RUNS + 1
 
 
 def test_features_have_place_errors_repetition_and_agents() -> None:

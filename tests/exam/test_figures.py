@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mast_tui.exam.figures import (
@@ -9,14 +11,28 @@ from mast_tui.exam.figures import (
     Decisive,
     Question,
     StepMarks,
-    baselines,
+    baseline_figures,
     contains_digits,
-    decisive_cases,
     decisive_figures,
     level_figures,
     places_figures,
 )
+from mast_tui.exam.result import decisive_cases
+from mast_tui.figures.bootstrap import NO_RESAMPLING
+from mast_tui.figures.record import FigureIndex, FigureScope, FigureTable
 from mast_tui.taxonomy.model import Group
+
+
+def decisive(*answers: Any) -> FigureTable:
+    return FigureTable(tuple(decisive_figures(FigureScope("decisive"), *answers)))
+
+
+def baselines(*questions: Any) -> FigureTable:
+    return FigureTable(tuple(baseline_figures(FigureScope("baselines"), *questions)))
+
+
+def places(questions: list[Question], answers: Answers) -> FigureIndex:
+    return FigureIndex(places_figures(FigureScope("places"), questions, answers, NO_RESAMPLING))
 
 
 def question(name: str, step: int, agents: str | None = "abab", category: str = "x") -> Question:
@@ -35,17 +51,12 @@ def test_steps_are_scored_by_their_distance() -> None:
     answers = Answers(
         {"p": named(1, "b"), "q": named(2), "r": named(3, "b", "y"), "s": StepMarks()}
     )
-    found = decisive_figures(questions, answers)
-    assert (found["n"], found["named"], found["not_asked"]) == (4, 3, 0)
-    assert {off: one["value"] for off, one in found["step"].items()} == {
-        "0": 0.25,
-        "1": 0.5,
-        "3": 0.75,
-        "5": 0.75,
-    }
-    assert found["agent"]["value"] == 0.5
-    assert found["category"]["value"] == 0.5
-    assert found["step_and_category"]["value"] == 0.25
+    found = decisive(questions, answers)
+    assert [found.count(name) for name in ("asked", "named", "not_asked")] == [4, 3, 0]
+    assert found.values("step") == {"0": 0.25, "1": 0.5, "3": 0.75, "5": 0.75}
+    assert found.value("agent") == 0.5
+    assert found.value("category") == 0.5
+    assert found.value("step_and_category") == 0.25
     off = {case["trace"]: case["off_by"] for case in decisive_cases(questions, answers)}
     assert off == {"p": 0, "q": 1, "r": 2, "s": None}
 
@@ -53,74 +64,81 @@ def test_steps_are_scored_by_their_distance() -> None:
 def test_the_published_score_by_digits_is_reported_too() -> None:
     questions = [question(name, 1, "ab" * 9) for name in "pqr"]
     answers = Answers({"p": named(1), "q": named(15), "r": named(2)})
-    found = decisive_figures(questions, answers, contains_digits)
-    assert found["step"]["0"]["value"] == pytest.approx(1 / 3)
-    assert found["published_step"] is not None
-    assert found["published_step"]["value"] == pytest.approx(2 / 3)
-    assert decisive_figures(questions, answers)["published_step"] is None
+    found = decisive(questions, answers, contains_digits)
+    assert found.value("step", "0") == pytest.approx(1 / 3)
+    assert found.value("published_step") == pytest.approx(2 / 3)
+    assert "published_step" not in decisive(questions, answers)
     without_looking = baselines(questions, contains_digits)
     # Of the steps 0 to 17 those with a 1 in them are 1 and 10 to 17.
-    assert without_looking["published_step"] == pytest.approx(
+    assert without_looking.values("baseline_published") == pytest.approx(
         {"random": 9 / 18, "first": 0.0, "last": 1.0}
     )
-    assert without_looking["last"]["0"] == 0.0
+    assert without_looking.value("last_step", "0") == 0.0
 
 
 def test_questions_without_an_answer_or_a_trace_are_left_out() -> None:
-    scored = decisive_figures([question("p", 1), question("q", 1)], Answers({"p": named(1)}))
-    assert (scored["n"], scored["not_asked"], scored["step"]["0"]["value"]) == (1, 1, 1.0)
+    scored = decisive([question("p", 1), question("q", 1)], Answers({"p": named(1)}))
+    assert (scored.count("asked"), scored.count("not_asked")) == (1, 1)
+    assert scored.value("step", "0") == 1.0
     questions = [question("p", 1, agents=None)]
-    assert decisive_figures(questions, Answers({"p": named(1)}))["agent"]["value"] is None
-    assert baselines(questions)["n"] == 0
-    answers = Answers({"p": StepMarks()})
-    places = places_figures([Question("p", StepMarks())], answers, rounds=100, seed=0)
-    assert places["joint"]["f1"] == {"value": None, "undefined": "no_overlap"}
+    assert decisive(questions, Answers({"p": named(1)}))["agent"].value is None
+    assert baselines(questions).count("asked") == 0
+    found = places([Question("p", StepMarks())], Answers({"p": StepMarks()}))
+    assert found.table("match", group="joint")["f1"].undefined == "no_overlap"
 
 
 def test_baselines_of_judges_that_do_not_read() -> None:
     found = baselines([question("p", 0), question("q", 3)])
-    assert found["random"]["0"] == pytest.approx(1 / 4)
-    assert found["random"]["1"] == pytest.approx(2 / 4)
-    assert (found["first"]["0"], found["first"]["3"], found["last"]["0"]) == (0.5, 1.0, 0.5)
-    assert found["agent"] == {"random": 0.5, "first": 0.5, "last": 0.5}
+    assert found.value("random_step", "0") == pytest.approx(1 / 4)
+    assert found.value("random_step", "1") == pytest.approx(2 / 4)
+    assert (found.value("first_step", "0"), found.value("first_step", "3")) == (0.5, 1.0)
+    assert found.value("last_step", "0") == 0.5
+    assert found.values("baseline_agent") == {"random": 0.5, "first": 0.5, "last": 0.5}
 
 
 def test_places_are_scored_by_step_category_and_both() -> None:
     truth = StepMarks(None, frozenset({(1, "x"), (4, "y")}))
     questions = [Question(name, truth) for name in "pq"]
     said = StepMarks(None, frozenset({(1, "y"), (2, "x"), (4, "y")}))
-    found = places_figures(questions, Answers({"p": said, "q": StepMarks()}), rounds=0, seed=0)
-    assert (found["n"], found["not_asked"]) == (2, 0)
-    location, joint = found["location"], found["joint"]
-    assert (location["right"], location["named"], location["true"]) == (2, 3, 4)
-    assert location["precision"]["value"] == pytest.approx(2 / 3)
-    assert location["f1"]["value"] == pytest.approx(4 / 7)
-    assert location["per_trace"]["value"] == 0.5
-    assert (joint["right"], joint["recall"]["value"]) == (1, 0.25)
-    assert found["category"]["recall"]["value"] == 0.5
+    found = places(questions, Answers({"p": said, "q": StepMarks()}))
+    counts = found.table("places")
+    assert (counts.count("asked"), counts.count("not_asked")) == (2, 0)
+    location, category, joint = (
+        found.table("match", group=part) for part in ("location", "category", "joint")
+    )
+    kinds = ("matching_locations", "named_locations", "true_locations")
+    assert [location.count(kind) for kind in kinds] == [2, 3, 4]
+    assert location.value("precision") == pytest.approx(2 / 3)
+    assert location.value("f1") == pytest.approx(4 / 7)
+    assert location.value("per_trace") == 0.5
+    assert (joint.count("matching_locations"), joint.value("recall")) == (1, 0.25)
+    assert category.value("recall") == 0.5
 
 
 def test_categories_of_another_taxonomy_do_not_count() -> None:
     questions, answers = [question("p", 1)], Answers({"p": named(1)}, uses_set_taxonomy=False)
-    found = decisive_figures(questions, answers)
-    assert (found["step"]["0"]["value"], found["category"]["value"]) == (1, None)
-    places = places_figures(questions, answers, rounds=0, seed=0)
-    assert places["location"]["f1"]["value"] == 1
-    assert (places["joint"]["true"], places["joint"]["f1"]["value"]) == (0, None)
+    found = decisive(questions, answers)
+    assert (found.value("step", "0"), found["category"].value) == (1, None)
+    scored = places(questions, answers)
+    assert scored.table("match", group="location").value("f1") == 1
+    joint = scored.table("match", group="joint")
+    assert (joint["true_locations"].value, joint["f1"].value) == (0, None)
 
 
 def test_a_category_of_a_level_is_right_if_another_of_its_modes_is_named() -> None:
     questions = [question("p", 1, category="a"), question("q", 2, category="a")]
     answers = Answers({"p": named(1, category="b"), "q": named(3, category="c")})
     groups = (Group("first", "First", ("a", "b")), Group("second", "Second", ("c",)))
-    found = level_figures(
-        questions, answers, groups, scored_by=("decisive", "places"), rounds=0, seed=0
-    )
-    assert decisive_figures(questions, answers)["category"]["value"] == 0.0
-    assert found["decisive"] == found["step_and_category"]
-    assert found["decisive"] is not None
-    assert found["decisive"]["value"] == 0.5
-    assert found["places"] is not None
-    assert (found["places"]["right"], found["places"]["true"]) == (1, 2)
-    only = level_figures(questions, answers, groups, scored_by=("decisive",), rounds=0, seed=0)
-    assert only["places"] is None
+
+    def levels(*scored_by: str) -> FigureIndex:
+        marks = (FigureScope("level"), questions, answers, groups)
+        return FigureIndex(level_figures(*marks, scored_by=scored_by, resampling=NO_RESAMPLING))
+
+    assert decisive(questions, answers).value("category") == 0.0
+    found = levels("decisive", "places")
+    shares = found.table("level")
+    assert shares.value("decisive_category") == shares.value("step_and_category") == 0.5
+    categories = found.table("level_category")
+    counts = (categories.count("matching_locations"), categories.count("true_locations"))
+    assert counts == (1, 2)
+    assert {figure.scope for figure in levels("decisive").figures} == {"level"}
