@@ -366,8 +366,11 @@ def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
         histories = [] if conversation is None else _history_hashes(conversation)
 
         # The marks that an earlier record of the same run may have left, the most certain first.
-        earlier_histories = [("history", history) for history in reversed(histories[:-1])]
-        marks = [("agent", agent_key), ("response", previous_id), *earlier_histories]
+        marks: list[tuple[str, str | bytes | None]] = [
+            ("agent", agent_key),
+            ("response", previous_id),
+            *(("history", history) for history in reversed(histories[:-1])),
+        ]
         run = next(filter(None, map(run_by_mark.get, marks)), None)
         if run is None:
             run = LoggedRun()
