@@ -492,7 +492,7 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
     )
 
 
-def _last_stated_id(id_by_pointer: Mapping[str, str]) -> str | None:
+def _last_stated_id(id_by_pointer: dict[str, str]) -> str | None:
     """Return the last id that a message states itself; None if no message has one."""
     newest_first = reversed(id_by_pointer.items())
     return next((stated for pointer, stated in newest_first if stated != pointer), None)
