@@ -634,9 +634,8 @@ class _TrajectorySpans:
             self._report_problem(position, piece.problem)
         key = self._key_prefix + piece.key_suffix
         if piece.call_id:
-            part = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
             prefix = f"{self._key_prefix}/" if self._key_prefix else ""
-            key = f"{prefix}{piece.call_id}:{part}"
+            key = f"{prefix}{piece.call_span_key}"
         self.steps.add(
             key,
             piece.kind,

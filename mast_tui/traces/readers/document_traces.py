@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,39 +74,36 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
         data = line.strip()
         if not data:
             continue
-        record_number = next_record_number
-        next_record_number += 1
         location = f"line {line_number}"
-        prefix = f"{location} "
         try:
-            yield Record(load_json(data), record_number, prefix)
-            continue
+            values: Sequence[object] = [load_json(data)]
         except InvalidJSON as error:
-            reason = str(error)
+            reason = CUT_OFF if line_number == len(lines) else f"not JSON, left out: {error}"
             text = data.decode("utf-8", "replace")
-            value = value_with_invalid_escapes(text, error)
+            values, problem = _values_on_broken_line(text, error, reason)
+            problems.append(Problem(location, problem))
+        for number, value in enumerate(values, next_record_number):
+            yield Record(value, number, f"{location} ")
+        next_record_number += len(values) or 1
 
-        if value is not None:
-            problems.append(Problem(location, INVALID_ESCAPE))
-            yield Record(value, record_number, prefix)
-            continue
-        if values := glued_records(text):
-            problems.append(Problem(location, f"{len(values)} records on one line"))
-            for number, value in enumerate(values, record_number):
-                yield Record(value, number, prefix)
-            next_record_number = record_number + len(values)
-            continue
-        repaired_record = repair(text)
-        if repaired_record is not None and _has_records(repaired_record.value):
-            messages = "; ".join(
-                dict.fromkeys(problem.message for problem in repaired_record.problems)
-            )
-            problems.append(Problem(location, f"damaged, read as far as it goes: {messages}"))
-            yield Record(repaired_record.value, record_number, prefix)
-        elif line_number == len(lines):
-            problems.append(Problem(location, CUT_OFF))
-        else:
-            problems.append(Problem(location, f"not JSON, left out: {reason}"))
+
+def _values_on_broken_line(
+    text: str, error: InvalidJSON, reason: str
+) -> tuple[Sequence[object], str]:
+    """Return the values that can be read on a line that is not JSON, and the line's problem.
+
+    The problem is ``reason`` if nothing can be read.
+    """
+    value = value_with_invalid_escapes(text, error)
+    if value is not None:
+        return [value], INVALID_ESCAPE
+    if values := glued_records(text):
+        return values, f"{len(values)} records on one line"
+    repaired_record = repair(text)
+    if repaired_record is None or not _has_records(repaired_record.value):
+        return [], reason
+    messages = "; ".join(dict.fromkeys(problem.message for problem in repaired_record.problems))
+    return [repaired_record.value], f"damaged, read as far as it goes: {messages}"
 
 
 def neighbour_bytes(

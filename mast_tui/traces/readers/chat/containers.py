@@ -136,15 +136,8 @@ def conversation_in(value: object) -> Conversation | None:
     if not isinstance(value, Mapping) or _is_of_other_format(value):
         return None
 
-    located_records: list[tuple[str, Fields]] = [("", value)]
-    for field in _NESTING_FIELDS:
-        nested_record = _json_object(value.get(field))
-        if nested_record is not None and not _is_of_other_format(nested_record):
-            located_records.append((f"/{field}", nested_record))
-    request = _json_object(value.get("request"))
-    located_records += _located_bodies(request or {}, "/request")
-
     # Try each kind of record, the most specific first.
+    located_records = list(_located_records(value))
     for pointer, record in located_records:
         task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
         if task_messages:
@@ -158,6 +151,17 @@ def conversation_in(value: object) -> Conversation | None:
             if conversation is not None:
                 return conversation
     return None
+
+
+def _located_records(value: Fields) -> Iterator[tuple[str, Fields]]:
+    """Yield a value and the records within it that may have messages, each with its pointer."""
+    yield "", value
+    for field in _NESTING_FIELDS:
+        nested_record = _json_object(value.get(field))
+        if nested_record is not None and not _is_of_other_format(nested_record):
+            yield f"/{field}", nested_record
+    request = _json_object(value.get("request"))
+    yield from _located_bodies(request or {}, "/request")
 
 
 def is_conversation_list(document: object) -> bool:
@@ -239,26 +243,29 @@ def _conversation_of(
     system_prompt = _system_prompt(record, pointer)
     if not _begins_with_prompt(messages, system_prompt):
         messages = system_prompt + messages
-
     if response is None:
         error = _response_error(record) or _response_error(document)
         return Conversation(messages, merged_record, model=model_of(record), error=error)
-    response_messages = response.messages
-    if request_messages and response_messages:
-        _, last_request_message = request_messages[-1]
-        _, first_response_message = response_messages[0]
-        if _are_equal(last_request_message, first_response_message):
-            response_messages = response_messages[1:]  # It is in the request already.
-    model = response.model or model_of(record)
-    return Conversation(
-        messages + response_messages,
-        merged_record,
-        usage=response.usage,
-        model=model,
-        response_count=len(response_messages),
-        error=response.error,
-        is_streamed=response.is_streamed,
+
+    new_messages = response.messages
+    if _repeats_last_message(request_messages, new_messages):
+        new_messages = new_messages[1:]
+    return replace(
+        response,
+        messages=messages + new_messages,
+        record=merged_record,
+        model=response.model or model_of(record),
+        response_count=len(new_messages),
     )
+
+
+def _repeats_last_message(request_messages: Messages, response_messages: Messages) -> bool:
+    """Return whether a response begins with the last message of its request."""
+    if not request_messages or not response_messages:
+        return False
+    _, last_request_message = request_messages[-1]
+    _, first_response_message = response_messages[0]
+    return canonical_bytes(last_request_message) == canonical_bytes(first_response_message)
 
 
 def _response_error(record: Fields) -> str | None:
@@ -288,11 +295,6 @@ def _begins_with_prompt(messages: Messages, system_prompt: Messages) -> bool:
         and "content" in prompt_fields
         and message_text(prompt_fields["content"]) == message_text(message_fields.get("content"))
     )
-
-
-def _are_equal(left: object, right: object) -> bool:
-    """Return whether two JSON values are equal, however deeply they are nested."""
-    return canonical_bytes(left) == canonical_bytes(right)
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
@@ -512,11 +514,13 @@ def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
 
     The first vendor of ``_VENDORS`` that finds messages counts. A failed response needs none.
     """
-    found_messages = (list(messages_of(record, pointer)) for messages_of in _VENDORS)
-    messages = next(filter(None, found_messages), [])
-    response = _response_of(messages, record)
-    is_failed_response = _is_response(record, pointer) and response.error is not None
-    return response if messages or is_failed_response else None
+    messages_by_vendor = (tuple(messages_of(record, pointer)) for messages_of in _VENDORS)
+    messages = next(filter(None, messages_by_vendor), ())
+    error = _early_end_of(record)
+    is_failed_response = error is not None and _is_response(record, pointer)
+    if not messages and not is_failed_response:
+        return None
+    return Conversation(messages, record, usage_of(record), model_of(record), error=error)
 
 
 def _is_response(record: Fields, pointer: str) -> bool:
@@ -585,12 +589,6 @@ _VENDORS: Final[tuple[Callable[[Fields, str], Iterator[tuple[str, object]]], ...
     _openai_output_messages,
 )
 """By vendor: yields the messages of a response, each with its JSON pointer first."""
-
-
-def _response_of(messages: Sequence[tuple[str, object]], record: Fields) -> Conversation:
-    """Return the response with these messages, with the facts in its record."""
-    error = _early_end_of(record)
-    return Conversation(tuple(messages), record, usage_of(record), model_of(record), error=error)
 
 
 def _early_end_of(response: Fields) -> str | None:

@@ -48,32 +48,12 @@ class StreamUpdates:
         self._seen_names: set[str] = set()
 
     def turn_of_update(self, message: Fields) -> Turn | None:
-        """Return the turn of a message that is an update, or the output of code that a node ran.
-
-        An update of a LangGraph stream is a JSON text with the new messages of a node.
-
-        Args:
-            message: Any message of a chat.
-
-        Returns:
-            The turn; None for any other message.
-        """
+        """Return the turn of a message that is an update; None for any other message."""
         content = message.get("content")
-        if not isinstance(content, str):
-            return None
-        name = message.get("name") or message.get("role")
-        code_run = _CODE_RUN_NAME.fullmatch(name) if isinstance(name, str) else None
-        if code_run is not None:
-            status = SpanStatus.OK if code_run["outcome"] == "success" else SpanStatus.ERROR
-            piece = result_piece({}, content, "", name=code_run["tool"], status=status)
-            return Turn((piece,), start_of(message))
-
-        if not is_update(content):
-            return None
-        name = name_in(message, "name", "source", "role") or ASSISTANT
-        update = object_in(content)
+        update = object_in(content) if isinstance(content, str) and is_update(content) else None
         if update is None:
             return None
+        name = name_in(message, "name", "source", "role") or ASSISTANT
         pieces, tokens, model = self._pieces_of_update(update, name)
         if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
             # Existing labels point to a key without a suffix.
@@ -125,6 +105,18 @@ class StreamUpdates:
         was_seen = name in self._seen_names
         self._seen_names.add(name)
         return was_seen
+
+
+def _turn_of_code_run(message: Fields) -> Turn | None:
+    """Return the turn of the output of code that a node ran; None for any other message."""
+    content = message.get("content")
+    name = message.get("name") or message.get("role")
+    code_run = _CODE_RUN_NAME.fullmatch(name) if isinstance(name, str) else None
+    if code_run is None or not isinstance(content, str):
+        return None
+    status = SpanStatus.OK if code_run["outcome"] == "success" else SpanStatus.ERROR
+    piece = result_piece({}, content, "", name=code_run["tool"], status=status)
+    return Turn((piece,), start_of(message))
 
 
 def is_update(text: str) -> bool:
@@ -243,7 +235,11 @@ class MessageMapper:
             return
         if message.keys() <= PLAIN_FIELDS and self._add_plain_message(message, key):
             return
-        turn = self._stream_updates.turn_of_update(message) or turn_of(message, self._by_name)
+        turn = (
+            _turn_of_code_run(message)
+            or self._stream_updates.turn_of_update(message)
+            or turn_of(message, self._by_name)
+        )
         # The tokens of this message do not count for an earlier one, even if it adds no span.
         self._token_span_key = None
         self.add_turn(turn, key)
@@ -323,7 +319,7 @@ class MessageMapper:
         location: str | None = None,
         start: float | None = None,
         call: MessageToolCall | None = None,
-    ) -> str:
+    ) -> None:
         """Add the span of a piece.
 
         Args:
@@ -332,53 +328,44 @@ class MessageMapper:
             location: The location of the piece in its source, if it is not the key.
             start: The time in Unix seconds.
             call: The call that a result answers, which becomes its parent.
-
-        Returns:
-            The key of the span.
         """
         span_key = (key + piece.key_suffix) or "/"
         location = self._prefix + (span_key if location is None else location)
         if piece.problem:
             self.problems.append(Problem(location, piece.problem))
-        agent = piece.agent
-        name = piece.name
-        parent = None
-        if call is not None:
-            agent = call.agent
-            name = call.name or name
-            parent = call.key
-        if piece.call_id is not None:
-            suffix = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
-            span_key = f"{piece.call_id}:{suffix}"
-
+        agent = piece.agent if call is None else call.agent
+        name = piece.name if call is None else call.name or piece.name
         added_key = self._steps.add(
-            span_key,
+            piece.call_span_key or span_key,
             piece.kind,
             piece.role,
             agent,
             piece.text,
             place=location,
             name=name,
-            parent=parent,
+            parent=None if call is None else call.key,
             start=start,
             status=piece.status,
         )
         # The tokens are of the model's call, so a result gets them only before any other piece.
         if piece.kind is not SpanKind.TOOL_RESULT or self._token_span_key is None:
             self._token_span_key = added_key
-
         if piece.kind is SpanKind.TOOL_CALL:
-            new_call = MessageToolCall(added_key, agent, name, start, piece.call_id is not None)
-            early_result_key = self._early_result_by_call_id.pop(piece.call_id or "", None)
-            if early_result_key is None:
-                self._open_calls.add(new_call)
-            else:
-                self._steps.move_after_call(early_result_key, new_call.key)
-            if piece.call_id is not None:
-                self.calls[piece.call_id] = new_call
+            has_id = piece.call_id is not None
+            new_call = MessageToolCall(added_key, agent, name, start, has_id)
+            self._record_call(new_call, piece.call_id)
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
             self._early_result_by_call_id[piece.call_id] = added_key
-        return added_key
+
+    def _record_call(self, call: MessageToolCall, call_id: str | None) -> None:
+        """Record a call for its result, which may have come before the call."""
+        if call_id is not None:
+            self.calls[call_id] = call
+        early_result_key = self._early_result_by_call_id.pop(call_id or "", None)
+        if early_result_key is None:
+            self._open_calls.add(call)
+        else:
+            self._steps.move_after_call(early_result_key, call.key)
 
     def pop_answered_call(self, result: Piece) -> MessageToolCall | None:
         """Return the call that a result answers, and close it; None if there is no such call."""

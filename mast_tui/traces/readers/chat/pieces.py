@@ -80,6 +80,13 @@ class Piece:
     is_instructions: bool = False
     problem: str | None = None
 
+    @property
+    def call_span_key(self) -> str | None:
+        """The key of the span of a call or result that has an id; else None."""
+        if self.call_id is None:
+            return None
+        return f"{self.call_id}:{'call' if self.kind is SpanKind.TOOL_CALL else 'result'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -11,7 +11,7 @@ such logs. The requests of one history are one run: only what is new in a reques
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -152,38 +152,38 @@ def traces_of(
     if any(a2a.is_stream_update(record.value) for record in records):
         return _traces_of_tasks(path, records)
 
-    records_and_conversations: list[tuple[Record, Conversation | None]] = []
+    entries: list[LogEntry] = []
     for record in records:
         conversation = conversation_in(record.value)
         if conversation is None and not _is_tool_call(record.value):
             problems.append(Problem(record.location, "no list of messages, left out"))
         else:
-            records_and_conversations.append((record, conversation))
+            entries.append((record, conversation))
 
-    are_responses_alone = all(
+    if entries and all(
         conversation is not None
         and (are_streams or conversation.is_streamed)
         and not _has_request(conversation)
-        for _record, conversation in records_and_conversations
-    )
-    if records_and_conversations and are_responses_alone:
+        for _record, conversation in entries
+    ):
         # The only trace of a file has no number.
-        entries = [
-            (replace(record, number=None), conversation)
-            for record, conversation in records_and_conversations
+        unnumbered = [
+            (replace(record, number=None), conversation) for record, conversation in entries
         ]
-        return [_trace_of_run(path, LoggedRun(entries))]
+        return [_trace_of_run(path, LoggedRun(unnumbered))]
+    return list(_traces_of_requests(path, entries))
 
-    traces: list[Trace] = []
-    for run in _logged_runs(records_and_conversations):
+
+def _traces_of_requests(path: Path, entries: Iterable[LogEntry]) -> Iterator[Trace]:
+    """Yield a trace for each run with several requests, and for each other request."""
+    for run in _logged_runs(entries):
         if run.is_growing:  # several requests, each with the history before it
-            traces.append(_trace_of_run(path, run))
+            yield _trace_of_run(path, run)
             continue
         for record, conversation in run.entries:
             if conversation is not None:
                 content = canonical_bytes(record.value)
-                traces.append(trace_of(path, conversation, record.number, content, record.prefix))
-    return traces
+                yield trace_of(path, conversation, record.number, content, record.prefix)
 
 
 def _has_request(conversation: Conversation) -> bool:
@@ -327,16 +327,15 @@ def _framework_of_speakers(messages: Messages) -> str | None:
     return "AG2" if "Computer_terminal" in speakers else None
 
 
+LogEntry = tuple[Record, Conversation | None]
+"""A record of a log with its conversation; None for a tool's call."""
+
+
 @dataclass(slots=True)
 class LoggedRun:
-    """The records of one run: requests with their conversations, and tools that ran between them.
+    """The records of one run, in the order of the file."""
 
-    Attributes:
-        entries: The records in the order of the file, each with its conversation; None for a tool's
-            call.
-    """
-
-    entries: list[tuple[Record, Conversation | None]] = field(default_factory=list)
+    entries: list[LogEntry] = field(default_factory=list)
 
     @property
     def is_growing(self) -> bool:
@@ -351,47 +350,39 @@ class LoggedRun:
         ]
 
 
-def _logged_runs(
-    records_and_conversations: Iterable[tuple[Record, Conversation | None]],
-) -> list[LoggedRun]:
-    """Group the records of a log by run.
+def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
+    """Group the records of a log by run; return the runs in the order of their first records.
 
     A record with an agent of AutoGen's core belongs to the run of the agents with the same key. A
     request to OpenAI that continues a response belongs to the run of that response. Any other
     request belongs to the run of an earlier request whose messages it repeats, the longest one.
-
-    Args:
-        records_and_conversations: Records with their conversations; None for a tool's call.
-
-    Returns:
-        The runs in the order of their first records.
     """
     runs: list[LoggedRun] = []
-    run_by_history: dict[bytes, LoggedRun] = {}
-    run_by_key: dict[str, LoggedRun] = {}
-    run_by_response: dict[str, LoggedRun] = {}
-    for record, conversation in records_and_conversations:
-        key = _agent_key(fields_of(record.value))
-        history_hashes = [] if conversation is None else _history_hashes(conversation)
-        run = run_by_key.get(key) if key is not None else None
-        response_id, previous_id = _response_ids(fields_of(record.value))
-        if run is None and previous_id is not None:
-            run = run_by_response.get(previous_id)
-        if run is None:
-            longest_first = reversed(history_hashes[:-1])
-            runs_of_beginnings = (run_by_history.get(beginning) for beginning in longest_first)
-            run = next(filter(None, runs_of_beginnings), None)
+    run_by_mark: dict[tuple[str, str | bytes | None], LoggedRun] = {}
+    for record, conversation in entries:
+        fields = fields_of(record.value)
+        agent_key = _agent_key(fields)
+        response_id, previous_id = _response_ids(fields)
+        histories = [] if conversation is None else _history_hashes(conversation)
+
+        # The marks that an earlier record of the same run may have left, the most certain first.
+        marks: list[tuple[str, str | bytes | None]] = [
+            ("agent", agent_key),
+            ("response", previous_id),
+            *(("history", history) for history in reversed(histories[:-1])),
+        ]
+        run = next(filter(None, map(run_by_mark.get, marks)), None)
         if run is None:
             run = LoggedRun()
             runs.append(run)
-
         run.entries.append((record, conversation))
-        if key is not None:
-            run_by_key[key] = run
-        if history_hashes:
-            run_by_history[history_hashes[-1]] = run
+
+        if agent_key is not None:
+            run_by_mark["agent", agent_key] = run
         if response_id is not None:
-            run_by_response[response_id] = run
+            run_by_mark["response", response_id] = run
+        if histories:
+            run_by_mark["history", histories[-1]] = run
     return runs
 
 

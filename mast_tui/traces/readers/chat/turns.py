@@ -224,10 +224,10 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     Returns:
         The pieces; one empty piece for a message without content.
     """
-    content_field = "contents" if "contents" in message else "content"
-    if isinstance(message.get("from"), str):  # as ShareGPT writes messages
-        content_field = "value"
-    content = message.get(content_field)
+    is_sharegpt = isinstance(message.get("from"), str)
+    # The keys of existing spans have ``content`` for ShareGPT's field ``value`` too.
+    content_field = "contents" if "contents" in message and not is_sharegpt else "content"
+    content = message.get("value" if is_sharegpt else content_field)
     if content is None:
         content = message.get("text")
     if message.get("from") in _SHAREGPT_CALL_ROLES:
@@ -235,31 +235,37 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     if speaker.role is Role.TOOL and not has_result_parts(content):
         return [result_piece(message, content, "")]
 
-    # The keys of existing spans have ``content`` for the field ``value`` too.
-    pointer_field = "contents" if content_field == "contents" else "content"
-    content_pointer = f"{pointer}/{pointer_field}"
     pieces = list(_thought_pieces_in_fields(message, speaker, pointer))
-    has_thought = bool(pieces)
-    pieces += content_pieces(content, speaker, content_pointer, without_thoughts=has_thought)
-
-    content_call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
-    if plan := as_text(message.get("tool_plan")):  # a thought in Cohere's messages
-        pieces.append(speaker.piece(plan, f"{pointer}/tool_plan", kind=SpanKind.REASONING))
-    audio = fields_of(message.get("audio"))
-    for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
-        if spoken_text := as_text(value):
-            text_pointer = f"{pointer}/{field}" if pieces else ""  # "": the message's own key
-            pieces.append(speaker.piece(spoken_text, text_pointer))
-
+    pieces += content_pieces(
+        content, speaker, f"{pointer}/{content_field}", without_thoughts=bool(pieces)
+    )
     # Some vendors repeat the calls of the content in fields beside it.
+    content_call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
+    pieces += _text_pieces_beside_content(message, speaker, pointer, is_alone=not pieces)
     for piece in _call_pieces_beside_content(message, speaker, pointer):
         if piece.call_id is None or piece.call_id not in content_call_ids:
             if speaker.role is Role.USER:  # Users have tools in some simulations.
                 piece = replace(piece, role=Role.USER)
             pieces.append(piece)
-
-    empty_text = "[audio]" if audio else ""
+    empty_text = "[audio]" if fields_of(message.get("audio")) else ""
     return pieces or [speaker.piece(empty_text, kind=speaker.kind)]
+
+
+def _text_pieces_beside_content(
+    message: Fields, speaker: Speaker, pointer: str, *, is_alone: bool
+) -> Iterator[Piece]:
+    """Yield the plan, the refusal and the transcript of a message, in fields beside its content.
+
+    With ``is_alone`` the message has no other piece, and its first text has the message's own key.
+    """
+    if plan := as_text(message.get("tool_plan")):  # a thought in Cohere's messages
+        yield speaker.piece(plan, f"{pointer}/tool_plan", kind=SpanKind.REASONING)
+        is_alone = False
+    transcript = fields_of(message.get("audio")).get("transcript")
+    for field, value in (("refusal", message.get("refusal")), ("audio", transcript)):
+        if text := as_text(value):
+            yield speaker.piece(text, "" if is_alone else f"{pointer}/{field}")
+            is_alone = False
 
 
 def _thought_pieces_in_fields(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
@@ -484,6 +490,20 @@ def unfinished_messages(
     Returns:
         Each unfinished answer as one event, under the key of its first partial event.
     """
+    unfinished_events: dict[str, Fields] = {}
+    for events in _partial_events_of_unfinished_answers(messages):
+        first_key, _first_event = events[0]
+        _last_key, last_event = events[-1]
+        if parts := _joined_parts(event for _key, event in events):
+            content = {**fields_of(last_event.get("content")), "parts": parts}
+            unfinished_events[first_key] = {**last_event, "partial": False, "content": content}
+    return unfinished_events
+
+
+def _partial_events_of_unfinished_answers(
+    messages: Iterable[tuple[str, object]],
+) -> Iterable[list[tuple[str, Fields]]]:
+    """Return the partial events of each answer that no event has as a whole, with their keys."""
     partial_events: dict[tuple[object, ...], list[tuple[str, Fields]]] = {}
     for key, message in messages:
         event = fields_of(message)
@@ -502,20 +522,7 @@ def unfinished_messages(
         is_result = has_user_role and event.get("author") != "user"
         if _event_parts(event) and not is_result:
             partial_events.pop(answer_id, None)  # This event has the whole answer.
-
-    unfinished_events: dict[str, Fields] = {}
-    for events in partial_events.values():
-        parts = _joined_parts(event for _key, event in events)
-        first_key, _first_event = events[0]
-        _last_key, last_event = events[-1]
-        if parts:
-            whole_content = {**fields_of(last_event.get("content")), "parts": parts}
-            unfinished_events[first_key] = {
-                **last_event,
-                "partial": False,
-                "content": whole_content,
-            }
-    return unfinished_events
+    return partial_events.values()
 
 
 def _event_parts(event: Fields) -> Sequence[object]:

@@ -25,7 +25,7 @@ import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import ESTALE
 from itertools import chain
@@ -354,17 +354,13 @@ def in_reading_order(
         thread: The file's own thread.
         agents: The sub-agents by id.
     """
-    agent_entries = (agent.entries for agent in agents.values())
-    result_calls = {
-        call_id for entry in chain(entries, *agent_entries) for call_id in entry.results
-    }
-    agents_by_call: defaultdict[str, list[SubAgent]] = defaultdict(list)
-    items: list[RecordEntry | SubAgent] = [*entries]
-    for agent in agents.values():
-        if agent.spawn is not None and agent.spawn.call_id in result_calls:
-            agents_by_call[agent.spawn.call_id].append(agent)
-        else:
-            items.append(agent)
+    agents_by_call = _agents_by_answered_call(entries, agents.values())
+    agents_without_result = [
+        agent
+        for agent in agents.values()
+        if agent.spawn is None or agent.spawn.call_id not in agents_by_call
+    ]
+    items: list[RecordEntry | SubAgent] = [*entries, *agents_without_result]
     items.sort(key=_reading_position(entries))
     # Some results are never reached, so all sub-agents follow at the end. Each is read only once.
     items += agents.values()
@@ -412,6 +408,21 @@ def _reading_position(
         return max(item.line, *call_lines, 0), -item.line
 
     return position
+
+
+def _agents_by_answered_call(
+    entries: Sequence[RecordEntry], agents: Collection[SubAgent]
+) -> dict[str, list[SubAgent]]:
+    """Group the sub-agents by the call that started them, if a record has the call's result."""
+    agent_entries = (agent.entries for agent in agents)
+    answered_calls = {
+        call_id for entry in chain(entries, *agent_entries) for call_id in entry.results
+    }
+    agents_by_call: dict[str, list[SubAgent]] = {}
+    for agent in agents:
+        if agent.spawn is not None and agent.spawn.call_id in answered_calls:
+            agents_by_call.setdefault(agent.spawn.call_id, []).append(agent)
+    return agents_by_call
 
 
 def abandoned_branches(

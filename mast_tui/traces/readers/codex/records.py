@@ -7,7 +7,7 @@ call, turn items of rollouts, and items of ``exec``. ``report_step_of`` reads al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import eq
@@ -242,55 +242,40 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
     Returns:
         The step; None for a type that reports on no call.
     """
-    tool = as_text(values.get("tool"))
-    stdout_and_stderr = texts_in(values, "stdout", "stderr")
-    status_by_flag = status_of_flag(values.get("success"))
-
-    match kind:
-        case "exec_command_end" | "CommandExecution" | "command_execution":
-            output = as_text(values.get("aggregated_output")) or stdout_and_stderr
-            status = status_of_code(values.get("exit_code"))
-            report = _report_step("shell", {"command": values.get("command")}, output, status)
-        case "patch_apply_end" | "FileChange":
-            report = _report_step(
-                "apply_patch", values.get("changes"), stdout_and_stderr, status_by_flag
-            )
-        case "file_change":
-            output = as_text(values.get("status")) or ""
-            report = _report_step("file_change", {"changes": values.get("changes")}, output)
-        case "mcp_tool_call_end":
-            report = _mcp_report(fields_of(values.get("invocation")), values.get("result"))
-        case "McpToolCall" | "mcp_tool_call":
-            report = _with_error(_mcp_report(values, values.get("result")), values.get("error"))
-        case "DynamicToolCall" | "dynamic_tool_call_response":
-            output = content_text(values.get("content_items"))
-            report = _report_step(tool or "tool", values.get("arguments"), output, status_by_flag)
-            report = _with_error(report, values.get("error"))
-        case "CollabAgentToolCall":
-            name = _CAPITAL.sub("_", tool or "agent").lower()
-            argument_fields = ("prompt", "receiver_thread_ids", "model")
-            call_fields = {field: values[field] for field in argument_fields if values.get(field)}
-            receivers = _receiver_threads(values) if name == "spawn_agent" else ()
-            output = dump_text(values.get("agents_states"))
-            report = _report_step(name, call_fields, output, spawned_threads=receivers)
-        case "collab_tool_call":
-            report = _collaboration_report(tool or "agent", values)
-        case "Extension":
-            call_fields = {
-                field: value
-                for field, value in values.items()
-                if field not in _NON_ARGUMENT_FIELDS and value is not None
-            }
-            output = content_text(first_in(values, *_ANSWER_FIELDS))
-            report = _report_step(as_text(values.get("kind")) or "extension", call_fields, output)
-        case _:
-            return None
-
+    report_of = _REPORT_BY_KIND.get(kind)
+    if report_of is None:
+        return None
+    report = report_of(values)
     if report.status is SpanStatus.UNKNOWN:
         report.status = _status_of_word(values.get("status"))
     report.call_id = call_id
     report.seconds = _seconds_of(values.get("duration"))
     return report
+
+
+def _shell_report(values: Fields) -> RolloutStep:
+    output = as_text(values.get("aggregated_output")) or texts_in(values, "stdout", "stderr")
+    status = status_of_code(values.get("exit_code"))
+    return _report_step("shell", {"command": values.get("command")}, output, status)
+
+
+def _patch_report(values: Fields) -> RolloutStep:
+    output = texts_in(values, "stdout", "stderr")
+    status = status_of_flag(values.get("success"))
+    return _report_step("apply_patch", values.get("changes"), output, status)
+
+
+def _file_change_report(values: Fields) -> RolloutStep:
+    output = as_text(values.get("status")) or ""
+    return _report_step("file_change", {"changes": values.get("changes")}, output)
+
+
+def _mcp_event_report(values: Fields) -> RolloutStep:
+    return _mcp_report(fields_of(values.get("invocation")), values.get("result"))
+
+
+def _mcp_item_report(values: Fields) -> RolloutStep:
+    return _with_error(_mcp_report(values, values.get("result")), values.get("error"))
 
 
 def _mcp_report(call: Fields, result: object) -> RolloutStep:
@@ -322,8 +307,41 @@ def _receiver_threads(values: Fields) -> tuple[str, ...]:
     return tuple(filter(None, map(as_text, items_of(values.get("receiver_thread_ids")))))
 
 
-def _collaboration_report(name: str, values: Fields) -> RolloutStep:
-    """Return the report on a call between agents; only ``spawn_agent`` begins new threads."""
+def _dynamic_tool_report(values: Fields) -> RolloutStep:
+    """Return the report on a call of a tool that the client of Codex defined."""
+    name = as_text(values.get("tool")) or "tool"
+    output = content_text(values.get("content_items"))
+    status = status_of_flag(values.get("success"))
+    report = _report_step(name, values.get("arguments"), output, status)
+    return _with_error(report, values.get("error"))
+
+
+def _extension_report(values: Fields) -> RolloutStep:
+    name = as_text(values.get("kind")) or "extension"
+    arguments = {
+        field: value
+        for field, value in values.items()
+        if field not in _NON_ARGUMENT_FIELDS and value is not None
+    }
+    return _report_step(name, arguments, content_text(first_in(values, *_ANSWER_FIELDS)))
+
+
+def _collaboration_item_report(values: Fields) -> RolloutStep:
+    """Return the report of a rollout on a call between agents."""
+    name = _CAPITAL.sub("_", as_text(values.get("tool")) or "agent").lower()
+    argument_fields = ("prompt", "receiver_thread_ids", "model")
+    arguments = {field: values[field] for field in argument_fields if values.get(field)}
+    receivers = _receiver_threads(values) if name == "spawn_agent" else ()
+    output = dump_text(values.get("agents_states"))
+    return _report_step(name, arguments, output, spawned_threads=receivers)
+
+
+def _collaboration_report(values: Fields) -> RolloutStep:
+    """Return the report of ``exec`` on a call between agents.
+
+    Only ``spawn_agent`` begins new threads.
+    """
+    name = as_text(values.get("tool")) or "agent"
     receivers = _receiver_threads(values)
     thread_field = {"receiver_thread_ids": list(receivers)} if receivers else {}
     prompt_field = {"prompt": values["prompt"]} if values.get("prompt") else {}
@@ -333,6 +351,25 @@ def _collaboration_report(name: str, values: Fields) -> RolloutStep:
         output = dump_text({**thread_field, **states_field})
         return _report_step(name, prompt_field, output, spawned_threads=receivers)
     return _report_step(name, {**prompt_field, **thread_field}, dump_text(states_field))
+
+
+_REPORT_BY_KIND: Final[Mapping[str, Callable[[Fields], RolloutStep]]] = {
+    "exec_command_end": _shell_report,
+    "CommandExecution": _shell_report,
+    "command_execution": _shell_report,
+    "patch_apply_end": _patch_report,
+    "FileChange": _patch_report,
+    "file_change": _file_change_report,
+    "mcp_tool_call_end": _mcp_event_report,
+    "McpToolCall": _mcp_item_report,
+    "mcp_tool_call": _mcp_item_report,
+    "DynamicToolCall": _dynamic_tool_report,
+    "dynamic_tool_call_response": _dynamic_tool_report,
+    "CollabAgentToolCall": _collaboration_item_report,
+    "collab_tool_call": _collaboration_report,
+    "Extension": _extension_report,
+}
+"""The functions that read a report, by the type of the event or the item."""
 
 
 def hosted_call_step(values: Fields) -> RolloutStep:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.model import AnswerKey, TraceMeta
@@ -193,42 +193,48 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
     if not isinstance(step, Mapping):
         yield pointer, step
         return
-    metadata = fields_of(step.get("metadata"))
-    state = fields_of(step.get("state"))
-    has_picture = any(as_text(state.get(name)) for name in ("screenshot", "screenshot_path"))
-    page = "\n".join((texts_in(state, "title", "url"), "[image]" if has_picture else "")).strip()
-    if page:
+    if page := _browser_use_page(fields_of(step.get("state"))):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
 
+    metadata = fields_of(step.get("metadata"))
     # Actions have no ids, so the pointer to an action is the id of its call.
-    output = step.get("model_output")
-    actions = _as_list(fields_of(output).get("action"))
-    if output:
-        yield (
-            f"{pointer}/model_output",
-            {
-                "role": "assistant",
-                "content": None if isinstance(output, Mapping) else dump_text(output),
-                "reasoning_content": _browser_use_thoughts(fields_of(output)),
-                "tool_calls": [
-                    {"id": f"{pointer[1:]}/action/{action_index}", **_browser_action(action)}
-                    for action_index, action in enumerate(actions)
-                ],
-                "timestamp": metadata.get("step_start_time"),
-                "usage": {"input_tokens": metadata.get("input_tokens")},
-            },
-        )
+    action_pointer = f"{pointer[1:]}/action"
+    if output := step.get("model_output"):
+        answer = {
+            **_browser_use_answer(output, action_pointer),
+            "timestamp": metadata.get("step_start_time"),
+            "usage": {"input_tokens": metadata.get("input_tokens")},
+        }
+        yield f"{pointer}/model_output", answer
     for action_index, result in enumerate(_as_list(step.get("result"))):
-        yield (
-            f"{pointer}/result/{action_index}",
-            {
-                "role": "tool",
-                "content": _browser_use_result(result),
-                "tool_call_id": f"{pointer[1:]}/action/{action_index}",
-                "is_error": as_text(fields_of(result).get("error")) is not None,
-                "timestamp": metadata.get("step_end_time"),
-            },
-        )
+        message = {
+            "role": "tool",
+            "content": _browser_use_result(result),
+            "tool_call_id": f"{action_pointer}/{action_index}",
+            "is_error": as_text(fields_of(result).get("error")) is not None,
+            "timestamp": metadata.get("step_end_time"),
+        }
+        yield f"{pointer}/result/{action_index}", message
+
+
+def _browser_use_page(state: Fields) -> str:
+    """Return the title and the address of a web page, and a mark for a picture of it."""
+    has_picture = any(as_text(state.get(name)) for name in ("screenshot", "screenshot_path"))
+    return "\n".join((texts_in(state, "title", "url"), "[image]" if has_picture else "")).strip()
+
+
+def _browser_use_answer(output: object, action_pointer: str) -> Fields:
+    """Return the model's output as an answer with thoughts, and with its actions as calls."""
+    actions = _as_list(fields_of(output).get("action"))
+    return {
+        "role": "assistant",
+        "content": None if isinstance(output, Mapping) else dump_text(output),
+        "reasoning_content": _browser_use_thoughts(fields_of(output)),
+        "tool_calls": [
+            {"id": f"{action_pointer}/{action_index}", **_browser_action(action)}
+            for action_index, action in enumerate(actions)
+        ],
+    }
 
 
 def _browser_use_thoughts(output: Fields) -> str:
@@ -674,11 +680,30 @@ def _harness_entry(entry: Fields) -> Fields:
 BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl_runs)
 
 
-_STATE_FIELDS: Final = (
-    names("original_input session_items generated_items model_responses pending_input"),
-    names("originalInput sessionItems generatedItems modelResponses pendingInput"),
+class _StateFieldNames(NamedTuple):
+    """The names of the fields of a run's state in one programming language."""
+
+    input: str
+    session_items: str
+    generated_items: str
+    responses: str
+    pending: str
+
+
+_PYTHON_STATE: Final = _StateFieldNames(
+    input="original_input",
+    session_items="session_items",
+    generated_items="generated_items",
+    responses="model_responses",
+    pending="pending_input",
 )
-"""The fields of a state in Python and in JavaScript."""
+_JAVASCRIPT_STATE: Final = _StateFieldNames(
+    input="originalInput",
+    session_items="sessionItems",
+    generated_items="generatedItems",
+    responses="modelResponses",
+    pending="pendingInput",
+)
 
 
 def _run_state_runs(document: object) -> Iterable[ExportedRun]:
@@ -701,31 +726,37 @@ def _run_state_messages(state: Fields, pointer: str) -> Messages:
 
     The session items may lack those of the last turn, which the generated items have.
     """
-    # The fields have one name in Python and another in JavaScript.
-    for input_field, session_field, items_field, responses_field, pending_field in _STATE_FIELDS:
-        if input_field not in state or items_field not in state:
+    for names_of in (_PYTHON_STATE, _JAVASCRIPT_STATE):
+        if names_of.input not in state or names_of.generated_items not in state:
             continue
-        yield from _run_input(state[input_field], f"{pointer}/{input_field}")
+        usage_by_last_item = _usage_by_last_item(items_of(state.get(names_of.responses)))
+        yield from _run_input(state[names_of.input], f"{pointer}/{names_of.input}")
+        for item_pointer, item in _run_items(state, names_of):
+            yield f"{pointer}/{item_pointer}", _with_usage(item, usage_by_last_item)
+        yield from _run_input(state.get(names_of.pending), f"{pointer}/{names_of.pending}")
 
-        usage_by_last_item: dict[bytes, object] = {}
-        for response in map(fields_of, items_of(state.get(responses_field))):
-            for last_item in items_of(response.get("output"))[-1:]:
-                usage_by_last_item[canonical_bytes(last_item)] = response.get("usage")
 
-        # These session items are repeated in the input.
-        references = items_of(state.get("nested_history_owned_session_item_refs"))
-        numbers_in_input = [fields_of(reference).get("index") for reference in references]
-        session_items = items_of(state.get(session_field))
-        for number, item in enumerate(session_items):
-            if number not in numbers_in_input:
-                yield f"{pointer}/{session_field}/{number}", _with_usage(item, usage_by_last_item)
+def _run_items(state: Fields, names_of: _StateFieldNames) -> Messages:
+    """Yield the session items that are not in the input, then the other generated items."""
+    references = items_of(state.get("nested_history_owned_session_item_refs"))
+    numbers_in_input = [fields_of(reference).get("index") for reference in references]
+    session_items = items_of(state.get(names_of.session_items))
+    for number, item in enumerate(session_items):
+        if number not in numbers_in_input:
+            yield f"{names_of.session_items}/{number}", item
+    session_item_bytes = set(map(canonical_bytes, session_items))
+    for number, item in enumerate(items_of(state[names_of.generated_items])):
+        if canonical_bytes(item) not in session_item_bytes:
+            yield f"{names_of.generated_items}/{number}", item
 
-        session_item_bytes = set(map(canonical_bytes, session_items))
-        for number, item in enumerate(items_of(state[items_field])):
-            if canonical_bytes(item) not in session_item_bytes:
-                yield f"{pointer}/{items_field}/{number}", _with_usage(item, usage_by_last_item)
 
-        yield from _run_input(state.get(pending_field), f"{pointer}/{pending_field}")
+def _usage_by_last_item(responses: Sequence[object]) -> dict[bytes, object]:
+    """Map the last item of each response, as bytes, to the tokens of the response."""
+    usage_by_last_item: dict[bytes, object] = {}
+    for response in map(fields_of, responses):
+        for last_item in items_of(response.get("output"))[-1:]:
+            usage_by_last_item[canonical_bytes(last_item)] = response.get("usage")
+    return usage_by_last_item
 
 
 def _nested_run_states(state: Fields, pointer: str) -> Iterable[tuple[str, Fields]]:

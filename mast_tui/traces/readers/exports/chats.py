@@ -470,42 +470,45 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         for node_pointer, message in nodes.items()
     }
     pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
-    stated_ids = [
-        message_id
-        for node_pointer, message_id in id_by_pointer.items()
-        if message_id != node_pointer
-    ]
-    last_id = (stated_ids or list(pointer_by_id))[-1]
+    last_id = _last_stated_id(id_by_pointer) or next(reversed(pointer_by_id))
     branch = branch_to(last_id, _librechat_parents(nodes, id_by_pointer))
+    options = fields_of(conversation.get("options"))
+    prompts = [
+        (f"/options/{field}", {"role": "system", "content": prompt})
+        for field in ("promptPrefix", "system", "instructions")
+        if (prompt := text_in(options, field))
+    ]
+    branch_pointers = [pointer_by_id[message_id] for message_id in branch]
+    messages = [
+        (node_pointer, _librechat_message(nodes[node_pointer])) for node_pointer in branch_pointers
+    ]
+    return ExportedRun(
+        value=conversation,
+        messages=[*prompts, *messages],
+        pointer=pointer,
+        native_id=text_in(conversation, "conversationId"),
+        meta=TraceMeta(model=text_in(options, "model") or text_in(conversation, "model")),
+        problems=_librechat_problems(branch, id_by_pointer),
+    )
 
+
+def _last_stated_id(id_by_pointer: dict[str, str]) -> str | None:
+    """Return the last id that a message states itself; None if no message has one."""
+    newest_first = reversed(id_by_pointer.items())
+    return next((stated for pointer, stated in newest_first if stated != pointer), None)
+
+
+def _librechat_problems(branch: Sequence[str], id_by_pointer: Mapping[str, str]) -> list[str]:
+    """Return problems that say how many messages outside of a branch are left out."""
     omitted_without_id = sum(
-        node_pointer == message_id
-        for node_pointer, message_id in id_by_pointer.items()
+        pointer == message_id
+        for pointer, message_id in id_by_pointer.items()
         if message_id not in branch
     )
     problems = branch_problems(len(id_by_pointer) - len(branch) - omitted_without_id)
     if omitted_without_id:
         problems.append(f"{counted(omitted_without_id, 'message')} without `messageId` left out")
-
-    options = fields_of(conversation.get("options"))
-    messages: list[tuple[str, Fields]] = []
-    for field in ("promptPrefix", "system", "instructions"):
-        if prompt := text_in(options, field):
-            messages.append((f"/options/{field}", {"role": "system", "content": prompt}))
-    branch_pointers = [pointer_by_id[message_id] for message_id in branch]
-    messages.extend(
-        (node_pointer, _librechat_message(nodes[node_pointer])) for node_pointer in branch_pointers
-    )
-    return ExportedRun(
-        value=conversation,
-        messages=messages,
-        pointer=pointer,
-        native_id=text_in(conversation, "conversationId"),
-        meta=TraceMeta(
-            model=text_in(options, "model") or text_in(conversation, "model"),
-        ),
-        problems=problems,
-    )
+    return problems
 
 
 def _librechat_parents(

@@ -428,6 +428,18 @@ def _llama_index_call(call: object) -> dict[str, object]:
     }
 
 
+def _llama_index_result(result: Fields) -> dict[str, object]:
+    """Return the result of a call in an event, in chat form."""
+    output = fields_of(result.get("tool_output"))
+    content = fields_of(_llama_index_message(output)).get("content")
+    return result_message(
+        content or dump_text(output.get("raw_output")),
+        result.get("tool_id"),
+        result.get("tool_name"),
+        is_error=output.get("is_error"),
+    )
+
+
 LLAMA_INDEX: Final = ExportFormat(
     name="llama-index",
     system="LlamaIndex",
@@ -486,17 +498,7 @@ class _EventLog:
                 if self._record_new("call", call["id"]):
                     yield pointer, {"role": "assistant", "tool_calls": [call]}
             case "ToolCallResult":
-                output = fields_of(value.get("tool_output"))
-                content = fields_of(_llama_index_message(output)).get("content")
-                yield (
-                    pointer,
-                    result_message(
-                        content or dump_text(output.get("raw_output")),
-                        value.get("tool_id"),
-                        value.get("tool_name"),
-                        is_error=output.get("is_error"),
-                    ),
-                )
+                yield pointer, _llama_index_result(value)
             case "StartEvent" | "AgentWorkflowStartEvent":
                 text = text_in(value, "user_msg", "input", "query") or dump_text(value)
                 if value and self._record_new("text", text):

@@ -192,35 +192,24 @@ def span_of(
     if (kind := as_text(value.get("span_kind"))) and kind.upper() in _OPENINFERENCE_KINDS:
         attributes.setdefault("openinference.span.kind", kind.upper())
 
-    start = seconds_of_time(_first_field(with_context, _START_FIELDS))
-    end = seconds_of_time(_first_field(with_context, _END_FIELDS))
-    seconds = seconds_of_duration(value.get("duration"))
-    if end is None and start is not None and seconds is not None:
-        end = start + seconds
-
-    status, message = _status_of_span(value)
     possible_resources = _possible_resources(value, attributes, resource)
     services = map(service_of, possible_resources)
     versions = (text_in(candidate, "service.version") for candidate in possible_resources)
-
-    events = [
-        event_of(event)
-        for name in ("events", "span_events")
-        for event in items_of(json_in(value.get(name)))
-        if isinstance(event, Mapping)
-    ]
+    events = _events_of_span(value)
     for event in events:  # The span's own attributes count more than those from its events.
         attributes = {**_call_attributes_of(event), **attributes}
+
+    status, message = _status_of_span(value)
+    start = seconds_of_time(_first_field(with_context, _START_FIELDS))
+    name = (as_text(_first_field(value, _NAME_FIELDS)) or "span")[:_MAX_NAME_CHARS]
     return OtelSpan(
         trace=trace_id(_first_field(with_context, _TRACE_ID_FIELDS)),
         id=span_id(_first_field(with_context, _SPAN_ID_FIELDS)),
         parent=_parent_id(value),
-        name=" ".join(
-            (as_text(_first_field(value, _NAME_FIELDS)) or "span")[:_MAX_NAME_CHARS].split()
-        ),
+        name=" ".join(name.split()),
         location=location,
         start=start,
-        end=end,
+        end=_end_of_span(with_context, start),
         status=status,
         message=message,
         attributes=attributes,
@@ -229,6 +218,24 @@ def span_of(
         version=next(filter(None, versions), None),
         scope=_scope_name(value) or scope,
     )
+
+
+def _end_of_span(value: Fields, start: float | None) -> float | None:
+    """Return the end time of a span, which may be stated as a duration; None if it is unknown."""
+    end = seconds_of_time(_first_field(value, _END_FIELDS))
+    seconds = seconds_of_duration(value.get("duration"))
+    if end is None and start is not None and seconds is not None:
+        return start + seconds
+    return end
+
+
+def _events_of_span(value: Fields) -> list[SpanEvent]:
+    return [
+        event_of(event)
+        for name in ("events", "span_events")
+        for event in items_of(json_in(value.get(name)))
+        if isinstance(event, Mapping)
+    ]
 
 
 def event_of(value: Fields) -> SpanEvent:

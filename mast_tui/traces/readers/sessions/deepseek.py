@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, dump_text
-from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.model import Problem, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     Turn,
@@ -31,9 +31,9 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     SessionRecord,
+    as_system,
     message_turn,
     record_turn,
-    with_speaker,
 )
 from mast_tui.traces.result_status import status_of_error_flag
 
@@ -96,7 +96,7 @@ class _HarnessTranslator:
                 source = fields_of(data.get("source")).get("kind")
                 if turn is None or source in _USER_SOURCES:
                     return turn
-                return replace(turn, pieces=with_speaker(turn.pieces, Role.SYSTEM, "system"))
+                return replace(turn, pieces=as_system(turn.pieces))
             case "assistant/message":
                 return self._model_turn(record, data)
             case "tool/call" | "tool/code-dispatch-start":

@@ -185,16 +185,12 @@ def record_time(record: Fields) -> float | None:
     return time_in(record, *_TIME_FIELDS)
 
 
-def with_speaker(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
-    """Return the pieces with the given speaker; results of tools are unchanged.
-
-    Args:
-        pieces: The pieces of a record.
-        role: The role of the speaker.
-        agent: The name of the speaker.
-    """
+def as_system(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Return the pieces with the system as their speaker; results of tools are unchanged."""
     return tuple(
-        replace(piece, role=role, agent=agent) if piece.kind is not SpanKind.TOOL_RESULT else piece
+        piece
+        if piece.kind is SpanKind.TOOL_RESULT
+        else replace(piece, role=SYSTEM.role, agent=SYSTEM.agent)
         for piece in pieces
     )
 
@@ -381,24 +377,12 @@ class SessionReader:
         problems = list(problems)
         shown_records = self._format.select_records(records, problems)
         session = SessionContext(header, [record.value for record in shown_records])
-        # Facts that no shown record states are looked up in all records.
-        all_values = (
-            () if len(shown_records) == len(records) else (record.value for record in records)
-        )
-        self._set_facts(session, chain((header,), session.values, all_values))
-
-        translate = self._format.make_translator(session)
+        self._set_facts(session, records)
         steps = StepList()
         mapper = MessageMapper(steps)
-        for record in shown_records:
-            turn = translate(record.value)
-            if turn is not None:
-                key = text_at(record.value, self._format.id_paths) or record.location
-                mapper.add_turn(turn, key, record.location)
-        has_tokens_of_calls = any(step.tokens is not None for step in steps.steps)
-        if session.tokens is not None and not has_tokens_of_calls:
+        self._add_turns(session, shown_records, mapper)
+        if session.tokens is not None and all(step.tokens is None for step in steps.steps):
             mapper.count_tokens(session.tokens)
-
         meta = TraceMeta(
             task=task_of(_first_prompt(steps.steps), steps=steps.steps),
             system=self._format.system,
@@ -416,10 +400,26 @@ class SessionReader:
             problems=[*problems, *mapper.problems],
         )
 
-    def _set_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
-        """Set the id, model and version of a session, each from the first value that states it."""
+    def _add_turns(
+        self, session: SessionContext, records: Sequence[SessionRecord], mapper: MessageMapper
+    ) -> None:
+        """Add the spans of a session's shown records to a mapper."""
+        translate = self._format.make_translator(session)
+        for record in records:
+            turn = translate(record.value)
+            if turn is not None:
+                key = text_at(record.value, self._format.id_paths) or record.location
+                mapper.add_turn(turn, key, record.location)
+
+    def _set_facts(self, session: SessionContext, records: Sequence[SessionRecord]) -> None:
+        """Set the id, model and version of a session, each from the first value that states it.
+
+        The values are the header, the shown records, and then all ``records``.
+        """
         missing_paths = dict(self._format.fact_paths)
-        for value in values:
+        are_all_shown = len(session.values) == len(records)
+        all_values = () if are_all_shown else (record.value for record in records)
+        for value in chain((session.header,), session.values, all_values):
             for name, paths in tuple(missing_paths.items()):
                 fact = text_at(value, paths)
                 # A whole number is the version of the file format, not of the program.

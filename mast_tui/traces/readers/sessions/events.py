@@ -80,6 +80,46 @@ def _wire_type(record: Fields) -> str:
     return kind_of(message) if "payload" in message else ""
 
 
+def _kimi_tokens_by_record(records: Sequence[Fields]) -> dict[int, Tokens | None]:
+    """Map the last record of each step to the tokens of the step.
+
+    Older versions state the tokens in a ``StatusUpdate``, newer ones in a ``step.end``, or without
+    that in a ``usage.record``. The keys are the ``id()`` of records, because equal records occur.
+    """
+    tokens_by_record: dict[int, Tokens | None] = {}
+    # None is the step of records that name no step.
+    last_record_by_step: dict[str | None, Fields] = {}
+    has_step_end = False
+    for record in records:
+        event = fields_of(record.get("event"))
+        message = fields_of(record.get("message"))
+        if (
+            message.get("role") == "assistant"
+            or kind_of(message) in ("ContentPart", "ToolCall")
+            or kind_of(event) in ("content.part", "tool.call")
+        ):
+            last_record_by_step[as_text(event.get("stepUuid"))] = record
+            continue
+
+        if kind_of(message) == "StatusUpdate":
+            # Further updates before the next step are ignored.
+            last_record = last_record_by_step.pop(None, None)
+            usage = fields_of(message.get("payload")).get("token_usage")
+        elif kind_of(event) == "step.end":
+            has_step_end = True
+            last_record = last_record_by_step.get(as_text(event.get("uuid")))
+            usage = event.get("usage")
+        elif kind_of(record) == "usage.record" and not has_step_end:
+            last_record = last_record_by_step.get(None)
+            usage = record.get("usage")
+        else:
+            continue
+        if last_record is not None:
+            tokens = usage_tokens(usage, _KIMI_INPUT_COUNT_FIELDS, "output")
+            tokens_by_record[id(last_record)] = tokens
+    return tokens_by_record
+
+
 class _KimiTranslator:
     """Makes the turns of a Kimi session.
 
@@ -90,49 +130,13 @@ class _KimiTranslator:
 
     def __init__(self, session: SessionContext) -> None:
         self._system_prompt: str | None = None
-        self._context_prompts: set[str] = set()
-        self._tokens_by_record: dict[int, Tokens | None] = {}
-        """The tokens of a step by the ``id()`` of its last record, because equal records occur."""
-        self._scan_records(session.values)
-
-    def _scan_records(self, values: Sequence[Fields]) -> None:
-        """Record the prompts in the model's context, and the tokens of each step.
-
-        The tokens are recorded for the step's last record. Older versions state them in a
-        ``StatusUpdate``, newer ones in a ``step.end``, or without that in a ``usage.record``.
-        """
-        has_step_end = False
-        # None is the step of records that name no step.
-        last_record_by_step: dict[str | None, Fields] = {}
-        for record in values:
-            event = fields_of(record.get("event"))
-            message = fields_of(record.get("message"))
-            step = as_text(event.get("stepUuid"))
-            if message.get("role") == "user":
-                self._context_prompts.add(output_text(message.get("content")))
-            elif message.get("role") == "assistant":
-                last_record_by_step[None] = record
-            elif kind_of(event) in ("content.part", "tool.call"):
-                last_record_by_step[step] = record
-            elif kind_of(message) in ("ContentPart", "ToolCall"):
-                last_record_by_step[None] = record
-            elif kind_of(message) == "StatusUpdate":
-                usage = fields_of(message.get("payload")).get("token_usage")
-                # Further updates before the next step are ignored.
-                last_record = last_record_by_step.pop(None, None)
-                self._set_tokens(last_record, usage)
-            elif kind_of(event) == "step.end":
-                has_step_end = True
-                last_record = last_record_by_step.get(as_text(event.get("uuid")))
-                self._set_tokens(last_record, event.get("usage"))
-            elif kind_of(record) == "usage.record" and not has_step_end:
-                self._set_tokens(last_record_by_step.get(None), record.get("usage"))
-
-    def _set_tokens(self, last_record: Fields | None, usage: object) -> None:
-        """Record the tokens of a step for its last record, if it has one."""
-        if last_record is not None:
-            tokens = usage_tokens(usage, _KIMI_INPUT_COUNT_FIELDS, "output")
-            self._tokens_by_record[id(last_record)] = tokens
+        messages = (fields_of(record.get("message")) for record in session.values)
+        self._context_prompts = {
+            output_text(message.get("content"))
+            for message in messages
+            if message.get("role") == "user"
+        }
+        self._tokens_by_record = _kimi_tokens_by_record(session.values)
 
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of a record, with the tokens of its step; None if it has no content."""

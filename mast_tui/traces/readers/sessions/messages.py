@@ -33,6 +33,7 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     Translator,
+    as_system,
     log_turn,
     message_turn,
     record_time,
@@ -41,7 +42,6 @@ from mast_tui.traces.readers.sessions.engine import (
     text_at,
     turn_without_empty_pieces,
     unknown_record_turn,
-    with_speaker,
 )
 from mast_tui.traces.times import unix_seconds
 
@@ -251,7 +251,7 @@ def _grok_turn(record: Fields) -> Turn | None:
     turn = message_turn(record, {**message, "role": kind}, model=as_text(record.get("model_id")))
     is_by_program = as_text(record.get("synthetic_reason")) is not None
     if turn is not None and is_by_program:
-        return replace(turn, pieces=with_speaker(turn.pieces, Role.SYSTEM, "system"))
+        return replace(turn, pieces=as_system(turn.pieces))
     return turn
 
 

@@ -8,7 +8,7 @@ a session (``.trajectory.jsonl``) is read in the same way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -129,29 +129,16 @@ def _select_new_records(
     """
     records = [_as_event(record) for record in records]
     contents = _MessageContents(records)
-    skipped_start_counts: Counter[str | None] = Counter()
     seen_values: set[bytes] = set()
     shown_records = []
-    for record in records:
+    for record in _without_repeated_calls(records, contents.calls):
         value = record.value
-        kind = kind_of(value)
-        tool_name = name_in(value, "toolName")
-        if kind == "tool.start":
-            call = _call_identity(value.get("toolName"), value.get("params"))
-            if contents.calls[call]:
-                contents.calls[call] -= 1
-                skipped_start_counts[tool_name] += 1
-                continue
-        elif kind == "tool.end" and skipped_start_counts[tool_name]:
-            skipped_start_counts[tool_name] -= 1
-            continue
-
         shown_records += [
             SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
             if _add_if_new(file, seen_values)
         ]
-        is_shown = kind.startswith(("tool.", "agent.end"))
+        is_shown = kind_of(value).startswith(("tool.", "agent.end"))
         if not is_shown:
             text = content_text(value.get("prompt", value.get("content"))).strip()
             is_repeated = text in contents.texts
@@ -164,6 +151,26 @@ def _select_new_records(
             if _add_if_new(message, seen_values)
         ]
     return shown_records
+
+
+def _without_repeated_calls(
+    records: Iterable[SessionRecord], calls_in_messages: Counter[tuple[str | None, bytes]]
+) -> Iterator[SessionRecord]:
+    """Yield the records without each ``tool.start`` and ``tool.end`` of a call in a message."""
+    skipped_start_counts: Counter[str | None] = Counter()
+    for record in records:
+        kind = kind_of(record.value)
+        tool_name = name_in(record.value, "toolName")
+        if kind == "tool.start":
+            call = _call_identity(record.value.get("toolName"), record.value.get("params"))
+            if calls_in_messages[call]:
+                calls_in_messages[call] -= 1
+                skipped_start_counts[tool_name] += 1
+                continue
+        elif kind == "tool.end" and skipped_start_counts[tool_name]:
+            skipped_start_counts[tool_name] -= 1
+            continue
+        yield record
 
 
 def _add_if_new(value: object, seen_values: set[bytes]) -> bool:

@@ -31,13 +31,13 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionFormat,
     Translator,
     along_last_branch,
+    as_system,
     log_turn,
     message_turn,
     record_turn,
     stateless,
     unknown_record_turn,
     user_prompt_piece,
-    with_speaker,
 )
 from mast_tui.traces.result_status import status_of_code
 
@@ -231,7 +231,7 @@ def _qwen_turn(record: Fields) -> Turn | None:
 
     pieces = turn.pieces
     if record.get("subtype") == "notification":
-        pieces = with_speaker(pieces, Role.SYSTEM, "system")
+        pieces = as_system(pieces)
     tool_outcome = fields_of(record.get("toolCallResult"))
     result_status = GEMINI_STATUS.get(as_text(tool_outcome.get("status")))
     if result_status is not None:

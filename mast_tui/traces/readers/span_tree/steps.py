@@ -125,6 +125,16 @@ class _OpenRow:
         """True if the row has descendants."""
         return self.last_index > self.row_index
 
+    def complete_by(self, inner_row: SpanRow) -> None:
+        """Complete a tool's row by the output, status and error of another of the same execution.
+
+        Args:
+            inner_row: The other row, which is under this one.
+        """
+        self.output = inner_row.output if self.output is None else self.output
+        status = worse_status(self.row.status, inner_row.status)
+        self.row = replace(self.row, status=status, error=self.row.error or inner_row.error)
+
 
 class _Timeline:
     """The spans of a run so far, and the rows that are open."""
@@ -411,13 +421,13 @@ class _Timeline:
         keyed_parts = []
         for message_index, message in enumerate(messages):
             for part in self._parts.parts_of(message):
-                key = f"{row.id}/{key_part}/{message_index}{part.piece.key_suffix}"
+                piece = part.piece
+                message_key = f"{row.id}/{key_part}/{message_index}"
                 # If every row has a span, several rows may show one call: its id is no key then.
-                if part.piece.call_id is not None and self._shows_every_row:
-                    key = f"{row.id}/{key_part}/{message_index}/{part.piece.call_id}"
-                elif part.piece.call_id is not None:
-                    kind = "call" if part.piece.kind is SpanKind.TOOL_CALL else "result"
-                    key = f"{part.piece.call_id}:{kind}"
+                if piece.call_id is not None and self._shows_every_row:
+                    key = f"{message_key}/{piece.call_id}"
+                else:
+                    key = piece.call_span_key or message_key + piece.key_suffix
                 keyed_parts.append((key, part))
         return keyed_parts
 
@@ -464,38 +474,32 @@ class _Timeline:
             self.problems.append(Problem(row.location, piece.problem))
 
         if piece.kind is SpanKind.TOOL_CALL:
-            shown_call = ShownCall(
-                key,
-                agent,
-                piece.name,
-                has_id=piece.call_id is not None,
-                lacks_arguments=not canonical_arguments(piece.text),
-            )
+            shown_call = _shown_call(key, agent, piece.name, piece.call_id, piece.text)
             self._calls.add_model_call(shown_call, piece.call_id, piece.text)
             self._history.set_call(node, shown_call)
-            # The result may have been shown before the call.
-            early_result_key = self._early_result_keys.pop(piece.call_id or "", None)
-            if early_result_key is not None:
-                self._steps.move_after_call(early_result_key, key)
-                shown_call.result_key = early_result_key
+            self._move_early_result(shown_call, piece.call_id)
         elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result_key = key
         elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
             self._early_result_keys[piece.call_id] = key
         return key
 
-    def _enter_tool_row(self, open_row: _OpenRow) -> None:
-        """Find the call that a tool's row carried out, or add a span for the call.
+    def _move_early_result(self, call: ShownCall, call_id: str | None) -> None:
+        """Move a result that was shown before its call to the place after the call."""
+        early_result_key = self._early_result_keys.pop(call_id or "", None)
+        if early_result_key is not None:
+            self._steps.move_after_call(early_result_key, call.key)
+            call.result_key = early_result_key
 
-        If the tool's row around it records the same execution, complete that row instead by the
-        output, the status and the error of this one.
+    def _enter_tool_row(self, open_row: _OpenRow) -> None:
+        """Set the call that a tool's row carried out as the parent of the spans under the row.
+
+        If the tool's row around it records the same execution, complete that row instead.
         """
         row = open_row.row
         outer = open_row.nearest_tool_row
         if outer is not None and _is_same_execution(outer.row, row):
-            outer.output = row.output if outer.output is None else outer.output
-            status = worse_status(outer.row.status, row.status)
-            outer.row = replace(outer.row, status=status, error=outer.row.error or row.error)
+            outer.complete_by(row)
             self._add_name_span(open_row)
             return
 
@@ -503,33 +507,32 @@ class _Timeline:
         text = dump_text(row.input)
         call = self._calls.call_of_row(row.name, row.input, row.call_id)
         if call is None:
-            content = self._parts.content_number(SpanKind.TOOL_CALL, text, row.name)
-            key = self._tool_span_key(row, "call", f"{row.id}/call")
-            key = self._steps.call(
-                key,
-                open_row.agent,
-                text,
-                place=row.location,
-                name=row.name,
-                parent=open_row.parent_key,
-                start=row.start,
-                end=row.end,
-            )
-            call = ShownCall(
-                key,
-                open_row.agent,
-                row.name,
-                has_id=row.call_id is not None,
-                lacks_arguments=not canonical_arguments(text),
-            )
-            self._calls.add_row_call(call, row.call_id, text)
-            self._history.shown_contents.add(content)
+            call = self._show_call_of_row(open_row, text)
         elif call.lacks_arguments and canonical_arguments(text):
             # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
             call.lacks_arguments = False
         open_row.call = call
         open_row.parent_key = call.key
+
+    def _show_call_of_row(self, open_row: _OpenRow, arguments: str) -> ShownCall:
+        """Add the span of the call of a tool's row that no model's row has shown; return it."""
+        row = open_row.row
+        content = self._parts.content_number(SpanKind.TOOL_CALL, arguments, row.name)
+        key = self._steps.call(
+            self._tool_span_key(row, "call", f"{row.id}/call"),
+            open_row.agent,
+            arguments,
+            place=row.location,
+            name=row.name,
+            parent=open_row.parent_key,
+            start=row.start,
+            end=row.end,
+        )
+        call = _shown_call(key, open_row.agent, row.name, row.call_id, arguments)
+        self._calls.add_row_call(call, row.call_id, arguments)
+        self._history.shown_contents.add(content)
+        return call
 
     def _leave_tool_row(self, open_row: _OpenRow) -> None:
         """Set the end of the call of a tool's row, and add its result unless a span shows that.
@@ -607,6 +610,15 @@ class _Timeline:
             end=row.end,
             status=_row_status(row),
         )
+
+
+def _shown_call(
+    key: str, agent: str, name: str | None, call_id: str | None, arguments: str
+) -> ShownCall:
+    """Return a call whose span has just been added under a key."""
+    has_id = call_id is not None
+    lacks_arguments = not canonical_arguments(arguments)
+    return ShownCall(key, agent, name, has_id=has_id, lacks_arguments=lacks_arguments)
 
 
 def _row_text(row: SpanRow) -> str:

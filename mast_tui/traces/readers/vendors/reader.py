@@ -149,15 +149,45 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
     """
     fields = vendor.fields
     parsed_record = _with_parsed_fields(vendor, record.value)
+    row = _row_of_fields(vendor, record, parsed_record)
+    attribute_row = row_of_attributes(value_at(parsed_record, vendor.attributes), row.name, row.id)
+    if attribute_row is not None:
+        row = _with_attributes(row, attribute_row)
+
+    # ``_with_guessed_models`` may make a row with an answer a model's row.
+    may_become_model = vendor.lacks_types and has_answer(value_at(parsed_record, fields.output))
+    if row.kind is RowKind.MODEL or may_become_model:
+        input_tokens = value_at(parsed_record, fields.tokens)
+        output_tokens = value_at(parsed_record, _output_paths(fields.tokens))
+        tokens = tokens_of(input_tokens, output_tokens)
+        row = replace(row, model=text_at(parsed_record, fields.model), tokens=tokens)
+
+    if row.kind is RowKind.TOOL:
+        return _tool_row(row)
+    if row.kind is RowKind.MODEL:
+        if vendor.has_short_items:
+            row = replace(row, input=_typed_messages(row.input), output=_typed_messages(row.output))
+        return _model_row(row, attribute_row)
+    if row.kind is RowKind.AGENT:
+        row = replace(row, agent=row.agent or bare_name(row.name))
+    instructions = None if attribute_row is None else attribute_row.instructions
+    output = _parsed_arguments(row.output) if isinstance(row.output, str) else row.output
+    return replace(row, output=output, instructions=instructions or system_text(row.input))
+
+
+def _row_of_fields(vendor: Vendor, record: VendorRecord, parsed_record: Fields) -> SpanRow:
+    """Return the row that the vendor's own fields of a record state."""
+    fields = vendor.fields
     type_name = _type_name(vendor, parsed_record)
+    is_readable = type_name in vendor.readable_types
     kind = vendor.kinds.get(type_name, RowKind.OTHER)
     status, error = _status_and_error(vendor, parsed_record)
     # A text that happens to be JSON stays a text, unless all texts of the vendor are JSON.
     content = parsed_record if vendor.has_json_texts else record.value
     output = value_at(content, fields.output)
-    if output is None and type_name in vendor.readable_types:
+    if output is None and is_readable:
         output = _fact_lines(value_at(parsed_record, vendor.facts)) or None
-    row = SpanRow(
+    return SpanRow(
         id=record.id,
         parent=record.parent,
         kind=kind,
@@ -171,33 +201,8 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
         input=_without_args(vendor, value_at(content, fields.input)),
         output=output,
         call_id=text_at(parsed_record, fields.call_id),
-        has_readable_output=type_name in vendor.readable_types,
+        has_readable_output=is_readable,
     )
-
-    attribute_row = row_of_attributes(value_at(parsed_record, vendor.attributes), row.name, row.id)
-    if attribute_row is not None:
-        row = _with_attributes(row, attribute_row)
-        kind = row.kind
-
-    # ``_with_guessed_models`` may make a row with an answer a model's row.
-    may_become_model = vendor.lacks_types and has_answer(value_at(parsed_record, fields.output))
-    if kind is RowKind.MODEL or may_become_model:
-        input_tokens = value_at(parsed_record, fields.tokens)
-        output_tokens = value_at(parsed_record, _output_paths(fields.tokens))
-        tokens = tokens_of(input_tokens, output_tokens)
-        row = replace(row, model=text_at(parsed_record, fields.model), tokens=tokens)
-
-    if kind is RowKind.TOOL:
-        return _tool_row(row)
-    if kind is RowKind.MODEL:
-        if vendor.has_short_items:
-            row = replace(row, input=_typed_messages(row.input), output=_typed_messages(row.output))
-        return _model_row(row, attribute_row)
-    if kind is RowKind.AGENT:
-        row = replace(row, agent=row.agent or bare_name(row.name))
-    instructions = None if attribute_row is None else attribute_row.instructions
-    output = _parsed_arguments(row.output) if isinstance(row.output, str) else row.output
-    return replace(row, output=output, instructions=instructions or system_text(row.input))
 
 
 def _without_args(vendor: Vendor, value: object) -> object:
