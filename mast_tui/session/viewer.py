@@ -246,11 +246,11 @@ def hidden_traces_text(name: str, count: int) -> str:
     if count == 1:
         return (
             f"1 trace with other people's labels is left out until {name} finishes it, or opens "
-            "it as adjudicator in the app (A, then Enter; or S, then o)"
+            "it as adjudicator on the app's adjudication or signatures screen"
         )
     return (
         f"{count} traces with other people's labels are left out until {name} finishes them, or "
-        "opens them as adjudicator in the app (A, then Enter; or S, then o)"
+        "opens them as adjudicator on the app's adjudication or signatures screen"
     )
 
 
