@@ -26,7 +26,7 @@ def _outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
     """Return a decided value in words: the verdict, or whether the place was accepted."""
     if is_verdict:
         return value.value
-    return "place taken" if value is VerdictValue.PRESENT else "place dropped"
+    return "place taken" if value is VerdictValue.PRESENT else "present, place dropped"
 
 
 def decided_words(decisions: Sequence[Decision]) -> str:
@@ -34,7 +34,9 @@ def decided_words(decisions: Sequence[Decision]) -> str:
     if len(decisions) == 1:
         return _outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
     accepted = sum(decision.value is VerdictValue.PRESENT for decision in decisions)
-    return f"{accepted} of {len(decisions)} places taken" if accepted else "no place taken"
+    if not accepted:
+        return f"present, {len(decisions)} places dropped"
+    return f"{accepted} of {len(decisions)} places taken"
 
 
 def targets_taken(decisions: Iterable[Decision]) -> list[Target]:

@@ -15,12 +15,12 @@ from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.configuration import read_judge_configuration
-from mast_tui.counts import counted
 from mast_tui.judges.llm.run.grouping import grouping_notice, propose_groups, used_words
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, visibility_json
 from mast_tui.session.open_codes import (
+    LAST_TRACES,
     OpenCode,
     OpenCoding,
     Saturation,
@@ -32,9 +32,6 @@ from mast_tui.session.open_codes import (
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
-
-_LAST_TRACES: Final = 10
-"""The number of last traces whose new kinds of failure are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +246,7 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
         "traces": len(saturation.traces),
         "kinds": saturation.kinds,
         "since_last_new": saturation.since_last_new,
-        f"new_in_last_{_LAST_TRACES}": saturation.new_in_last(_LAST_TRACES),
+        f"new_in_last_{LAST_TRACES}": saturation.new_in_last(LAST_TRACES),
         "looked_at": [
             {"trace_id": trace.trace_id, "kinds": trace.kinds, "new": list(trace.new)}
             for trace in saturation.traces
@@ -260,12 +257,5 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 def saturation_text(saturation: Saturation) -> str:
     """Return a line on the kinds of failure, and on how many of them the last traces added."""
     if not saturation.traces:
-        return "saturation (new kinds of failure per trace): no trace is finished yet"
-    recent_count = min(_LAST_TRACES, len(saturation.traces))
-    quiet_count = saturation.since_last_new
-    quiet_text = f", the last {quiet_count} none" if quiet_count else ""
-    return (
-        f"saturation: {counted(saturation.kinds, 'kind')} of failure on "
-        f"{counted(len(saturation.traces), 'trace')}; the last {recent_count} "
-        f"brought {saturation.new_in_last(recent_count)} new{quiet_text}"
-    )
+        return "saturation (new failures per trace): no trace is finished yet"
+    return f"saturation: {saturation.summary}"

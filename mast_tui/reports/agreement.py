@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from mast_tui import __version__
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
-from mast_tui.figures.agreement.report import Agreement, agreement_json
+from mast_tui.figures.agreement.report import Agreement, NamedBlock, agreement_json
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.figures.spans.report import SpanAgreement
@@ -1295,6 +1295,13 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
             "nothing_shared",
             warning=True,
         )
+    elif not agreement.index.table("pooled").count("n"):
+        yield Note(
+            "Nothing can be compared: no mode has a verdict (present or absent) by two annotators "
+            "in one trace. Set absent what was judged absent.",
+            "nothing_compared",
+            warning=True,
+        )
 
 
 def _hidden_traces_note(hidden: HiddenTraces) -> Note:
@@ -1328,7 +1335,7 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     )
     for block in blocks:
         yield Note(
-            f"Same verdicts by {joined_names(block.annotators)}: {_first_traces(block.traces)}.",
+            _copied_verdicts_sentence(block),
             "identical_block",
             warning=True,
         )
@@ -1336,12 +1343,17 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
 
 def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
     """Yield a sentence on each group of traces in which annotators gave the same verdicts."""
-    for block in agreement.identical_blocks:
-        yield (
-            f"{joined_names(block.annotators)} gave the same verdicts on "
-            f"{counted(len(block.traces), 'trace')}, possibly copied: "
-            f"{_first_traces(block.traces)}."
-        )
+    yield from map(_copied_verdicts_sentence, agreement.identical_blocks)
+
+
+def _copied_verdicts_sentence(block: NamedBlock) -> str:
+    """Return a sentence on the traces in which each annotator repeated their verdicts."""
+    first, *others = block.annotators
+    also = f", and so did {joined_names(others)}" if others else ""
+    return (
+        f"{joined_names([first])} gave one set of verdicts on all {len(block.traces)} of these "
+        f"traces{also}: {_first_traces(block.traces)}."
+    )
 
 
 def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> tuple[str, ...]:

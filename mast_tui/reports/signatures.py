@@ -132,12 +132,12 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "How often each mode occurs",
         """
         rate:all | of all | share | share of all labelled traces | 95
-        rate:all#count | traces | count | traces with the mode | 92
+        rate:all#count | with it | count | traces with the mode | 92
         rate:all#n | of | count | traces with a verdict on the mode | 91
         unsure | unsure | count | traces with the verdict unsure | 40
         open | open | count | traces without a verdict | 41
         unresolved | unresolved | count | open because annotators disagree | 42
-        more_labels | for ± 3 | count | further traces to label for ± 3 points | 30
+        more_labels | more for ± 3 | count | further traces to label for ± 3 points | 30
         """,
     ),
     "modes": (
@@ -324,7 +324,8 @@ _MANTEL_HAENSZEL: Final = Note(
 )
 _OPPOSITE_SIGN: Final = Note("†: the difference over all models has the opposite sign.", "mark")
 _MORE_LABELS: Final = Note(
-    "for ± 3: approximate number of further traces for an interval of ± 3 points.", "more_labels"
+    "more for ± 3: approximate number of further traces for an interval of ± 3 points.",
+    "more_labels",
 )
 
 

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 from rapidfuzz import fuzz, process
 
+from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Label, Pass, SpanNote, Target, annotator_kind
 from mast_tui.session.progress import by_trace, retests_of
@@ -107,11 +108,30 @@ class CodedTrace:
     new: tuple[str, ...]
 
 
+LAST_TRACES: Final = 10
+"""The number of last traces whose new kinds of failure are counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saturation:
     """The kinds of failure that were new in each trace, in the order of coding."""
 
     traces: tuple[CodedTrace, ...]
+
+    @property
+    def summary(self) -> str:
+        """The number of different failures, and how many of them the last traces added."""
+        trace_count = len(self.traces)
+        text = (
+            f"{counted(self.kinds, 'different failure')} (modes and notes) in "
+            f"{counted(trace_count, 'trace')}"
+        )
+        if self.since_last_new:
+            quiet_text = counted(self.since_last_new, "trace").removeprefix("1 ")
+            return f"{text}; no new failure in the last {quiet_text}"
+        if trace_count > LAST_TRACES:
+            return f"{text}; {self.new_in_last(LAST_TRACES)} new in the last {LAST_TRACES}"
+        return text
 
     @property
     def kinds(self) -> int:

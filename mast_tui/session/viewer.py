@@ -245,12 +245,12 @@ def hidden_traces_text(name: str, count: int) -> str:
     # person must not know of a retest in advance.
     if count == 1:
         return (
-            f"1 trace is left out: other people's labels on it are hidden until {name} finishes "
-            "it, or opens it as adjudicator on the app's signatures screen"
+            f"1 trace with other people's labels is left out until {name} finishes it, or opens "
+            "it as adjudicator on the app's adjudication or signatures screen"
         )
     return (
-        f"{count} traces are left out: other people's labels on them are hidden until {name} "
-        "finishes them, or opens them as adjudicator on the app's signatures screen"
+        f"{count} traces with other people's labels are left out until {name} finishes them, or "
+        "opens them as adjudicator on the app's adjudication or signatures screen"
     )
 
 

@@ -56,9 +56,6 @@ BARS: Final = "·▁▂▃▄▅▆▇█"
 MOST_BARS: Final = 40
 """The number of traces, the last ones, that are drawn as bars."""
 
-LAST_TRACES: Final = 10
-"""The number of last traces whose new kinds of failure are counted."""
-
 
 def no_codes_text(key_of: KeyOf) -> str:
     """Return the text that is shown if there are no open codes: how to write one."""
@@ -79,14 +76,7 @@ def saturation_line(saturation: Saturation) -> str:
     bars = "".join(
         BARS[min(len(trace.new), len(BARS) - 1)] for trace in saturation.traces[-MOST_BARS:]
     )
-    last_count = min(LAST_TRACES, len(saturation.traces))
-    count_without_new = saturation.since_last_new
-    addition = f", the last {count_without_new} none" if count_without_new else ""
-    return (
-        f"New kinds per trace {bars}  {saturation.kinds} in "
-        f"{counted(len(saturation.traces), 'trace')}; "
-        f"the last {last_count} brought {saturation.new_in_last(last_count)}{addition}"
-    )
+    return f"New failures per trace {bars}  {saturation.summary}"
 
 
 def _is_unlimited_lead(opened: OpenWorkspace) -> bool:

@@ -241,7 +241,10 @@ def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
     assert "t0, t1, t2, t3, t4, t5" in first.text
     pooled = row(table(report, "modes"), "pooled")
     assert pooled.mark.startswith("!")
-    assert "possibly copied: t0, t1" in detail(pooled)
+    assert (
+        "ann gave one set of verdicts on all 6 of these traces, and so did bob: t0, t1"
+        in detail(pooled)
+    )
 
 
 def test_rounds_and_retests_have_tables() -> None:

@@ -253,11 +253,11 @@ async def test_a_queue_without_conflicts_says_why(office: Office) -> None:
         assert not missing(on.text, "two people must have finished", "alice 1")
     office.label("bob", "one", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
-        assert "they agree" in on.text
+        assert "people agree on 14 verdicts" in on.text
         await on.press("v")
         assert "Step repetition" in on.text
         await on.press("v")
-        assert "they agree" in on.text
+        assert "people agree on 14 verdicts" in on.text
 
 
 async def test_braces_go_to_other_traces_and_undo_comes_back(conflicts: Office) -> None:

@@ -92,7 +92,7 @@ async def test_one_key_decides_all_places(office: Office) -> None:
         ("1", [(2, 2), (10, 10), (12, 12)], "at #10, #12, as alice"),
         ("2", [(2, 2), (7, 7)], "at #7, as bob"),
         ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "at #7, #10, #12, as alice and bob"),
-        ("0", [(2, 2)], "no place taken"),
+        ("0", [(2, 2)], "present, 3 places dropped"),
     )
     async with adjudicating(office) as on:
         for key, expected, summary in cases:

@@ -209,7 +209,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
         adjudicate(on).main_list.move_to(1)
         await on.press()
         await on.press("c")
-        assert "stays as it is" in last_message(on)
+        assert "No side has changed its answer" in last_message(on)
 
 
 async def test_all_hidden_traces_are_taken_on_at_once(office: Office) -> None:
@@ -286,7 +286,7 @@ async def test_annotators_read_guidelines_without_hidden_cases(office: Office) -
         assert isinstance(on.app.screen, GuidelinesScreen)
         assert "Twice is enough" in on.text
         assert "one.json" not in on.text
-        assert "1 more case is in traces that you have not finished" in on.text
+        assert "1 case, shown after you finish its trace" in on.text
         assert "next entry" in on.lines[-1]
         assert "write" not in on.lines[-1]
         assert "remove" not in on.lines[-1]

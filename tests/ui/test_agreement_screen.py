@@ -120,7 +120,7 @@ async def test_intervals_are_explained(finished: Office) -> None:
 
 async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
     async with agreeing(finished, "carol") as on:
-        assert "2 traces hidden until you finish them · o: see them as adjudicator" in on.text
+        assert "2 traces finished by two people hidden until you finish them" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text

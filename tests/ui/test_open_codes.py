@@ -83,7 +83,7 @@ async def test_groups_are_searched_and_open_their_place(office: Office) -> None:
         await on.press("+")
         assert "Open codes · 3 places" in on.lines[0]
         assert "restarts the pod unasked · 2 places" in on.text
-        assert not missing(on.text, "wrong namespace · 1 place", "2 in 2 traces")
+        assert not missing(on.text, "wrong namespace · 1 place", "2 different failures")
         assert "\x1b" not in on.text
         await on.press("j", "enter")
         assert isinstance(on.app.screen, AnnotateScreen)
@@ -171,6 +171,6 @@ async def test_marked_codes_become_a_mode(office: Office) -> None:
 def test_saturation_is_drawn() -> None:
     looked = tuple(CodedTrace(str(n), 3, ("x",) * new) for n, new in enumerate((9, 3, 0, 1, 0)))
     line = saturation_line(Saturation(looked))
-    assert f"{BARS[-1]}{BARS[3]}{BARS[0]}{BARS[1]}{BARS[0]}  13 in 5 traces" in line
-    assert line.endswith("the last 5 brought 13, the last 1 none")
+    assert f"{BARS[-1]}{BARS[3]}{BARS[0]}{BARS[1]}{BARS[0]}  13 different failures" in line
+    assert line.endswith("in 5 traces; no new failure in the last trace")
     assert "once a trace is finished" in saturation_line(Saturation(()))

@@ -91,7 +91,7 @@ async def test_figures_lead_to_spans_and_are_updated(ended: Office) -> None:
         await on.press("S")
         assert "all traces" in on.lines[0]
         heading = next(line for line in on.lines if " code " in line)
-        assert {"all", "traces", "of"} <= set(heading.split())
+        assert {"all", "with", "of"} <= set(heading.split())
         await on.press("j", "j")
         assert "30%" in under_cursor(on)
         # On to the same mode in the table of failed and successful traces.
@@ -184,7 +184,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace hidden until you finish it" in on.text
+        assert "1 trace finished by others hidden until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text

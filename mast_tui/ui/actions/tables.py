@@ -166,7 +166,7 @@ EVERYWHERE: Final = (
         "open_codes",
         "+",
         "open codes",
-        "Make modes of notes and of failures that no mode describes",
+        "Open codes: turn notes into new modes",
         "app.show('open_codes')",
     ),
     _everywhere("back", "escape", "back", "Leave what is open, or go back", hint=93),
@@ -623,7 +623,7 @@ ADJUDICATE: Final = (
         "nobody",
         "0",
         "absent",
-        "Decide absent, or drop the disputed places",
+        "Decide absent; if only places differ, drop them: the mode stays present",
         hint=30,
     ),
     _adjudicate("unsure", "_", "unsure", "Leave it as unsure", hint=35),
@@ -644,16 +644,18 @@ ADJUDICATE: Final = (
         "Go to the evidence, or decide for the boundary that you moved",
         hint=52,
     ),
-    _adjudicate("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", hint=50),
     _adjudicate(
-        "previous_conflict", "[ ,", "previous conflict", "Previous conflict", "conflict(-1)"
+        "next_conflict", "] .", "next conflict", "Next open conflict", "conflict(1)", hint=50
+    ),
+    _adjudicate(
+        "previous_conflict", "[ ,", "previous conflict", "Previous open conflict", "conflict(-1)"
     ),
     _adjudicate("next_trace", "} >", "next trace", "Next trace with conflicts", "trace(1)"),
     _adjudicate(
         "previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)"
     ),
     _adjudicate(
-        "agreed", "v", "agreed items", "Show or hide the modes on which all agree", hint=55
+        "agreed", "v", "agreed items", "Show or hide the modes without a conflict", hint=55
     ),
     _adjudicate(
         "overrule",
@@ -667,7 +669,13 @@ ADJUDICATE: Final = (
         "confirm",
         "Keep a decision (!) although an answer is new or has changed",
     ),
-    _adjudicate("reason", "m", "reason", "Write the reason for a decision", hint=57),
+    _adjudicate(
+        "reason",
+        "m",
+        "reason",
+        "Write the reason for this decision; on an open row, for your last one",
+        hint=57,
+    ),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
     _adjudicate("judge", "J", "judge's verdict", "Show the judge's verdict, after the decision"),
     _adjudicate(
@@ -694,7 +702,7 @@ AGREEMENT: Final = (
         "categories", "2", "categories", "Agreement per category", "show_page('categories')"
     ),
     _agreement("pairs", "3", "pairs", "Agreement of every two annotators", "show_page('pairs')"),
-    _agreement("spans", "4", "spans", "Agreement on places", "show_page('spans')"),
+    _agreement("spans", "4", "places", "Agreement on places", "show_page('spans')"),
     _agreement("judge", "5", "judge", "Quality of a judge", "show_page('judge')"),
     _agreement(
         "left",

@@ -38,6 +38,7 @@ from mast_tui.gold import (
 )
 from mast_tui.gold.overlaps import in_reading_order, index_range
 from mast_tui.labels import (
+    CONFIDENCES,
     JUDGE_PREFIX,
     AnnotatorKind,
     Label,
@@ -315,7 +316,11 @@ class TraceCases:
         targets = in_reading_order(targets_taken(case.decisions), lambda target: target, self.order)
         return CaseView(
             title,
-            (*self._side_views(group, case.decisions), *reason_views),
+            (
+                *self._side_views(group, case.decisions),
+                *self._resolved_views(case),
+                *reason_views,
+            ),
             target=targets[0] if targets else group.where,
             note=self._decision_text(case.decisions),
         )
@@ -332,7 +337,7 @@ class TraceCases:
         return f"is it at {place_text(group.where, self.order, quoted=False)}?"
 
     def _resolved_views(self, case: AdjudicationCase) -> list[SideView]:
-        """Return the decided targets of a mode with open ones: resolved, dropped, and taken before.
+        """Return the settled, dropped and formerly taken places of a mode; none for a verdict.
 
         Those ``taken before`` are in question again, since a side has changed its answer.
         """
@@ -718,7 +723,7 @@ def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> S
         if label.severity is not None:
             facts.append(label.severity.value)
         if label.confidence is not None:
-            facts.append(f"sure {label.confidence:.0%}")
+            facts.append(CONFIDENCES.get(label.confidence, f"sure {label.confidence:.0%}"))
         if label.saw_suggestions:
             facts.append("saw suggestions")
     return SidePlace(

@@ -14,7 +14,7 @@ from mast_tui.adjudication import (
 )
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import KeyOf
-from mast_tui.ui.adjudicate.cases import QueueContents, TraceCases, letters_of
+from mast_tui.ui.adjudicate.cases import QueueContents, TraceCases, is_by_one_side, letters_of
 from mast_tui.ui.adjudicate.lists import ConflictList, QueueRow, RowState
 from mast_tui.ui.wording import counted, joined
 
@@ -258,6 +258,17 @@ class Queue:
 
     # Progress
 
+    def undisputed_counts(self) -> tuple[int, int]:
+        """Return the numbers of agreed verdicts by several people and of verdicts by one."""
+        verdicts = [
+            verdict
+            for cases in self.cases.values()
+            for verdict in cases.gold.verdicts
+            if verdict.value is not None and self.mode in (None, verdict.mode)
+        ]
+        single_count = sum(map(is_by_one_side, verdicts))
+        return len(verdicts) - single_count, single_count
+
     def open_count(self) -> int:
         """Return the number of open conflicts in all traces."""
         return sum(cases.open_count for cases in self.cases.values())
@@ -267,18 +278,18 @@ class Queue:
         return sum(cases.changed_count for cases in self.cases.values())
 
     def progress(self) -> list[str]:
-        """Return the progress in parts for the title: decided, to confirm, open, hidden."""
+        """Return the progress in parts for the title: open, hidden, decided, to confirm."""
         if not self.was_read:
             return []
         locked_count = len(self._locked_rows())
         # Where all conflicts are hidden, "nothing left" would be wrong.
         parts = self._conflict_counts() if self.cases or not locked_count else []
         if locked_count:
-            parts.append(f"{counted(locked_count, 'trace')} hidden")
+            parts.insert(1, f"{counted(locked_count, 'trace')} hidden")
         return parts
 
     def _conflict_counts(self) -> list[str]:
-        """Return the numbers of decided and open conflicts as texts.
+        """Return the numbers of open and decided conflicts as texts.
 
         Decisions whose answers have changed since are to be confirmed.
         """
@@ -293,8 +304,8 @@ class Queue:
         elif changed_count:
             parts.append(f"{changed_count} to confirm")
         if open_count:
-            parts.append(f"{open_count} left in {counted(trace_count, 'trace')}")
-        return parts if open_count or changed_count else [*parts, "nothing left"]
+            return [f"{open_count} left in {counted(trace_count, 'trace')}", *parts]
+        return parts if changed_count else ["nothing left", *parts]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:
         """Return why the labels of a trace are hidden, and the key that opens them.

@@ -349,13 +349,19 @@ class AdjudicateScreen(BaseScreen):
         """Return why there is nothing to adjudicate, and what to do."""
         if contents.entries:
             count = len(contents.entries)
-            traces_text = "the trace" if count == 1 else f"all {count} traces"
-            mode_text = ""
+            where = "in this trace" if count == 1 else f"in these {count} traces"
             if self.queue.mode is not None:
-                mode_text = f" on {self._mode_title(self.queue.mode)}"
+                where += f" on {self._mode_title(self.queue.mode)}"
+            agreed_count, single_count = self.queue.undisputed_counts()
+            if agreed_count:
+                compared = (
+                    f"people agree on {counted(agreed_count, 'verdict')} that two or more gave"
+                )
+            else:
+                compared = "no mode has a verdict by two people, so nothing was compared"
             return (
-                f"Nothing to adjudicate: in {traces_text} that two people have finished they agree"
-                f"{mode_text}.\n\nAgreed items go to the gold without a decision; "
+                f"No conflicts: {where} {compared} ({counted(single_count, 'verdict')} by one "
+                "person).\n\nThese verdicts go to the gold without a decision; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
         lines = ["Nothing to adjudicate: two people must have finished the same trace."]
@@ -405,6 +411,8 @@ class AdjudicateScreen(BaseScreen):
             first_hints = {"confirm": "confirm"}
         elif row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
+        elif case is not None and case.is_open and not case.is_verdict:
+            first_hints = {"side_1": "take a side", "both": "both", "nobody": "drop places"}
         self.hints.leave_out(_DECIDING_ACTIONS if case is None else (), first=first_hints)
         if row is None:
             self.evidence.show_case(None)
@@ -1002,12 +1010,11 @@ class AdjudicateScreen(BaseScreen):
         work = at_cursor.work
         cases = at_cursor.cases
         case = at_cursor.case
-        if not case.decisions:
-            self.hints.say("Nothing is decided here yet: there is nothing to confirm")
-            return
         outdated = case.outdated_decisions(cases.sides, cases.order)
         if not outdated:
-            self.hints.say("No side has changed since: the decision stays as it is")
+            is_decided = case.decisions and not case.is_open
+            reason = "No side has changed its answer" if is_decided else "Not decided yet"
+            self.hints.say(f"{reason}: nothing to confirm")
             return
         item_ids = [decision.item for decision in outdated]
         decisions = await self.run_or_show_error(lambda: work.confirm(*item_ids))

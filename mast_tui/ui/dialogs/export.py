@@ -131,7 +131,7 @@ _PASS: Final = Field(
     "which",
     "which pass",
     "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
-    "The gold always uses the last.",
+    "This does not change the gold, which uses the last pass.",
     ("first", "last"),
 )
 _DATASHEET: Final = Field(

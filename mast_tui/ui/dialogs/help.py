@@ -128,7 +128,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("·", "Only one side has a verdict; it is in the gold, as single"),
                     (
                         "○",
-                        "Labels hidden: you have not finished the trace; the pane Sides says more",
+                        "Labels hidden: you have not finished the trace; its pane says more",
                     ),
                 ),
             ),

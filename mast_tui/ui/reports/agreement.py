@@ -178,7 +178,7 @@ class AgreementScreen(ReportScreen):
         "modes": "modes",
         "categories": "categories",
         "pairs": "pairs",
-        SPANS: "spans",
+        SPANS: "places",
         JUDGE: "judge",
     }
 
@@ -272,7 +272,9 @@ class AgreementScreen(ReportScreen):
         warnings = [note.text for note in figures.notes if note.warning]
         if figures.report is not None and figures.hidden_ids:
             self.hints.say(
-                hidden_traces_text(len(figures.hidden_ids), self.mast.key_of("agreement.look"))
+                hidden_traces_text(
+                    len(figures.hidden_ids), "two people", self.mast.key_of("agreement.look")
+                )
             )
         elif warnings:
             self.hints.say(warnings[0])
@@ -719,7 +721,9 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
         lines.append(f"No one has finished a trace yet: {key} finishes an open one.")
     lines.append("")
     if people.hidden_ids:
-        lines.append(f"{hidden_traces_text(len(people.hidden_ids), key_of('agreement.look'))}.")
+        lines.append(
+            f"{hidden_traces_text(len(people.hidden_ids), 'two people', key_of('agreement.look'))}."
+        )
     else:
         lines.append("Another person labels in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)

@@ -165,19 +165,19 @@ def row_text(
 
 
 def note_lines(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
-    """Return the notes of a table and the page, warnings first, then a legend and the caption.
+    """Return the warnings of a table and the page, the legend, other notes and the caption.
 
     Args:
         table: The table.
         notes: Notes of the page.
     """
-    all_notes = [*table.notes, *(note for note in notes if note not in table.notes)]
+    has_bars = any(column.kind is Kind.SHARE for column in table.columns)
+    legend = (Note(LEGEND, "legend"),) if has_bars else ()
+    all_notes = [*legend, *table.notes, *(note for note in notes if note not in table.notes)]
     all_notes.sort(key=lambda note: not note.warning)
     lines: list[str] = []
     for note in all_notes:
         lines += display_lines(f"! {note.text}" if note.warning else note.text)
-    if any(column.kind is Kind.SHARE for column in table.columns):
-        lines.append(LEGEND)
     if table.caption:
         lines += display_lines(table.caption)
     return lines

@@ -649,7 +649,7 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
     return order_of
 
 
-def hidden_traces_text(count: int, key: str) -> str:
+def hidden_traces_text(count: int, finished_by: str, key: str) -> str:
     """Return a hint that traces are hidden, with the key that shows them.
 
     Finished traces that wait for a retest (a second labelling) have the same text: it must not
@@ -657,8 +657,12 @@ def hidden_traces_text(count: int, key: str) -> str:
 
     Args:
         count: The number of traces.
+        finished_by: Who has finished them.
         key: The key that shows them.
     """
     traces = counted(count, "trace")
     pronoun = "it" if count == 1 else "them"
-    return f"{traces} hidden until you finish {pronoun} · {key}: see {pronoun} as adjudicator"
+    return (
+        f"{traces} finished by {finished_by} hidden until you finish {pronoun} · "
+        f"{key}: see {pronoun} as adjudicator"
+    )

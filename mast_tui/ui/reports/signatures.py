@@ -746,7 +746,7 @@ def _left_out_text(signatures: Signatures, key: str) -> str:
     """Return how many traces are left out, and the key that includes them if that is possible."""
     if signatures.choice.of_judge:
         return f"{counted(len(signatures.hidden_ids), 'trace')} excluded, hidden from you for now"
-    return hidden_traces_text(len(signatures.hidden_ids), key)
+    return hidden_traces_text(len(signatures.hidden_ids), "others", key)
 
 
 def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
@@ -774,7 +774,7 @@ def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
             "work blind or the study hides them."
         )
     if hidden_count:
-        hidden_text = hidden_traces_text(hidden_count, key_of("signatures.look"))
+        hidden_text = hidden_traces_text(hidden_count, "others", key_of("signatures.look"))
         return f"The labels of others on these traces are hidden from you.\n\n{hidden_text}."
     if signatures.choice.labels == GOLD:
         return (

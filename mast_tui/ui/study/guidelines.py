@@ -101,8 +101,10 @@ def _case_paragraphs(
     for step_cases in steps:
         yield _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
     if page.hidden:
-        noun = "more case is" if page.hidden == 1 else "more cases are"
-        hidden_text = f"{page.hidden} {noun} in traces that you have not finished."
+        more = " more" if page.cases else ""
+        noun = f"{more} case" if page.hidden == 1 else f"{more} cases"
+        finish = "its trace" if page.hidden == 1 else "their traces"
+        hidden_text = f"{page.hidden}{noun}, shown after you finish {finish}."
         yield PageParagraph("text", hidden_text)
     elif not page.cases:
         yield PageParagraph("text", "None yet.")
