@@ -14,6 +14,7 @@ from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Likeness, RunAlignment, align, sentences
+from mast_tui.traces.file_places import missing_file_text
 from mast_tui.traces.io.named_paths import file_or_record, only_records
 from mast_tui.traces.io.remote import is_url, trace_path
 from mast_tui.traces.library import read_file, read_fully
@@ -89,7 +90,8 @@ def _read_trace(name: str) -> Trace:
         path = trace_path(name) if is_url(name) else file_or_record(name)
     if not path.exists():
         raise click.ClickException(
-            f"{path}: no such file; give a trace, or FILE#1 for the second trace of a file"
+            f"{path}: {missing_file_text(path)}; give a trace, or FILE#1 for the second trace of a "
+            "file"
         )
     report = read_file(path, named=True)
     if record is not None:

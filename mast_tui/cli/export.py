@@ -23,7 +23,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
     add_workspace,
-    check_output,
+    check_path,
     left_out_lines,
     written_lines,
 )
@@ -140,7 +140,7 @@ def export_command(request: ExportCommandRequest) -> None:
     chosen_format = EXPORT_FORMATS[request.file_format]
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
-    check_output(outputs, chosen_format, request.output)
+    check_path(outputs, request.output, chosen_format.is_folder)
     if chosen_format.writes is None:
         counts = add_workspace(workspace, outputs, request.output, say)
     else:

@@ -206,7 +206,11 @@ def _print_files(files: list[_File], spans: bool) -> None:
     problems = [(file.report, problem) for file in files for problem in file.problems]
     _print_list("problems", _problem_lines(problems))
     skipped = [report for report in reports if report.skipped is not None]
-    _print_list("skipped", [f"{report.path}: {report.skipped}" for report in skipped])
+    for heading, used in (("used with the traces", True), ("skipped", False)):
+        _print_list(
+            heading,
+            [f"{file.path}: {file.skipped}" for file in skipped if file.is_used is used],
+        )
     formats = {report.format for report, _ in traces}
     click.echo(
         f"\n{counted(len(traces), 'trace')}, {counted(len(formats), 'format')}, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_bytes
@@ -12,21 +11,21 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, existing_workspace, report_hidden_traces
-from mast_tui.cli.shared.common import load_taxonomy_or_mast, say, workspace_taxonomy
-from mast_tui.counts import counted
-from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
-from mast_tui.exchange.page.rendering import (
-    IndexRow,
-    render_index,
-    render_index_markdown,
-    render_page,
-    render_page_markdown,
+from mast_tui.cli.shared.common import (
+    load_taxonomy_or_mast,
+    open_workspace,
+    say,
+    workspace_taxonomy,
 )
+from mast_tui.counts import counted
+from mast_tui.exchange.page.content import RunPages, label_counts_text
+from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.selection import masks_of_files
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.redaction.masked_trace import requested_masks
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_fully, samples_folder, scan
 from mast_tui.traces.model import Trace
+from mast_tui.workspace import samples_workspace_path
 from mast_tui.workspace.outputs import outputs_beside, reason_to_protect
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
@@ -62,6 +61,9 @@ def page_command(request: PageRequest) -> int:
     """
     workspace = existing_workspace(request.common)
     if workspace is None:
+        if samples_workspace_path().exists() and any(map(_is_sample, request.paths)):
+            open_workspace(request.common)  # which refuses, and names the workspace of the samples
+        say("there is no workspace here, so the page has no labels; --workspace PATH names one")
         taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
         masks = requested_masks(request.redact, request.redact_file, token_bytes)
         pages = RunPages(taxonomy, blind=request.common.blind, masks=masks)
@@ -79,20 +81,23 @@ def page_command(request: PageRequest) -> int:
         pages = RunPages(taxonomy, viewer, pseudonyms=pseudonyms, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
     traces, failed_count = _readable_traces(request.paths)
+    run_pages = [pages.page_of(trace, traces) for trace in traces]
     if len(traces) == 1 and request.paths[0].is_file():
-        page = pages.page_of(traces[0])
-        outputs.add(request.output, _page_bytes(page, request.markdown))
-        label_count = len(page.labels)
+        add_page(outputs, request.output, run_pages[0], markdown=request.markdown)
     else:
-        label_count = _add_folder(request, pages, traces, outputs)
+        add_page_folder(outputs, request.output, run_pages, markdown=request.markdown)
     outputs.commit()
     if workspace is not None:
         report_hidden_traces(viewer, pages.hidden)
     say(
-        f"{request.output}: {counted(len(traces), 'run')} with {counted(label_count, 'label')} "
+        f"{request.output}: {counted(len(traces), 'run')} with {label_counts_text(run_pages)} "
         "written"
     )
     return 1 if failed_count else 0
+
+
+def _is_sample(path: Path) -> bool:
+    return path.resolve().is_relative_to(samples_folder())
 
 
 def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
@@ -110,42 +115,3 @@ def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
     if not traces:
         raise click.ClickException("there are no traces to write; see 'mast-tui inspect'")
     return traces, failed_count
-
-
-def _add_folder(
-    request: PageRequest, pages: RunPages, traces: list[Trace], outputs: Outputs
-) -> int:
-    """Add a page for each trace and an index of them, and return the number of labels."""
-    folder = request.output
-    outputs.add_folder(folder)
-    suffix = "md" if request.markdown else "html"
-    rows: list[IndexRow] = []
-    used_names: set[str] = {f"index.{suffix}"}
-    for trace in traces:
-        page = pages.page_of(trace)
-        name = _free_name(file_name_of(page.title, suffix), used_names)
-        used_names.add(name.lower())
-        outputs.add(folder / name, _page_bytes(page, request.markdown))
-        rows.append(IndexRow(name, page))
-    if request.markdown:
-        titles = {row.file: row.page.title for row in rows}
-        outputs.add(folder / "index.md", render_index_markdown(titles))
-    else:
-        outputs.add(folder / "index.html", render_index(rows))
-    return sum(len(row.page.labels) for row in rows)
-
-
-def _free_name(name: str, used_names: set[str]) -> str:
-    """Return the name, with a number if another file has it; upper and lower case are the same."""
-    stem, _, suffix = name.rpartition(".")
-    number = 1
-    while name.lower() in used_names:
-        number += 1
-        name = f"{stem}-{number}.{suffix}"
-    return name
-
-
-def _page_bytes(page: RunPage, markdown: bool) -> Iterator[bytes]:
-    """Yield the text of a page when it is written, so that not all pages are in memory."""
-    text = render_page_markdown(page) if markdown else render_page(page)
-    yield text.encode("utf-8", "replace")

@@ -357,6 +357,7 @@ def gold_entries(
                 passes=trace_sides.passes,
                 order=order,
                 minutes={name: minutes[key] for name, key in keys.items() if key in minutes},
+                decisions=trace_sides.decisions,
                 unordered=len(trace_sides.labels_of_unknown_order(taxonomy, order)),
             )
         )

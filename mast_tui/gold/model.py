@@ -14,6 +14,7 @@ from typing import Final, Literal, TypedDict
 
 from msgspec import Struct, field
 
+from mast_tui.counts import counted
 from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
@@ -303,10 +304,12 @@ def gold_words(mix: GoldMixJson) -> str:
     counts = {name: count for name, count in mix["sources"].items() if count}
     details = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
-        details += f"; {mix['merged']} places merged from several annotators"
-    excluded = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
+        details += f"; {counted(mix['merged'], 'place')} merged from several annotators"
+    excluded = ", ".join(
+        f"{name} {counted(count, 'trace')}" for name, count in mix["not_in_study"].items()
+    )
     if excluded:
-        details += f"; excluded, not in the study: {excluded} traces"
+        details += f"; excluded, not in the study: {excluded}"
     if is_gold(mix) or not counts:
         restriction = ", settled verdicts only" if mix["settled_only"] else ""
         return f"gold{restriction} (verdicts: {details})"

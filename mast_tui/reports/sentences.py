@@ -141,9 +141,7 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
         f"no interval: it needs at least {least[0]} traces (or traces × modes)"
-        if len(least) == 1
-        else f"no interval: too few traces (or traces × modes). Some figures need {least[0]}, "
-        f"others up to {least[-1]}"
+        f"{', for some figures more' if len(least) > 1 else ''}"
     ),
     "rare_answer": lambda least: (
         "no interval: present or absent is too rare "

@@ -351,8 +351,9 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
     )
     without_place = index.table("spans").count("no_places")
     no_places = (
-        f"Excluded for all annotators: {without_place:,} traces × modes in which one gave the "
-        "verdict present without a place (a label on the whole trace, or an import without places)."
+        f"Excluded for all annotators: {counted(without_place, 'trace × mode', 'traces × modes')} "
+        "in which one of them gave the verdict present without a place (a label on the whole "
+        "trace, or an import without places)."
     )
     yield from applicable(
         (parts, Note(f"Excluded: {'; '.join(parts)}.", "left_out")),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.labels import (
     AnnotatorKind,
@@ -235,7 +236,7 @@ def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
 
 
 def hidden_traces_text(name: str, count: int) -> str:
-    """Return a message that traces are hidden, why, and what to do.
+    """Return a message that other people's labels are left out, until when, and what to do.
 
     Args:
         name: The person from whom they are hidden.
@@ -243,14 +244,11 @@ def hidden_traces_text(name: str, count: int) -> str:
     """
     # Finished traces with a coming retest are hidden too. The text does not say so, since the
     # person must not know of a retest in advance.
-    if count == 1:
-        return (
-            f"1 trace with other people's labels is left out until {name} finishes it, or opens "
-            "it as adjudicator on the app's adjudication or signatures screen"
-        )
+    pronoun = "it" if count == 1 else "them"
     return (
-        f"{count} traces with other people's labels are left out until {name} finishes them, or "
-        "opens them as adjudicator on the app's adjudication or signatures screen"
+        f"other people's labels on {counted(count, 'trace')} are left out until {name} has "
+        f"finished all work on {pronoun}, or opens {pronoun} as adjudicator on the app's "
+        "adjudication or signatures screen"
     )
 
 

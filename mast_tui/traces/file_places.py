@@ -1,10 +1,18 @@
-"""The location of a span in a file, in the form that editors and other tools accept."""
+"""Names of traces by their files, locations of spans in files, and the files of the samples.
+
+Locations have the form that editors and other tools accept.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from mast_tui.traces.model import Trace
 
 _LINE: Final = re.compile(r"(?:(?P<prefix>.+) )?line (?P<line>\d+)(?: (?P<rest>/.*))?", re.DOTALL)
 
@@ -49,3 +57,63 @@ def place_in_file(path: Path, location: str) -> FilePlace:
         return FilePlace(path, None, f"{prefix}:{match['line']}")
     file = path.parent / prefix if prefix else path
     return FilePlace(file, int(match["line"]), match["rest"] or "")
+
+
+def name_with_record(name: str, record: int | None) -> str:
+    """Return the name of a file, followed by the record of a trace in it if it has one.
+
+    Args:
+        name: The name of the file.
+        record: The record; None for the only trace of the file.
+    """
+    return name if record is None else f"{name}#{record}"
+
+
+def distinct_name(trace: Trace, listed: Iterable[Trace]) -> str:
+    """Return the name of a trace for a title: its file without the ending.
+
+    Folders are added until the name differs from the names of all other files.
+
+    Args:
+        trace: The trace.
+        listed: All listed traces, which may include this one.
+    """
+    file = trace.file
+    parts = trace.path.parts
+    parts_of_same_name = [
+        other.path.parts
+        for other in listed
+        if other.file != file and other.file.endswith(f"{os.sep}{parts[-1]}")
+    ]
+    part_count = 1
+    while part_count < len(parts) and any(
+        other_parts[-part_count:] == parts[-part_count:] for other_parts in parts_of_same_name
+    ):
+        part_count += 1
+    name = str(Path(*parts[-part_count:]).with_suffix(""))
+    return name_with_record(name, trace.record)
+
+
+def samples_folder() -> Path:
+    """Return the folder of the sample traces: in an installed package, or beside it in a checkout.
+
+    Raises:
+        FileNotFoundError: The installation has no sample traces.
+    """
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "sample_traces", package.parent / "sample_traces"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"the sample traces are missing from {package}; reinstall mast-tui, or give a trace"
+    )
+
+
+def missing_file_text(path: Path) -> str:
+    """Return that a file is missing, and where it is if a sample trace has its name."""
+    text = "no such file or folder"
+    try:
+        sample = samples_folder() / path.name
+    except FileNotFoundError:
+        return text
+    return f"{text}; the sample trace of this name is {sample}" if sample.is_file() else text

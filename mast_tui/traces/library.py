@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.file_places import samples_folder as samples_folder
 from mast_tui.traces.io.named_paths import RecordPath, only_records
 from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.model import FileReport, Trace
@@ -31,21 +32,6 @@ MOST_REST: Final = 30.0
 def rest_after(seconds: float) -> float:
     """Return the seconds to wait before the next look, after a look that took ``seconds``."""
     return min(MOST_REST, LOOK_PAUSE_FACTOR * seconds)
-
-
-def samples_folder() -> Path:
-    """Return the folder of the sample traces: in an installed package, or beside it in a checkout.
-
-    Raises:
-        FileNotFoundError: The installation has no sample traces.
-    """
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "sample_traces", package.parent / "sample_traces"):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(
-        f"the sample traces are missing from {package}; reinstall mast-tui, or give a trace"
-    )
 
 
 def read_file(path: Path, named: bool) -> FileReport:

@@ -1034,6 +1034,7 @@ class FileReport(NamedTuple):
         skipped: The reason why the file is no trace.
         failed: The reason why the file could not be read.
         thread: The thread of the trace, if the file may be one of several files of a run.
+        is_used: True if the file is no trace, but adds facts to the traces beside it.
     """
 
     path: Path
@@ -1043,3 +1044,4 @@ class FileReport(NamedTuple):
     skipped: str | None = None
     failed: str | None = None
     thread: Thread | None = None
+    is_used: bool = False

@@ -25,7 +25,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
 
 if TYPE_CHECKING:
-    from mast_tui.ui.context import MastApp, ReportToWrite, RunToWrite
+    from mast_tui.ui.context import MastApp, ReportToWrite, RunsToWrite
 
 
 Result = TypeVar("Result")
@@ -217,7 +217,7 @@ class MainScreen(MovesLines, Screen[None]):
         """Go to a span or trace by its number, key or name; return False if there is none."""
         return False
 
-    def report_to_write(self) -> ReportToWrite | RunToWrite | None:
+    def report_to_write(self) -> ReportToWrite | RunsToWrite | None:
         """Return the report or run on screen that can be written to a file, or None."""
         return None
 

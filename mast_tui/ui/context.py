@@ -6,7 +6,7 @@ may name the app.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
@@ -111,10 +111,16 @@ class ReportToWrite(NamedTuple):
     make: Callable[[OpenWorkspace, Callable[[], bool]], Report]
 
 
-class RunToWrite(NamedTuple):
-    """A run that a screen shows, which can be written with its labels as a page."""
+class RunsToWrite(NamedTuple):
+    """The runs of a screen that can be written with their labels as pages.
 
-    trace: Trace
+    Attributes:
+        run: The run on screen, or under the cursor of a list; None without one.
+        listed: All runs of a list.
+    """
+
+    run: Trace | None
+    listed: Sequence[Trace] = ()
 
 
 Destination = ShowLibrary | ShowTrace | ShowSideBySide | ShowDisagreements | ShowGuidelines

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from mast_tui.counts import counted as counted
 from mast_tui.safe_text import display_lines, one_line
+from mast_tui.traces.file_places import name_with_record
 from mast_tui.traces.model import Outcome, Span, Trace
 
 if TYPE_CHECKING:
@@ -31,15 +32,10 @@ def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
     Traces without a known file are left out.
     """
     return {
-        record.trace_id: _with_record(record.path.name, record.record)
+        record.trace_id: name_with_record(record.path.name, record.record)
         for record in records
         if record.path is not None
     }
-
-
-def _with_record(name: str, record: int | None) -> str:
-    """Return the name of a file, followed by the record of a trace in it if it has one."""
-    return name if record is None else f"{name}#{record}"
 
 
 def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
@@ -60,34 +56,9 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
         ]
         file_name = path.rpartition(os.sep)[2]
         name = min(relative_paths, key=len, default="") or file_name
-        return _with_record(name, trace.record)
+        return name_with_record(name, trace.record)
 
     return name_of
-
-
-def distinct_name(trace: Trace, listed: Iterable[Trace]) -> str:
-    """Return the name of a trace for a title: its file without the ending.
-
-    Folders are added until the name differs from the names of all other files.
-
-    Args:
-        trace: The trace.
-        listed: All listed traces, which may include this one.
-    """
-    file = trace.file
-    parts = trace.path.parts
-    parts_of_same_name = [
-        other.path.parts
-        for other in listed
-        if other.file != file and other.file.endswith(f"{os.sep}{parts[-1]}")
-    ]
-    part_count = 1
-    while part_count < len(parts) and any(
-        other_parts[-part_count:] == parts[-part_count:] for other_parts in parts_of_same_name
-    ):
-        part_count += 1
-    name = str(Path(*parts[-part_count:]).with_suffix(""))
-    return _with_record(name, trace.record)
 
 
 def natural(name: str) -> str:
@@ -222,7 +193,7 @@ def trace_title(
         name: The name among other traces; None for the name of its file.
     """
     if name is None:
-        name = _with_record(trace.path.stem, trace.record)
+        name = name_with_record(trace.path.stem, trace.record)
     parts = [one_line(name)]
     model = trace.meta.model or trace.meta.system
     if model:

@@ -197,7 +197,7 @@ def test_intervals_follow_from_rounds_and_seed(two: Cli) -> None:
     assert report == two.json(*seeded)
     text = " ".join(two(*seeded).out.split())
     assert "(jackknife over traces)." in text
-    assert "[–] no interval: too few traces" in text
+    assert "[–] no interval: it needs at least" in text
     none = two.json("agree", "--rounds", 0)
     assert all(figure.get("ci") is None for figure in figures_in(none))
 

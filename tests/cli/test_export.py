@@ -373,4 +373,4 @@ def test_an_export_without_gold_stops_and_says_what_to_do(
     import_table("t,ann,,finished\n")
     assert cli(*export).code == 0
     hidden = cli(*export, "--force", "--annotator", "bob")
-    assert (hidden.code, "hidden until bob finishes" in hidden.err) == (1, True)
+    assert (hidden.code, "left out until bob has finished" in hidden.err) == (1, True)

@@ -196,7 +196,7 @@ def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
     if not shown:
         asker.sign_in(copy_workspace(labelled, tmp_path))
         refused = cli(*gold_export, *asker.args)
-        assert (refused.code, "3 traces are left out" in refused.err) == (1, True)
+        assert (refused.code, "labels on 3 traces are left out" in refused.err) == (1, True)
         assert not (tmp_path / "gold.json").exists()
         return
     document = ask(*gold_export).json
@@ -283,7 +283,7 @@ def test_a_signed_in_annotator_cannot_use_another_name(cli: Cli, place: Path) ->
         err = cli.ok(*arguments, "--annotator", "tomas").err
         assert "You are signed in as bob" in err
         assert "--annotator tomas does not change that" in err
-        assert "2 traces are left out" in err
+        assert "labels on 2 traces are left out" in err
     queue = ("study", "queue", "--annotator", "tomas", "--kind", "disagreements")
     cli.refused(*queue, says="you are signed in as bob")
     assert {name for name, _ in revealed(place)} == {"bob"}

@@ -53,7 +53,7 @@ async def test_all_formats_are_offered_and_fit_80_columns(office: Office) -> Non
         await on.press("V")
         choices = on.app.screen.query_one(ChoiceList).choices
         assert [row.name for row in choices[:2]] == [
-            "this run with its labels, to read, print and import",
+            "this run with its labels, an HTML page to hand over",
             "this run with its labels as Markdown",
         ]
         assert [choice.value for choice in choices[:2]] == ["page", "markdown"]
@@ -72,7 +72,7 @@ async def test_gold_is_written_and_summed_up(office: Office, tmp_path: Path) -> 
         assert not missing(screen_text(on), "Writes", "beside it, gold.datasheet.md")
         await write_over(on, tmp_path / "gold.json")
         assert "1 conflict left to decide: A opens them" in on.text
-        assert not missing(on.text, "1 trace is left out", "written with it")
+        assert not missing(on.text, "labels on 1 trace are left out", "written with it")
         await on.press("enter")
         assert not isinstance(on.app.screen, ExportForm)
     assert (tmp_path / "gold.datasheet.md").exists()
@@ -116,9 +116,6 @@ async def test_reports_are_written_as_by_the_commands(
             await choose(on, "csv")
             await write_over(on, tmp_path / name)
             assert "Written" in on.text
-        await on.press("enter", "L", "V", *"html")
-        # The library shows no report.
-        assert "as one page" not in on.text
     page = (tmp_path / "agreement.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "alice" in page
@@ -141,11 +138,26 @@ async def test_the_open_run_is_written_as_a_page(office: Office, tmp_path: Path)
     async with stage(office.folder / "one.json", workspace=office.workspace) as on:
         await on.press("V", "enter")
         await write_over(on, tmp_path / "run.html")
-        assert "4 labels" in screen_text(on)
+        assert "1 run, 3 labels, 1 in the gold" in screen_text(on)
         await on.press("enter")
         assert not isinstance(on.app.screen, ExportForm)
     page = str(tmp_path / "run.html")
     run(office, "import", page, "--format", "page", workspace=tmp_path / "w.db")
+
+
+async def test_the_library_writes_the_run_under_the_cursor_or_all(
+    office: Office, tmp_path: Path
+) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await choose(on, "page")
+        assert "two.html" in screen_text(on)
+        await on.press("escape")
+        await choose(on, "pages")
+        await write_over(on, tmp_path / "pages")
+        assert "2 runs, 3 labels, 1 in the gold" in screen_text(on)
+    names = {path.name for path in (tmp_path / "pages").iterdir()}
+    assert names == {"index.html", "one.html", "two.html"}
+    assert "<title>two</title>" in (tmp_path / "pages" / "two.html").read_text()
 
 
 async def test_a_run_can_be_written_with_masks(office: Office, tmp_path: Path) -> None:
@@ -170,7 +182,7 @@ async def test_reports_are_not_offered_without_figures(office: Office) -> None:
 
 async def test_export_by_the_palette_of_one_annotator(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
-        await on.press(":", *"Export", "enter")
+        await on.press(":", *"hand", "space", *"over", "enter")
         await on.press(*"csv-long", "enter")
         assert "labels.csv" in on.text
         await on.press("down", "space", "space", "enter")
@@ -244,7 +256,7 @@ async def test_blind_annotators_export_their_own_labels_alone(
         await choose(on, "csv-long")
         await on.press("down", "space", "up")
         await write_over(on, tmp_path / "all.csv")
-        assert not missing(on.text, "2 traces are left out", "It has no traces")
+        assert not missing(on.text, "labels on 2 traces are left out", "It has no traces")
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1
 
 

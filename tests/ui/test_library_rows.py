@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.traces.file_places import distinct_name
 from mast_tui.ui.library.trace_list import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
-from mast_tui.ui.wording import distinct_name, names_under
+from mast_tui.ui.wording import names_under
 from tests.ui.build import SmallTrace
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)

@@ -29,6 +29,7 @@ from click.core import ParameterSource
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.output_files import is_stdout
+from mast_tui.traces.file_places import missing_file_text
 from mast_tui.traces.io.named_paths import file_or_record, paths_of
 from mast_tui.traces.io.remote import is_url, trace_path
 
@@ -436,7 +437,7 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
         expanded_paths = tuple(paths_of(*values))
         for path in expanded_paths:
             if exist and not path.exists():
-                raise click.BadParameter(f"Path '{path}' does not exist.", param=parameter)
+                raise click.BadParameter(f"{path}: {missing_file_text(path)}", param=parameter)
         return expanded_paths
 
     return argument(

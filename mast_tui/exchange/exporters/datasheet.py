@@ -227,7 +227,7 @@ def _head_lines(document: Values) -> list[str]:
         "# Datasheet",
         "",
         f"{counted(len(traces), 'trace')} of agent runs ({counted(spans, 'span')}, where "
-        f"counted), labelled for {len(taxonomy['modes'])} failure modes of the taxonomy "
+        f"counted), labelled for {counted(len(taxonomy['modes']), 'failure mode')} of the taxonomy "
         f"{plain(taxonomy['ref'])} "
         f"(content hash `{taxonomy['content_hash']}`). Written by {plain(tool['name'])} "
         f"{plain(tool['version'])}.",
@@ -322,11 +322,12 @@ def _verdict_lines(document: Values) -> list[str]:
     return [
         "## How verdicts were reached",
         "",
-        f"- Sources: {sources}",
+        f"- Sources of verdicts: {sources}",
         *_single_verdict_lines(document["gold"]),
         *_outsider_lines(document["gold"]),
-        f"- Decided by: {deciders}",
-        "- Decisions by adjudicators who also labelled the trace: "
+        f"- Verdicts decided by: {deciders}",
+        f"- Places decided by: {_number_list(document['set']['place_decisions'])}",
+        "- Verdicts decided by adjudicators who also labelled the trace: "
         f"{document['set']['decisions_by_annotators']} of {document['set']['decisions']}",
         f"- Last decision: {plain(document['set']['last_decision_at'] or 'none')}",
         f"- Verdicts by majority: {_yes_or_no(document['majority'])}",

@@ -36,7 +36,6 @@ from mast_tui.exchange.exporters.scores import TOOLS, native_from_files, score_t
 from mast_tui.exchange.formats import (
     Counts,
     ExportRequest,
-    Format,
     FormatContent,
     Reporter,
     companion_path,
@@ -265,19 +264,19 @@ def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list
     return lines
 
 
-def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
-    """Check that the export may be written to its file or folder.
+def check_path(outputs: Outputs, output: Path, is_folder: bool) -> None:
+    """Check that an export may be written to its file or folder.
 
     Args:
         outputs: The collection of files to write.
-        file_format: The format of the export.
         output: The file or folder.
+        is_folder: True if the export is a folder.
 
     Raises:
         OutputError: A file there must not be replaced, or nothing can be written there.
         MastError: The parent folder is missing.
     """
-    if not file_format.is_folder:
+    if not is_folder:
         outputs.check(output)
         return
     if not output.parent.is_dir():

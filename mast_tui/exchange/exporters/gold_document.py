@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.figures.time_study import minutes_summary
-from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
+from mast_tui.gold import Conflict, Decision, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
 from mast_tui.gold.model import GoldMixJson, gold_mix, source_if_counted
 from mast_tui.labels import (
     JUDGE_PREFIX,
@@ -47,6 +47,7 @@ class GoldWithSides:
         passes: The finished passes of the sides by name.
         order: Returns a span's index by its key, None if it is not known.
         minutes: The known working times of the sides by name.
+        decisions: The adjudicators' decisions in force.
         unordered: The number of labels that may overlap others, since the index of a span is not
             known.
     """
@@ -57,6 +58,7 @@ class GoldWithSides:
     passes: Mapping[str, Pass]
     order: Order
     minutes: Mapping[str, float]
+    decisions: Sequence[Decision]
     unordered: int = 0
 
 
@@ -107,6 +109,7 @@ def gold_document(
     finished_works = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
     outsiders = workspace.outside_study(ref) - gold_annotators
     study = workspace.study(ref)
+    decisions = [decision for entry in entries for decision in entry.decisions]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -136,6 +139,12 @@ def gold_document(
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         "left_out": _left_out_values(passes, gold_annotators),
         "unordered": sum(entry.unordered for entry in entries),
+        "set": {
+            "last_decision_at": max((decision.decided_at for decision in decisions), default=None),
+            "place_decisions": _counts_by_name(
+                decision.decided_by for decision in decisions if not decision.is_verdict
+            ),
+        },
     }
 
 
@@ -203,10 +212,10 @@ def events_hash(workspace: Workspace, taxonomy: str) -> str:
 def with_set_facts(
     document: Mapping[str, Any], datasheet_values: Mapping[str, Any] | None, events_hash: str
 ) -> Values:
-    """Return a gold document with the facts that identify the set, in the field ``set``.
+    """Return a gold document with the other facts that identify the set, in the field ``set``.
 
-    These are its version, hashes and decisions, and for each mode the shares of verdicts that were
-    adjudicated or are unresolved.
+    These are its version, hashes and decisions on verdicts, and for each mode the shares of
+    verdicts that were adjudicated or are unresolved.
 
     Args:
         document: The gold document with its final names and texts.
@@ -229,7 +238,7 @@ def with_set_facts(
         "version": (datasheet_values or {}).get("version"),
         "content_hash": content_hash(document),
         "events_hash": events_hash,
-        "last_decision_at": max((verdict["decided_at"] for _, verdict in decided), default=None),
+        **document["set"],
         "decisions": len(decided),
         "decisions_by_annotators": sum(
             any(side["name"] == verdict["decided_by"] for side in trace["annotators"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import Struct, to_builtins
 
 from mast_tui.adjudication import read_work_by_trace
-from mast_tui.counts import duration
+from mast_tui.counts import counted, duration
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.exporters.files import reveal_work, without_hidden_outcome
 from mast_tui.exchange.import_batch import (
@@ -47,6 +47,7 @@ from mast_tui.redaction.masked_trace import MaskedSpans, Masks, redacted_span
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.file_edits import FileEdit, edits_by_file, file_edits
+from mast_tui.traces.file_places import distinct_name
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
 from mast_tui.traces.pictures import Picture, PictureFinder
@@ -283,14 +284,14 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME: Final = 120
 
 
-def file_name_of(trace_id: str, suffix: str) -> str:
+def file_name_of(title: str, suffix: str) -> str:
     """Return the usual name of the file of a run's page.
 
     Args:
-        trace_id: The id of the run.
+        title: The name of the run.
         suffix: The suffix of the file.
     """
-    return f"{_NOT_IN_NAMES.sub('-', trace_id)[:_LONGEST_NAME]}.{suffix}"
+    return f"{_NOT_IN_NAMES.sub('-', title)[:_LONGEST_NAME]}.{suffix}"
 
 
 class QuoteRange(NamedTuple):
@@ -371,11 +372,13 @@ class PageStep:
 class RunPage:
     """A run with its labels, ready to be written as HTML or Markdown.
 
+    ``title`` is the name of the run in the library.
     ``records`` hold the work without loss, for an import. ``answer_key`` is empty if the reader
     may not see it. With ``masked`` the texts have masks and the page has no pictures, since nothing
     in a picture can be masked.
     """
 
+    title: str
     trace: Trace
     record: TraceRecord
     taxonomy: Taxonomy
@@ -387,10 +390,9 @@ class RunPage:
     records: tuple[Mapping[str, object], ...]
     masked: bool
 
-    @property
-    def title(self) -> str:
-        """The id of the trace."""
-        return self.record.trace_id
+    def label_count(self, source: str) -> int:
+        """Return the number of labels of people, of the gold, or of judges."""
+        return sum(label.source == source for label in self.labels)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -405,6 +407,7 @@ class RunPage:
         error_count = sum(span.status is SpanStatus.ERROR for span in spans)
         agents = {span.agent for span in spans if span.role is Role.AGENT}
         values = (
+            ("Id", record.trace_id),
             ("System", record.system),
             ("Model", record.model),
             ("Benchmark", record.benchmark),
@@ -519,6 +522,17 @@ def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> in
     return count
 
 
+def label_counts_text(pages: Iterable[RunPage]) -> str:
+    """Return the numbers of labels, of labels in the gold, and of suggestions on pages."""
+    counts = Counter(label.source for page in pages for label in page.labels)
+    parts = [counted(counts[PERSON], "label")]
+    if counts[GOLD]:
+        parts.append(f"{counts[GOLD]:,} in the gold")
+    if counts[JUDGE]:
+        parts.append(counted(counts[JUDGE], "suggestion"))
+    return ", ".join(parts)
+
+
 class RunPages:
     """Makes the pages of runs for one reader."""
 
@@ -548,11 +562,16 @@ class RunPages:
         self._pseudonyms = pseudonyms
         self._masks = masks
 
-    def page_of(self, trace: Trace) -> RunPage:
+    def page_of(self, trace: Trace, listed: Iterable[Trace] = ()) -> RunPage:
         """Return the page of a trace that was read to its end.
 
         Adds the trace to ``hidden`` if the reader may not see some of the work on it.
+
+        Args:
+            trace: The trace.
+            listed: The traces of all pages, from whose names its name must differ.
         """
+        title = distinct_name(trace, listed)
         record = TraceRecord.from_trace(trace)
         works: Sequence[TraceWork] = ()
         gold: GoldTrace | None = None
@@ -575,6 +594,7 @@ class RunPages:
         # The labels are built before the masks are applied, since they quote the unmasked text.
         labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
         if masks is not None:
+            title = masks.text(title)
             masked_trace = trace.with_masks(masks)
             record = replace(record, task=masked_trace.meta.task)
             labels = tuple(_masked_label(label, masked_trace, masks) for label in labels)
@@ -582,6 +602,7 @@ class RunPages:
             works = work_masks.masked_work(works)
             trace = masked_trace
         return RunPage(
+            title=title,
             trace=trace,
             record=record,
             taxonomy=self._taxonomy,

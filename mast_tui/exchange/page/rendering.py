@@ -19,7 +19,15 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from mast_tui.counts import counted, duration, offset
-from mast_tui.exchange.page.content import ELEMENT_ID, PageLabel, PageStep, RunPage, embedded_json
+from mast_tui.exchange.page.content import (
+    ELEMENT_ID,
+    PageLabel,
+    PageStep,
+    RunPage,
+    embedded_json,
+    file_name_of,
+)
+from mast_tui.output_files import Outputs
 from mast_tui.reports.render.html import colour_variables, own_script, page_environment
 from mast_tui.safe_text import COLOUR_SEQUENCE, display_lines, one_line, safe_line
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
@@ -105,6 +113,61 @@ def render_index(rows: Sequence[IndexRow]) -> str:
     """Return the HTML index of the pages in a folder."""
     environment = page_environment(_TEMPLATES)
     return environment.get_template("index.html.j2").render(rows=rows, style=Markup(_style_sheet()))
+
+
+def add_page(outputs: Outputs, file: Path, page: RunPage, *, markdown: bool = False) -> None:
+    """Add the file of a run's page, whose text is made when it is written.
+
+    Args:
+        outputs: The collection of files to write.
+        file: The file.
+        page: The page.
+        markdown: True for Markdown instead of HTML.
+    """
+
+    def text() -> Iterator[bytes]:
+        """Yield the text late, so that not all pages of a folder are in memory."""
+        rendered = render_page_markdown(page) if markdown else render_page(page)
+        yield rendered.encode("utf-8", "replace")
+
+    outputs.add(file, text())
+
+
+def add_page_folder(
+    outputs: Outputs, folder: Path, pages: Iterable[RunPage], *, markdown: bool = False
+) -> None:
+    """Add a folder with a file for each page, and an index of them.
+
+    Args:
+        outputs: The collection of files to write.
+        folder: The folder.
+        pages: The pages.
+        markdown: True for Markdown instead of HTML.
+    """
+    outputs.add_folder(folder)
+    suffix = "md" if markdown else "html"
+    rows: list[IndexRow] = []
+    used_names: set[str] = {f"index.{suffix}"}
+    for page in pages:
+        name = _free_name(file_name_of(page.title, suffix), used_names)
+        used_names.add(name.lower())
+        add_page(outputs, folder / name, page, markdown=markdown)
+        rows.append(IndexRow(name, page))
+    if markdown:
+        titles = {row.file: row.page.title for row in rows}
+        outputs.add(folder / "index.md", render_index_markdown(titles))
+    else:
+        outputs.add(folder / "index.html", render_index(rows))
+
+
+def _free_name(name: str, used_names: set[str]) -> str:
+    """Return the name, with a number if another file has it; upper and lower case are the same."""
+    stem, _, suffix = name.rpartition(".")
+    number = 1
+    while name.lower() in used_names:
+        number += 1
+        name = f"{stem}-{number}.{suffix}"
+    return name
 
 
 def _style_sheet() -> str:

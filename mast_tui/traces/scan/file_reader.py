@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.file_places import missing_file_text
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_lines import (
     NUL_BYTES,
@@ -133,7 +134,7 @@ def _read_safely(source: Source, read: Callable[[Source], FileReport | None]) ->
     try:
         report = read(source)
     except FileNotFoundError:
-        return FileReport(path, failed="no such file or folder")
+        return FileReport(path, failed=missing_file_text(path))
     except OSError as error:
         return FileReport(path, failed=error.strerror or str(error))
     if report is None:

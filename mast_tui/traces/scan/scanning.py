@@ -308,7 +308,12 @@ class Scan:
         matched_rows = self._matched_rows.get(path.parent, set())
         unmatched = outcomes.unmatched(matched_rows) if follows_all else ()
         problems = (*outcomes.problems, *unmatched)
-        return FileReport(path, problems=problems, skipped=outcomes.description(unmatched))
+        return FileReport(
+            path,
+            problems=problems,
+            skipped=outcomes.description(unmatched),
+            is_used=outcomes.unread is None,
+        )
 
     def _read_report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         """Return the report on a file and its members, and record the members.

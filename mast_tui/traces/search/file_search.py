@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.parallel import LocalProcesses, LostItem, Workers, cores
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.file_places import place_in_file
+from mast_tui.traces.file_places import missing_file_text, place_in_file
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.model import FileReport, Span, SpanKind, SpanStatus, Trace, TraceMasks
@@ -156,8 +156,7 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
     for step in Scan(paths).steps():
         if isinstance(step, Unit):
             if step.named and not step.path.exists():
-                reason = "no such file or folder; give a trace or a folder of traces"
-                yield NotSearched(str(step.path), reason)
+                yield NotSearched(str(step.path), missing_file_text(step.path))
             else:
                 yield FileToSearch(step, _size_of(step.path))
         elif isinstance(step, FileReport) and step.failed is not None:

@@ -205,7 +205,7 @@ EVERYWHERE: Final = (
         "export",
         "V",
         "export",
-        "Export labels to a file: gold, one person's or all, in any format",
+        "Export labels in any format, or runs as HTML pages to share or hand over",
         "app.export",
     ),
     _everywhere("undo", "u", "undo", "Undo the last change on this trace"),

@@ -29,6 +29,7 @@ from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.file_places import distinct_name
 from mast_tui.traces.library import LOOK_EVERY
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.traces.pictures import is_picture_note
@@ -47,7 +48,7 @@ from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen, MainScreen
 from mast_tui.ui.context import (
     JudgeProgress,
-    RunToWrite,
+    RunsToWrite,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -78,7 +79,7 @@ from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.bars import visibility_text
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import distinct_name, origin_title, plain_title, trace_title
+from mast_tui.ui.wording import origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -642,9 +643,9 @@ class AnnotateScreen(MainScreen, RenderCache):
         """The annotator's session on it; None until the workspace is open."""
         return self.state.session
 
-    def report_to_write(self) -> RunToWrite | None:
+    def report_to_write(self) -> RunsToWrite | None:
         """Return the run on screen; None until it has been opened."""
-        return None if self.trace is None else RunToWrite(self.trace)
+        return None if self.trace is None else RunsToWrite(self.trace)
 
     @property
     def has_all_content(self) -> bool:

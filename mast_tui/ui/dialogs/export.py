@@ -16,23 +16,25 @@ from mast_tui.errors import MastError
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.files import (
     add_workspace,
-    check_output,
+    check_path,
     left_out_lines,
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent, companion_path
-from mast_tui.exchange.page.content import RunPages, file_name_of
-from mast_tui.exchange.page.rendering import render_page, render_page_markdown
+from mast_tui.exchange.page.content import RunPages, file_name_of, label_counts_text
+from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD, masks_of_files
 from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, viewer_for_name
+from mast_tui.traces.file_places import distinct_name
+from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.base_screen import Stopped, StoppedError
-from mast_tui.ui.context import ReportToWrite, RunToWrite
+from mast_tui.ui.context import ReportToWrite, RunsToWrite
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts, names_between_commas
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -42,7 +44,7 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 
 class ScreenFormat(NamedTuple):
-    """A format of the report or run on the screen."""
+    """A format of the report or runs on the screen."""
 
     description: str
     suffix: str
@@ -56,27 +58,36 @@ REPORTS: Final[Mapping[str, ScreenFormat]] = {
 }
 """The formats of a report, by name."""
 
-RUN_PAGES: Final[Mapping[str, ScreenFormat]] = {
-    "page": ScreenFormat("this run with its labels, to read, print and import", "html"),
+_RUN_PAGES: Final[Mapping[str, ScreenFormat]] = {
+    "page": ScreenFormat("this run with its labels, an HTML page to hand over", "html"),
     "markdown": ScreenFormat("this run with its labels as Markdown", "md"),
 }
 """The formats of a run, by name."""
 
+_PAGES: Final = "pages"
+"""The format of all listed runs: a folder."""
 
-def _screen_formats(report: ReportToWrite | RunToWrite | None) -> Mapping[str, ScreenFormat]:
-    """Return the formats of the report or run on the screen; empty without one."""
+
+def _screen_formats(report: ReportToWrite | RunsToWrite | None) -> Mapping[str, ScreenFormat]:
+    """Return the formats of the report or runs on the screen; empty without any."""
     if report is None:
         return {}
-    return RUN_PAGES if isinstance(report, RunToWrite) else REPORTS
+    if isinstance(report, ReportToWrite):
+        return REPORTS
+    formats = {} if report.run is None else dict(_RUN_PAGES)
+    if report.listed:
+        runs_text = counted(len(report.listed), "listed run")
+        formats[_PAGES] = ScreenFormat(f"{runs_text} with labels: HTML pages and an index", "")
+    return formats
 
 
 class ExportFormats(FinderDialog):
     """A dialog that returns the format of an export, or None."""
 
-    def __init__(self, report: ReportToWrite | RunToWrite | None = None) -> None:
+    def __init__(self, report: ReportToWrite | RunsToWrite | None = None) -> None:
         """List the formats.
 
-        ``report`` is the report or run on the screen, whose formats come first.
+        ``report`` has the report or runs on the screen, whose formats come first.
         """
         choices = [
             FinderChoice(name, name, screen_format.description)
@@ -290,7 +301,7 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
 
     return ExportJob(
         request.output,
-        check=lambda outputs: check_output(outputs, request.format, request.output),
+        check=lambda outputs: check_path(outputs, request.output, request.format.is_folder),
         add=_add_files,
         allowing_unknown_order=lambda: labels_job(
             replace(request, allow_unordered=True), adjudicate_key
@@ -328,33 +339,44 @@ def report_job(
     return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
 
 
-def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts) -> ExportJob:
-    """Return the job that exports a run as a page.
+def page_job(
+    opened: OpenWorkspace, runs: Sequence[Trace], file_format: str, texts: Texts
+) -> ExportJob:
+    """Return the job that exports runs as pages.
 
     Args:
         opened: The workspace, and the annotator who works in it.
-        trace: The run.
-        file_format: One of ``RUN_PAGES``.
+        runs: The runs; one, unless the format is that of a folder.
+        file_format: The name of the format.
         texts: The texts of the fields.
     """
-    output = _output_path(texts["file"], "file")
-    render = render_page if file_format == "page" else render_page_markdown
+    is_folder = file_format == _PAGES
+    output = _output_path(texts["file"], (_FOLDER if is_folder else _FILE).title)
 
     def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
-        """Add the page, and return the summary; raise `MastError` if the trace is incomplete."""
-        if not trace.loaded.complete:
-            raise MastError("the trace is still being read; wait until all of it is there")
+        """Add the pages, and return the summary."""
         report_stage("Reading the labels")
-        pages = _run_pages(opened, texts)
-        page = pages.page_of(trace)
-        report_stage("Writing the run")
-        outputs.add(output, render(page))
-        lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
-        if pages.hidden:
-            lines += ["", f"{hidden_traces_text(opened.annotator, len(pages.hidden))}."]
+        run_pages = _run_pages(opened, texts)
+        pages = []
+        for number, run in enumerate(runs, start=1):
+            report_stage(f"Reading run {number} of {len(runs)}")
+            # A listed run has no spans, and that on screen may still be read.
+            trace = run if len(run) and run.loaded.complete else run.anew()
+            read_fully(trace)
+            if len(trace):
+                pages.append(run_pages.page_of(trace, runs))
+        if not pages:
+            raise MastError("no run has a step to write")
+        if is_folder:
+            add_page_folder(outputs, output, pages)
+        else:
+            add_page(outputs, output, pages[0], markdown=file_format == "markdown")
+        lines = ["Written:", f"{output}: {counted(len(pages), 'run')}, {label_counts_text(pages)}"]
+        if run_pages.hidden:
+            lines += ["", f"{hidden_traces_text(opened.annotator, len(run_pages.hidden))}."]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
+    return ExportJob(output, lambda outputs: check_path(outputs, output, is_folder), _add_files)
 
 
 def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
@@ -406,22 +428,22 @@ class ExportChoices:
 def export_choices(
     opened: OpenWorkspace,
     file_format: str,
-    report: ReportToWrite | RunToWrite | None,
+    report: ReportToWrite | RunsToWrite | None,
     key_of: KeyOf,
 ) -> ExportChoices:
     """Return the form of an export.
 
     Args:
         opened: The open workspace.
-        file_format: A format of labels, or of the report or run.
-        report: The report or run on the screen.
+        file_format: A format of labels, or of the report or runs.
+        report: The report or runs on the screen.
         key_of: Returns how the key of an action is shown.
     """
     screen_format = _screen_formats(report).get(file_format)
     if report is None or screen_format is None:
         return _choices_of_labels(opened, EXPORT_FORMATS[file_format], key_of)
-    if isinstance(report, RunToWrite):
-        return _choices_of_run(opened, report.trace, file_format, screen_format.suffix)
+    if isinstance(report, RunsToWrite):
+        return _choices_of_runs(opened, report, file_format, screen_format.suffix)
     return ExportChoices(
         f"Write the report: {file_format}",
         (_FILE,),
@@ -446,15 +468,23 @@ def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf
     )
 
 
-def _choices_of_run(
-    opened: OpenWorkspace, trace: Trace, file_format: str, suffix: str
+def _choices_of_runs(
+    opened: OpenWorkspace, report: RunsToWrite, file_format: str, suffix: str
 ) -> ExportChoices:
-    file_name = file_name_of(trace.identity.trace_id, suffix)
+    if file_format == _PAGES:
+        runs = report.listed
+        field = _FOLDER
+        file_name = _PAGES
+    else:
+        assert report.run is not None, "a run has the format"
+        runs = (report.run,)
+        field = _FILE
+        file_name = file_name_of(distinct_name(report.run, ()), suffix)
     return ExportChoices(
-        f"Write the run: {file_format}",
-        (_FILE, _PSEUDONYMS, _MASKS),
+        f"Write with labels: {file_format}",
+        (field, _PSEUDONYMS, _MASKS),
         {"file": file_name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE},
-        partial(page_job, opened, trace, file_format),
+        partial(page_job, opened, runs, file_format),
     )
 
 
@@ -465,15 +495,15 @@ class ExportForm(Form):
         self,
         opened: OpenWorkspace,
         file_format: str,
-        report: ReportToWrite | RunToWrite | None,
+        report: ReportToWrite | RunsToWrite | None,
         key_of: KeyOf,
     ) -> None:
         """Make the form for a format.
 
         Args:
             opened: The open workspace.
-            file_format: A format of labels, or of the report or run.
-            report: The report or run on the screen.
+            file_format: A format of labels, or of the report or runs.
+            report: The report or runs on the screen.
             key_of: Returns how the key of an action is shown.
         """
         self._opened = opened

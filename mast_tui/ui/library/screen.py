@@ -17,7 +17,7 @@ from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.base_screen import MainScreen
-from mast_tui.ui.context import JudgeProgress, ShowSideBySide, ShowTrace
+from mast_tui.ui.context import JudgeProgress, RunsToWrite, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
@@ -626,6 +626,13 @@ class LibraryScreen(MainScreen):
 
         hint = "a name, an outcome, a task"
         self.mast.ask(FinderDialog(f"{row.name} beside …", choices, placeholder=hint), run_chosen)
+
+    def report_to_write(self) -> RunsToWrite:
+        """Return the run under the cursor and all listed runs."""
+        traces = self.mast.catalog.traces
+        row = None if self.contents.is_listing else self.table.row
+        run = None if row is None else traces.get(row.trace_id)
+        return RunsToWrite(run, [traces[row.trace_id] for row in self.table.rows])
 
     def action_judge(self) -> None:
         """Run a judge on the listed traces; if one is at work, offer to cancel it."""
