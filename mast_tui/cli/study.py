@@ -600,8 +600,8 @@ class StudyShowRequest:
 def show_command(request: StudyShowRequest) -> None:
     """Show the settings of the study, and the progress of each annotator.
 
-    Its annotators see only their own share, and not which traces are repeats: repeats must look
-    like ordinary work.
+    Its annotators see only their own share, and not which traces will be repeated: nobody should
+    expect one.
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)

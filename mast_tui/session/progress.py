@@ -1,8 +1,8 @@
 """The progress of annotators, under a study and in a workspace, with their retests.
 
-A retest is a finished trace that a study lets its annotators label again. It appears as ordinary
-work, and the first labels are hidden. A retest is lost if the annotator has seen others' labels or
-revised their own meanwhile, since it would not be independent.
+A retest is a finished trace that a study lets its annotators label again. The annotator learns of
+it once it is due, and the first labels are hidden. A retest is lost if the annotator has seen
+others' labels or revised their own meanwhile, since it would not be independent.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class QueueKind(StrEnum):
     with a verdict unsure. ``changed``: traces with open modes, as the codebook has split a labelled
     mode. ``worth``: unfinished traces of batches drawn by the value of labels. ``sample``: a random
     sample of all their traces. ``retests``: traces to label again; this is for the study's lead,
-    since annotators must take retests for ordinary work.
+    since annotators must not expect a retest before it is due.
     """
 
     MINE = "mine"
@@ -52,8 +52,7 @@ class QueueItem:
     """One trace of a queue.
 
     ``modes`` are the slugs that put it into the queue, in the taxonomy's order. ``begun`` is True
-    if the annotator has begun and not finished it. ``retest`` is True for a retest; it is never
-    shown to the annotator.
+    if the annotator has begun and not finished it. ``retest`` is True for a retest.
     """
 
     trace_id: str

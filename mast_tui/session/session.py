@@ -231,6 +231,11 @@ class Session:
         return current is not None and current.finished_at is not None
 
     @property
+    def in_retest(self) -> bool:
+        """True if the annotator labels a finished trace again; the first labels are hidden."""
+        return self._in_retest
+
+    @property
     def labels(self) -> tuple[Label, ...]:
         """The annotator's labels of this pass: on the whole trace, then in span order."""
         return self._visible_state().own.in_order()

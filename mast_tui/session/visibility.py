@@ -137,7 +137,7 @@ State = Literal["untouched", "open", "finished"]
 class LibraryEntry:
     """The work on one trace that the library shows to an annotator.
 
-    A retest looks like any other unfinished trace.
+    A retest that is due or begun has none of the facts of the first reading.
 
     Attributes:
         state: The state of the annotator's own reading.
@@ -148,6 +148,7 @@ class LibraryEntry:
         withheld: True if a study still withholds suggestions.
         look_here: The number of spans that probably contain the decisive step; None if unknown or
             hidden.
+        is_retest: True if the annotator must label the finished trace again.
     """
 
     state: State
@@ -157,6 +158,7 @@ class LibraryEntry:
     outcome_visible: bool
     withheld: bool = False
     look_here: int | None = None
+    is_retest: bool = False
 
     @property
     def suggestions_visible(self) -> bool:
@@ -231,6 +233,7 @@ class _LibraryFacts:
             waiting=0,
             outcome_visible=entry.outcome_visible,
             withheld=entry.withheld,
+            is_retest=is_retest,
         )
 
     def _entry_of_work(self, trace_id: str) -> LibraryEntry:
@@ -263,6 +266,7 @@ class _LibraryFacts:
             outcome_visible=not self._blind,
             withheld=self._is_withheld(trace_id),
             look_here=self._look_here_counts.get(trace_id),
+            is_retest=True,
         )
 
     def _is_withheld(self, trace_id: str) -> bool:

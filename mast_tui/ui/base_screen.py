@@ -266,14 +266,19 @@ class MainScreen(MovesLines, Screen[None]):
     def right_title_parts(self) -> tuple[str, ...]:
         """Return the parts at the right of the first line.
 
-        These are unsent changes, the annotator, and the role: adjudicator, blind, or with
-        suggestions. Until the workspace is open, the only part says what the workspace waits for.
+        These are unsent changes, the annotator, and the role: adjudicator or blind; the library
+        also says that suggestions are shown. Until the workspace is open, the only part says what
+        the workspace waits for.
         """
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_text(),)
-        role = ADJUDICATOR if opened.adjudicates else visibility_text(blind=opened.blind)
-        return (*self.mast.workspace.unsent_text(), one_line(opened.annotator), role)
+        parts = (*self.mast.workspace.unsent_text(), one_line(opened.annotator))
+        if opened.adjudicates:
+            return (*parts, ADJUDICATOR)
+        if opened.blind or self.where is Where.LIBRARY:
+            return (*parts, visibility_text(blind=opened.blind))
+        return parts
 
     def say_error(self, error: Exception | str) -> None:
         """Show an error in the last line."""

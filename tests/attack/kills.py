@@ -233,7 +233,7 @@ def annotate(session: Session) -> None:
                 session.press("u", *session.chance.choice(((), ("u",), ("U",))))
             case _:
                 session.press("down", *digits, "m", "why", "enter")
-    session.press("D", "j")
+    session.press("D", "W")
 
 
 def labels(session: Session) -> None:
@@ -249,7 +249,7 @@ def finish(session: Session) -> None:
     """Label, finish, take the finish back, and finish again."""
     session.press("down", *session.chance.choice(CODES).replace(".", ""))
     for _ in range(5):
-        session.press("D", "j", "u")
+        session.press("D", "W", "u")
 
 
 def adjudicate(session: Session) -> None:

@@ -140,7 +140,7 @@ def test_members_label_reconnect_and_adjudicate(
             ann.sees("halfway")
 
             for visitor in (ann, ben):
-                visitor.press("D", "j")
+                visitor.press("D", "W")
                 visitor.sees("finished ·")
             assert [(one.annotator, one.mode, one.note) for one in owner.labels()] == [
                 ("ann", MODE, "halfway")

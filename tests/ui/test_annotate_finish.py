@@ -57,7 +57,7 @@ async def test_finishing_asks_about_unread_spans(long: Path) -> None:
             ("escape", False, False),
             ("o", True, False),
             ("enter", True, False),
-            ("j", True, True),
+            ("W", True, True),
         ):
             await on.press("D")
             assert not missing(on.text, "1 of 6 spans read", "Not read: #2 to #6")
@@ -87,13 +87,14 @@ async def test_open_modes_are_answered_by_one_key_each(long: Path) -> None:
         await on.press("a")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
         assert any("1.1 Disobey" in line and "absent" in line for line in lines_of_dialog(on))
-        await on.press("a", "b", "b", "b")
+        await on.press("a", "b", "b", "b", "j", "k", "?")
+        assert "All keys are in this box and in the last line" in on.text
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
         assert on.session.verdict(SLUGS["1.2"]) is None
         assert not on.session.finished
         await on.press("escape", "u")
         assert on.session.verdict(SLUGS["1.2"]) is VerdictValue.UNSURE
-        await on.press("D", "j")
+        await on.press("D", "W")
         assert on.session.finished
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
         assert on.session.verdict(SLUGS["3.3"]) is VerdictValue.ABSENT
@@ -104,7 +105,7 @@ async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
     other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
     configure('[keys]\n"everywhere.export" = "f4"\n')
     async with stage(one, other) as on:
-        await on.press("enter", "D", "j")
+        await on.press("enter", "D", "W")
         assert on.session.finished
         assert "next trace" in on.message
         assert "all your traces" not in on.message

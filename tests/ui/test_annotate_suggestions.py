@@ -70,8 +70,11 @@ async def test_moving_between_suggestions_and_keys_that_do_not_answer(
         await on.press("U")
         assert on.labels == {("1.3", 3, 8)}
         await on.press("u", "g")
-        await on.press("]", "e", "escape")
-        assert on.annotate.state.selection.is_plain
+        await on.press("]", "k", "e", "k", "escape")
+        assert (on.number, on.annotate.state.selection.is_plain) == (7, True)
+        await on.press("a")
+        assert (on.labels, on.number) == ({("1.3", 3, 8)}, 10)
+        await on.press("u")
         await on.press("G", "1", "1")
         assert (answers(on), on.session.labels[0].origin) == ([None, None, None], Origin.MANUAL)
 

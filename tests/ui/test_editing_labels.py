@@ -90,7 +90,7 @@ async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
         assert "two digits label it" in on.message
         await on.press("k", "escape", "1", "1")
         assert before in on.session.labels
-        assert on.labels == {("2.3", 3, 6), ("1.1", 7, 7)}
+        assert on.labels == {("2.3", 3, 6), ("1.1", 6, 6)}
 
 
 async def test_a_label_is_edited_from_the_list(small: Path) -> None:

@@ -79,12 +79,12 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "1 suggestion without your answer",
             "13 modes without a verdict:",
             "o  finish; I did not judge these modes: leave them out of figures  ↵",
-            "j  finish; I judged the whole trace: set these modes absent",
+            "W  finish; I judged the whole trace: set these modes absent",
         )
         await on.press("o")
         assert on.session.finished
         assert not missing(
-            on.text, "· 13 modes without a verdict", "1 suggestion unanswered · } next trace"
+            on.text, "· 13 modes left open · u undoes it", "1 suggestion unanswered · } next trace"
         )
         await on.press("}")
         assert not on.session.finished

@@ -52,10 +52,10 @@ async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> Non
     async with stage(one, other, size=(60, 24)) as on:
         await on.press("enter")
         assert on.lines[-1].startswith(" 1 3 label")
-        await on.press("D", "j")
+        await on.press("D", "W")
         assert on.session.finished
         assert on.lines[-2].startswith(" finished · ")
-        assert on.lines[-1].startswith(" } next trace · u undoes it · r shows")
+        assert on.lines[-1].startswith(" u undoes it · } next trace · r shows")
         await on.press("j")
         assert on.lines[-1].startswith(" } next trace")
         assert "1 3 label" not in on.lines[-1]

@@ -137,10 +137,13 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one"),
     ),
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
-    (("T", "]"), ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─")),
+    (
+        ("T", "]"),
+        ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit range or mode ─"),
+    ),
     (
         ("X",),
-        ("╭─ Answer many suggestions ─", "j  ( ) ×2 all by rules@4+all", "│   x  reject 1"),
+        ("╭─ Answer many suggestions ─", "b  ( ) ×2 all by rules@4+all", "│   x  reject 1"),
     ),
     ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
     (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),
@@ -154,7 +157,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ),
     ((["escape"], "l"), ("╭─ Label with ─", "1.1 Disobey task specification  The task states")),
     (("vvv",), ("─ nothing matches ─",)),
-    ((["escape"], ":fin"), ("╭─ Go to ─", "D      Finish the trace: freeze your labels")),
+    ((["escape"], ":fin"), ("╭─ Go to ─", "D      Finish, so that your labels count")),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""
 

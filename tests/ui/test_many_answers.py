@@ -56,7 +56,7 @@ def test_rules_are_recognized_by_common_words() -> None:
 ANSWERS: Final[Mapping[str, Mapping[str, int]]] = {
     "x": {"1.3": 2, "3.1": 1},
     "mx": {"3.1": 1},
-    "jx": {},
+    "bx": {},
     "sx": {},
     "sccx": {"3.1": 1},
     "a": {"1.3": 2, "3.1": 1},
@@ -95,7 +95,7 @@ async def test_all_suggestions_of_a_rule_mode_or_judge_are_answered(
         await on.press("[", "[")
         assert "3.1 Premature termination" in on.text
         await on.press("X", "s", "c")
-        assert "with at most its confidence (0.40)" in on.text
+        assert "the confidence is at most 0.40" in on.text
         await on.press("x")
         assert pending(on) == {"1.3": 30}
         await on.undo_all()

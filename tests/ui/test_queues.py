@@ -186,7 +186,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("escape")
         await on.press("enter", "}")
         assert on.lines[0].startswith(" c ·")
-        await on.press("1", "3", "D", "j", "}")
+        await on.press("1", "3", "D", "}")
         assert on.lines[0].startswith(" e ·")
         await on.press("}")
         assert on.lines[0].startswith(" a ·")
@@ -240,4 +240,4 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         assert "1.3, 1.4 without a verdict, as the codebook has changed" in on.text
         await on.press("u", "1", "4", "-", "1", "3", "escape")
         assert listed(on) == []
-        assert "No change of the codebook asks you to look again" in on.text
+        assert "The codebook has not changed since you labelled" in on.text

@@ -166,4 +166,4 @@ async def test_blind_work_is_remembered(runs: Path, place: Path) -> None:
 async def test_a_long_name_shortens_the_title(runs: Path, tmp_path: Path) -> None:
     name, place = "m" * 30, tmp_path / "w.db"
     async with stage(runs, workspace=place, annotator=name, assisted=True, size=(80, 24)) as on:
-        assert on.lines[0].endswith(f" {name} · sugg. shown · 0 of 4 ")
+        assert on.lines[0].endswith(f" {name} · sugg. shown · 0 of 4 ✓ ")

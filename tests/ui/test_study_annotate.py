@@ -27,7 +27,7 @@ def found(office: Office, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "does not count modes without", "without a verdict"),
+    OpenModes.LEAVE: (None, "does not count modes without", "left open"),
     OpenModes.ABSENT: (VerdictValue.ABSENT, "sets modes without a verdict absent", "set absent"),
 }
 
@@ -44,7 +44,7 @@ async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer:
         await on.press("o")
         assert on.session.finished
         assert on.message.startswith(
-            f"finished · 1 of 6 spans read · 13 modes {result}, as the study says"
+            f"finished · 1 of 6 spans read · 13 modes {result} (study rule)"
         )
         assert on.session.verdict(SLUGS["1.1"]) is value
 
@@ -58,7 +58,7 @@ async def test_unanswered_suggestions_are_asked_about(office: Office) -> None:
         await on.press("enter")
         assert not on.session.finished
         await on.press("x")
-        assert on.message.endswith("all suggestions answered · keys - 1 3 set it absent")
+        assert on.message.endswith("all suggestions answered · to mark it absent press - 1 3")
         await on.press("D")
         assert on.session.finished
 
@@ -97,7 +97,7 @@ def conditions(on: Stage) -> str:
     return " ".join(on.lines[0].partition("·")[2].rpartition("·")[0].split())
 
 
-async def test_a_retest_looks_like_any_trace(office: Office) -> None:
+async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> None:
     names = ("one", "two", "three")
     study = study_over(office, *names, retests=0.34, per_trace=2)
     (again,) = retest_traces(study, "alice")
@@ -109,6 +109,7 @@ async def test_a_retest_looks_like_any_trace(office: Office) -> None:
         office.label("alice", name_of[trace_id], {"1.3": (3, 8)})
     async with stage(office.folder, workspace=office.workspace) as on:
         assert not missing(on.lines[0], "mine to do", "2 of 3 finished")
+        assert "↻" not in on.text
         await on.press("enter")
         assert on.session.trace_id == others[1]
         fresh = conditions(on)
@@ -119,8 +120,10 @@ async def test_a_retest_looks_like_any_trace(office: Office) -> None:
         await on.press("escape", "}")
         assert (on.session.trace_id, on.labels) == (first, set())
         assert "1.3 ●" not in on.text
-        # As in every list, it is not finished.
-        assert "2 of 3 finished" in on.lines[0]
+        assert not missing(on.lines[0], "retest: ", "3 of 3 finished, 1 retest")
+        await on.press("L")
+        assert "↻" in on.text
+        await on.press("enter")
         assert conditions(on) == fresh
         await on.press("2", "6", "D")
         current = on.session.current

@@ -357,7 +357,7 @@ ANNOTATE: Final = (
         "edit",
         "e",
         "edit",
-        "Change the mode or place of the suggestion, or of your label here",
+        "Change the range or mode of the suggestion, or of your label here",
         hint=22,
     ),
     _label(
@@ -446,7 +446,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next place where the decisive step may be (mast-tui exam --keep)",
+        "Next place where the decisive step may be (only after mast-tui exam --keep)",
     ),
     _read(
         "fold",
@@ -503,7 +503,7 @@ ANNOTATE: Final = (
         "pane",
         "tab",
         "other pane",
-        "Go to the next pane, or label while the last line asks for one",
+        "Go to the next pane; while the last line asks for a label: the next label",
         hint=70,
     ),
     _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
@@ -575,7 +575,8 @@ ANNOTATE: Final = (
         "finish",
         "D",
         "finish",
-        "Finish the trace: freeze your labels, so that they count",
+        "Finish, so that your labels count: if you have read every span, modes without a "
+        "verdict are set absent; else a dialog asks",
         "part('finish.end_pass')",
         hint=28,
     ),

@@ -525,13 +525,18 @@ class Filter(ScreenPart):
             self.check_new_spans()
 
     def show_titles(self) -> None:
-        """Show the filter and the number of passing spans in the title and in the open dialog.
+        """Show labels on the whole trace and the filter in the title; the filter in its dialog too.
 
         Once the timeline shows only these spans, update its visible part in the overview too.
         """
         status = self._status_text()
-        title = f"Timeline · {status}" if self.present_filter else "Timeline"
-        self._timeline.border_title = plain_title(title)
+        parts = ["Timeline"]
+        codes = self._state.codes_on_whole_trace()
+        if codes:
+            parts.append(f"whole trace: {' '.join(codes)}")
+        if self.present_filter:
+            parts.append(status)
+        self._timeline.border_title = plain_title(" · ".join(parts))
         if self._dialog is not None:
             self._dialog.say(status)
         if self._timeline.is_filtered:

@@ -168,7 +168,7 @@ OpenModes = Literal["leave", "absent"]
 
 ANSWERS: Final = (
     ("o", "finish; I did not judge these modes: leave them out of figures"),
-    ("j", "finish; I judged the whole trace: set these modes absent"),
+    ("W", "finish; I judged the whole trace: set these modes absent"),
     ("g", "go to the first unread span"),
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
@@ -177,8 +177,8 @@ ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
 }
 """The answers if the study decides about modes without a verdict."""
 
-MODE_KEYS: Final = "abcdefhiklmnpqrstuvwxyz"
-"""The keys of modes, without those of answers."""
+MODE_KEYS: Final = "abcdefhilmnprstuvwxyz"
+"""The keys of modes, without those of answers, and without j, k and q, which move and close."""
 
 DIALOG_CELLS: Final = 90
 """The width of the dialog; a narrow screen makes it narrower (``.finish`` in ``dialogs.tcss``)."""
@@ -289,7 +289,7 @@ class FinishScreen(KeyDialog[str]):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys of the answers, and the key that closes the dialog."""
-        effects = {"o": "finish", "j": "set absent and finish", "g": "first unread"}
+        effects = {"o": "finish", "W": "set absent and finish", "g": "first unread"}
         return (*((key, effects[key]) for key, _ in self._answers), ("Esc", "back"))
 
     def on_mount(self) -> None:
@@ -393,14 +393,17 @@ class Finish(ScreenPart):
             question,
             {
                 "o": partial(queue, finish),
-                "j": partial(queue, set_absent),
+                "W": partial(queue, set_absent),
                 "g": partial(self._screen.go_to, unread[0].start),
             },
         )
 
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
         """Return a text about unread spans, and about the suggestions without an answer."""
-        text = f"Not read: {ranges_text(unread)}."
+        text = (
+            f"Not read: {ranges_text(unread)}. A span counts as read once its text, or a row with "
+            "all of its text, was on screen."
+        )
         if not session.pending:
             return text
         pending_count = counted(len(session.pending), "suggestion")
@@ -456,9 +459,10 @@ class Finish(ScreenPart):
         still_open = [] if open_modes == "leave" else self._open_modes(session)
         changed_count = open_count - len(still_open)
         if changed_count:
-            result = "without a verdict" if open_modes == "leave" else "set absent"
-            rule = ", as the study says" if is_set_by_study else ""
+            result = "left open" if open_modes == "leave" else "set absent"
+            rule = " (study rule)" if is_set_by_study else ""
             parts.append(f"{counted(changed_count, 'mode')} {result}{rule}")
+        parts.append(f"{self._key_of('everywhere.undo')} undoes it")
         if still_open:
             codes = ", ".join(mode.code for mode in still_open)
             parts.append(f"{codes} without a verdict, as the codebook has changed")
@@ -483,16 +487,15 @@ class Finish(ScreenPart):
 
     async def _next_steps(self, session: Session) -> str:
         """Return the keys for the next steps after a trace was finished."""
-        undo_step = f"{self._key_of('everywhere.undo')} undoes it"
         if not self._screen.mast.trace_queue.all_finished:
-            return f"{self._key_of('annotate.next_trace')} next trace · {undo_step}"
+            return f"{self._key_of('annotate.next_trace')} next trace"
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
             next_step = f"{self._key_of('everywhere.study')} shows the study"
         else:
             next_step = f"{self._key_of('everywhere.export')} exports"
         agreement_step = f"{self._key_of('everywhere.agreement')} shows agreement"
-        return f"all your traces are finished: {next_step} · {agreement_step} · {undo_step}"
+        return f"all your traces are finished: {next_step} · {agreement_step}"
 
     def reveal(self) -> None:
         """Show hidden parts of a finished trace, such as labels of other annotators."""

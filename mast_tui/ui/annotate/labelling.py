@@ -178,6 +178,8 @@ class Labelling(ScreenPart):
         self._suggestions = suggestions
         self._edited_label_id: str | None = None
         """The id of the label that is being edited."""
+        self.edited_from = 0
+        """The index of the span where the last editing began, to which Escape returns."""
         self._choice: _LabelChoice | None = None
         """The label that the last line asks about.
 
@@ -463,12 +465,18 @@ class Labelling(ScreenPart):
         )
 
     def cancel(self) -> bool:
-        """Cancel typing, choosing, marking and editing; return False if none was in progress."""
+        """Cancel typing, choosing, marking and editing; return False if none was in progress.
+
+        After editing, the cursor goes back to the span where it began.
+        """
         was_waiting = self.is_waiting
+        was_editing = self._is_editing
         self.begin_trace()  # the same state as with a new trace
         self._suggestions.end_edit()
         self._stop_typing()
         self._marking.mark(PLAIN)
+        if was_editing:
+            self._screen.go_to(self.edited_from)
         return was_waiting
 
     def undo_or_redo(self, *, undoes: bool) -> None:

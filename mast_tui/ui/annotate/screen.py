@@ -876,6 +876,8 @@ class AnnotateScreen(MainScreen, RenderCache):
         visible = self.session is not None and self.session.outcome_visible
         outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
         name = self._cached_name(trace, len(self.mast.catalog.changes))
+        if self.session is not None and self.session.in_retest:
+            name = f"retest: {name}"
         if self.session is not None and self.session.finished:
             name = f"✓ {name}"
         title_parts = trace_title(trace, outcome, trace.spans.waiting, name)
@@ -947,6 +949,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if self.my_labels is not None:
             self.my_labels.show(session)
         self.show_title()
+        self.filter.show_titles()
         self._show_suggestion_and_hints()
         self.show_highlights()
         self.overview.show_marks(marks)
@@ -1470,7 +1473,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         - the search line, if it has the focus
         - a key sequence, the full-window text, the search or the filter (the newer one first)
         - the drawer of the taxonomy
-        - the list of labels, on a narrow screen
+        - the list of labels
         - any other pane than the timeline
         - the trace
         """
@@ -1488,7 +1491,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if self.has_class("-drawer"):
             self.action_drawer()
             return
-        if self.has_class("-mine") and self.has_class("-narrow"):
+        if self.has_class("-mine"):
             self._hide_my_labels()
             return
         if is_timeline_focused:
@@ -1654,6 +1657,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         This is the label picked in the list of labels, else the suggestion under the cursor, else
         the label there. Without any, go to the next suggestion.
         """
+        self.labelling.edited_from = self.index
         if self.picked_entry is None and (
             self.suggestions.current() or not self.state.labels_at_cursor()
         ):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.part import ScreenPart
@@ -184,6 +185,13 @@ class AnnotateState:
         else:
             labels = session.labels_at(self.open_trace.span(index).key)
         return tuple(sorted(labels, key=lambda label: self.rank_of_mode(label.mode)))
+
+    def codes_on_whole_trace(self) -> tuple[str, ...]:
+        """Return the codes of the annotator's labels on the whole trace."""
+        if self.session is None or not self.has_spans:
+            return ()
+        labels = self.labels_on(self.session, 0, on_whole_trace=True)
+        return tuple(one_line(self.taxonomy.mode(label.mode).code) for label in labels)
 
     def rank_of_mode(self, slug: str) -> int:
         """Return the position of a mode in the taxonomy; a mode that it lacks comes last."""

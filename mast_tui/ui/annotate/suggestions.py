@@ -32,6 +32,7 @@ from mast_tui.ui.suggestion_wording import (
     warnings_on,
 )
 from mast_tui.ui.text.highlighting import TextPart
+from mast_tui.ui.trace_view.gutter import span_range_of
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import counted, plain_title
 
@@ -58,7 +59,7 @@ class Breadth(StrEnum):
 
     RULE = "r"
     MODE = "m"
-    JUDGE = "j"
+    JUDGE = "b"
     ALL = "s"
 
 
@@ -172,11 +173,14 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """True if the answer also applies to similar suggestions on later traces."""
 
     def compose_rows(self) -> ComposeResult:
-        """Yield empty rows for the scopes and the answers, which ``_show_choice`` fills."""
+        """Yield empty rows for scopes, limits and answers, which ``_show_choice`` fills."""
         key_of = context_of(self).key_of
         undo_key = key_of("everywhere.undo")
         dialog_key = key_of("annotate.answer_many")
-        yield Static(id="scopes", classes="question")
+        yield Static("Which", classes="heading")
+        yield Static(id="scopes")
+        yield Static("Only where", classes="heading")
+        yield Static(id="limits", classes="question")
         yield Static(id="answers")
         yield Static(
             Content(f"{undo_key} undoes all of it · {dialog_key}, then w shows hidden ones again"),
@@ -207,24 +211,25 @@ class ManyScreen(KeyDialog[ManyAnswered]):
     def _confidence_text(self) -> str:
         """Return the text of the present limit on the confidence."""
         if self.scope.most_confidence is not None:
-            return f"only those with at most its confidence ({self.scope.most_confidence:.2f})"
+            return f"the confidence is at most {self.scope.most_confidence:.2f}, as here"
         if self.scope.least_confidence is not None:
-            return f"only those with at least its confidence ({self.scope.least_confidence:.2f})"
-        return "with any confidence"
+            return f"the confidence is at least {self.scope.least_confidence:.2f}, as here"
+        return "any confidence"
 
     def _show_choice(self) -> None:
         """Show the scopes, limits and answers with the present choice."""
         selected_text = counted(len(self.scope.select(self._pending)), "suggestion")
-        rows = self._scope_rows()
+        self._show_key_rows("#scopes", self._scope_rows())
+        limits = []
         if self._example.confidence is not None:
-            rows.append(("c", self._confidence_text()))
+            limits.append(("c", self._confidence_text()))
         traces = (
             "here and on each trace you open from now on"
             if self._for_later_traces
             else "on this trace"
         )
-        rows.append(("q", traces))
-        self._show_key_rows("#scopes", rows)
+        limits.append(("q", traces))
+        self._show_key_rows("#limits", limits)
         addition = " and similar ones on later traces" if self._for_later_traces else ""
         answers = [
             (REJECT, f"reject {selected_text}{addition}"),
@@ -280,6 +285,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
 RULES_JUDGE: Final = "rules"
 
+ANSWER_NAMES: Final = ("accept", "reject", "edit")
+"""The actions whose keys the panel shows."""
+
 
 class SuggestionPanel(SpanView):
     """The panel with one suggestion, or with the number of suggestions that wait.
@@ -303,8 +311,8 @@ class SuggestionPanel(SpanView):
         """
         mode = one_line(mode)
         key_of = context_of(self).key_of
-        keys = (f"{key_of(f'annotate.{name}')} {name}" for name in ("accept", "reject", "edit"))
-        self.show_titles(plain_title(title), plain_title("  ".join(keys)))
+        keys = "  ".join(f"{key_of(f'annotate.{name}')} {name}" for name in ANSWER_NAMES)
+        self.show_titles(plain_title(title), plain_title(f"{keys} range or mode"))
         text = f"{mode}  {one_line(source)}"
         styled_parts = [TextPart(0, len(mode), "head")]
         for line in warnings:
@@ -355,10 +363,12 @@ class _PendingSuggestions:
         hidden_scopes: tuple[SuggestionScope, ...],
         span_count: int,
         index_of: Callable[[Suggestion], int],
+        range_of: Callable[[Suggestion], range],
     ) -> None:
         self.key = (all_pending, hidden_scopes, span_count)
         """The arguments; for others, another object is made."""
         self._index_of = index_of
+        self._range_of = range_of
         self.visible = tuple(
             suggestion
             for suggestion in all_pending
@@ -382,6 +392,13 @@ class _PendingSuggestions:
         for suggestion in self.visible:
             by_index.setdefault(self._index_of(suggestion), []).append(suggestion)
         return by_index
+
+    @cached_property
+    def on_ranges(self) -> Sequence[tuple[range, Suggestion]]:
+        """The suggestions on several spans, with the indices of these; the shortest comes first."""
+        with_ranges = ((self._range_of(suggestion), suggestion) for suggestion in self.visible)
+        several = [(indices, suggestion) for indices, suggestion in with_ranges if len(indices) > 1]
+        return sorted(several, key=lambda item: len(item[0]))
 
 
 def _no_suggestion_text(session: Session, context: MastApp) -> str:
@@ -444,7 +461,7 @@ class Suggestions(ScreenPart):
         """The id of the suggestion that the user has gone to last."""
         self.edited_id: str | None = None
         """The id of the suggestion that is being edited."""
-        self._pending_suggestions = _PendingSuggestions((), (), 0, self.index_of)
+        self._pending_suggestions = _PendingSuggestions((), (), 0, self.index_of, self._range_of)
         self._hidden_scopes: tuple[SuggestionScope, ...] = ()
         """The suggestions that the user has hidden, on every trace."""
         self._answers_for_later_traces: tuple[ManyAnswered, ...] = ()
@@ -475,7 +492,7 @@ class Suggestions(ScreenPart):
         all_pending = () if session is None else session.pending
         key = (all_pending, self._hidden_scopes, 0 if trace is None else len(trace))
         if key != self._pending_suggestions.key:
-            self._pending_suggestions = _PendingSuggestions(*key, self.index_of)
+            self._pending_suggestions = _PendingSuggestions(*key, self.index_of, self._range_of)
         return self._pending_suggestions
 
     def current(self) -> Suggestion | None:
@@ -486,11 +503,16 @@ class Suggestions(ScreenPart):
         return self.pending_by_id.get(self._current_id)
 
     def select_at(self, span: Span) -> None:
-        """Select the first suggestion on a span; keep the selected one if it is on the span."""
+        """Select the first suggestion on a span; keep the selected one if it is on the span.
+
+        A suggestion whose evidence is on the span comes before one whose range covers it.
+        """
         if self._state.session is None:
             self._current_id = None
             return
-        span_suggestions = self._waiting.by_index.get(span.index, ())
+        span_suggestions = self._waiting.by_index.get(span.index) or [
+            suggestion for indices, suggestion in self._waiting.on_ranges if span.index in indices
+        ]
         if not any(suggestion.id == self._current_id for suggestion in span_suggestions):
             # Without ``evidence_key`` the quote was not found, and the suggestion is listed at its
             # first span. It is selected only after the user has gone to it.
@@ -533,11 +555,15 @@ class Suggestions(ScreenPart):
     def _is_counted_from(self, suggestion: Suggestion) -> bool:
         """Check if the next suggestion is the one after this one, not the one after the cursor.
 
-        This one must be the current suggestion. If its quote may be invented, the user must also
-        have gone to it, because doubtful suggestions are not in the order of spans.
+        This one must be the current suggestion, and the cursor must be on its evidence. If its
+        quote may be invented, the user must also have gone to it, because doubtful suggestions are
+        not in the order of spans.
         """
-        is_current = suggestion.id == self._current_id
-        return is_current and (not suggestion.doubt or suggestion.id == self._visited_id)
+        return (
+            suggestion.id == self._current_id
+            and self._state.index == self.index_of(suggestion)
+            and (not suggestion.doubt or suggestion.id == self._visited_id)
+        )
 
     def _next_position(
         self,
@@ -590,6 +616,11 @@ class Suggestions(ScreenPart):
                 return index
         return 0
 
+    def _range_of(self, suggestion: Suggestion) -> range:
+        """Return the indices of the spans of a suggestion's target; empty if it has none."""
+        span_range = span_range_of(suggestion.target, self._state.open_trace.index_of)
+        return range(0) if span_range is None else range(span_range[0], span_range[1] + 1)
+
     def answer(self, accept: bool) -> None:
         """Accept or reject the suggestion under the cursor, and go to the next."""
         self._commands.when_session_opens(partial(self._answer_current, accept=accept))
@@ -630,7 +661,7 @@ class Suggestions(ScreenPart):
             return ""
         taxonomy = self._state.taxonomy
         digits = " ".join(taxonomy.keys_of(taxonomy.mode(slug)))
-        return f" · keys {self._key_of('annotate.absent')} {digits} set it absent"
+        return f" · to mark it absent press {self._key_of('annotate.absent')} {digits}"
 
     def _select_after(self, answered: Suggestion, index: int) -> None:
         """Select the suggestion after one on a span that was answered, if any is pending.
@@ -661,13 +692,10 @@ class Suggestions(ScreenPart):
             await self._answer_current(session, accept=True)  # without one, this answers nothing
             return
         self.edited_id = suggestion.id
-        first_key = suggestion.target.first
-        first_index = self._state.open_trace.index_of(first_key) if first_key is not None else None
-        last_key = suggestion.target.last
-        last_index = self._state.open_trace.index_of(last_key) if last_key is not None else None
-        if first_index is not None and last_index is not None and last_index > first_index:
-            self._timeline.go_to(last_index)
-            self._marking.mark(Selection(range_from=first_index))
+        indices = self._range_of(suggestion)
+        if len(indices) > 1:
+            self._timeline.go_to(indices[-1])
+            self._marking.mark(Selection(range_from=indices[0]))
         when_marked()
 
     def end_edit(self) -> str | None:

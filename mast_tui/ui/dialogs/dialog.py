@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult, SuspendNotSupported
@@ -25,6 +25,9 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_lines, plain_title
 
 Result = TypeVar("Result")
+
+HELP_KEYS: Final = ("question_mark", "f1")
+"""The keys of the help on main screens."""
 
 
 class Dialog(ModalScreen[Result | None]):
@@ -88,6 +91,8 @@ class KeyDialog(Dialog[Result]):
         key = self.default if event.key == "enter" else event.character
         if key is not None and self.take(key):
             event.stop()
+        elif event.key in HELP_KEYS:
+            self.box.border_subtitle = "All keys are in this box and in the last line"
 
 
 class KeyRow(Static):

@@ -67,18 +67,18 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
         "disagreements",
     ),
     QueueName.JUDGE: _QueueTexts(
-        "j",
+        "t",
         "the judge against me",
         "No judge disagrees with you on the traces that you have finished.",
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "codebook changed", "No change of the codebook asks you to look again."
+        "c", "codebook changed", "The codebook has not changed since you labelled."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
         "most worth labelling",
-        "No trace that was chosen as most worth labelling is left for you.\n\n"
+        "No trace most worth labelling is left for you.\n\n"
         "mast-tui study add --sample N --judge NAME chooses such traces.",
     ),
     QueueName.SAMPLE: _QueueTexts(
@@ -117,8 +117,7 @@ class QueueTraces:
         trace_ids: The ids of its traces; None for all traces.
         keeps_order: Whether the queue has an order of its own; else the library sorts the traces.
         modes: The slugs of the modes for which a trace is in the queue, by trace id.
-        retests: The ids of the traces to label once more. They come next, and look like any other
-            trace on screen.
+        retests: The ids of the traces to label once more. They come next.
         precision_text: A text on the precision of the figures for which the traces were chosen.
         is_outsider: Whether the user is no annotator of the study.
     """
@@ -213,10 +212,9 @@ def count_text(
         return "…" if count is None else f"{count:,}"
     if name in seen_sizes:
         return f"{seen_sizes[name]:,}"
-    warning = "looking is recorded"
     if count is None:
-        return warning
-    return f"in your {count:,} finished; {warning}" if count else "0"
+        return "in your finished traces"
+    return f"in your {count:,} finished" if count else "0"
 
 
 def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
@@ -324,8 +322,8 @@ class QueueChoice(AnswersDialog[QueueName]):
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
             "a trace go through these traces in this order. Disagreements with others or "
-            "the judge are shown only for traces that you have finished. After that you "
-            "cannot undo the finish.",
+            "the judge are shown only for traces that you have finished. Looking is "
+            "recorded: once you have looked, you cannot undo the finish.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

@@ -35,6 +35,8 @@ class WorkState(StrEnum):
     FINISHED = "finished"
 
 
+RETEST_GLYPH: Final = "↻"
+
 GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "●"}
 
 
@@ -63,6 +65,7 @@ class LibraryRow:
     trial: str = ""
     same_as: tuple[str, ...] = ()
     """The names of traces that are the same run."""
+    is_retest: bool = False
 
     @cached_property
     def natural(self) -> str:
@@ -91,6 +94,7 @@ class LibraryRow:
             ("with suggestions", self.waiting > 0),
             ("labelled", self.labels > 0),
             ("same run", bool(self.same_as)),
+            ("retest", self.is_retest),
         )
 
 
@@ -271,6 +275,7 @@ def row_of(
         task_id=facts.task_id or "",
         trial="" if facts.trial is None else str(facts.trial),
         same_as=same_as,
+        is_retest=entry is not None and entry.is_retest,
     )
 
 
@@ -318,7 +323,7 @@ def _outcome_style(row: LibraryRow) -> str:
 
 
 COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
-    sign_column(lambda row: GLYPHS[row.state], _sign_style),
+    sign_column(lambda row: RETEST_GLYPH if row.is_retest else GLYPHS[row.state], _sign_style),
     TableColumn(
         "trace",
         _marked_name,

@@ -151,17 +151,15 @@ class OpenWorkspace:
         return self.blind or bool(self.hidden_traces() - self.finished())
 
     def finished(self) -> Set[str]:
-        """Return the ids of the traces that the annotator has finished.
+        """Return the ids of the traces that the annotator has finished, without ``retests``."""
+        return self.workspace.finished_traces(self.annotator, self.taxonomy.ref) - self.retests()
 
-        A retest counts as unfinished until it is labelled again, as in every list, so that nothing
-        distinguishes it from other work.
-        """
-        ref = self.taxonomy.ref
+    def retests(self) -> Set[str]:
+        """Return the ids of the finished traces that the annotator must label again now."""
         study = self.study()
-        finished_ids = self.workspace.finished_traces(self.annotator, ref)
         if study is None or not study.retests:
-            return finished_ids
-        return finished_ids - retest_progress(self.workspace, self.annotator, ref).current
+            return frozenset()
+        return retest_progress(self.workspace, self.annotator, self.taxonomy.ref).current
 
 
 class Opening:

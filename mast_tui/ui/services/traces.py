@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import FileReport, Trace, TraceMasks
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
@@ -298,6 +299,7 @@ class TraceQueue:
         """The ids of the traces in the order of the library."""
         self._app = app
         self._finished: Set[str] = frozenset()
+        self._retests: Set[str] = frozenset()
         self._assigned_ids: Set[str] | None = None
 
     def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
@@ -328,10 +330,10 @@ class TraceQueue:
         if opened is None:
             return
         id_sets = await self._app.workspace.carry_out(
-            lambda: (opened.finished(), opened.own_traces())
+            lambda: (opened.finished(), opened.retests(), opened.own_traces())
         )
         if id_sets is not None:
-            self._finished, self._assigned_ids = id_sets
+            self._finished, self._retests, self._assigned_ids = id_sets
 
     @property
     def all_finished(self) -> bool:
@@ -346,6 +348,9 @@ class TraceQueue:
         return self._app.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
 
     def finished_text(self) -> str:
-        """Return how many traces of the annotator are finished, as text: ``3 of 20 finished``."""
+        """Return how many traces of the annotator are finished: ``6 of 6 finished, 2 retests``."""
         assigned_ids = self._assigned_traces
-        return f"{len(assigned_ids & self._finished)} of {len(assigned_ids)} finished"
+        retest_ids = assigned_ids & self._retests
+        finished_count = len(assigned_ids & self._finished) + len(retest_ids)
+        retests_text = f", {counted(len(retest_ids), 'retest')}" if retest_ids else ""
+        return f"{finished_count} of {len(assigned_ids)} finished{retests_text}"

@@ -72,8 +72,8 @@ class StudyView:
         study: The study.
         progress: The progress of each annotator.
         overlap: The progress on the traces with several annotators.
-        is_for_annotator: Whether the reader is an annotator of the study, who sees neither retests
-            nor what is left to decide.
+        is_for_annotator: Whether the reader is an annotator of the study, who sees neither others'
+            retests nor what is left to decide.
         conflicts: The number of open conflicts. It is None if it would reveal answers of others,
             or is not counted yet.
     """
@@ -241,8 +241,8 @@ def table_rows(view: StudyView, reader: str) -> list[StudyRow]:
 def _row_of(progress: StudyProgress, reader: str, view: StudyView) -> StudyRow:
     """Return the row of an annotator as far as the reader may see it.
 
-    An annotator sees retests as ordinary traces that are not finished, and the shares of traces
-    only in their own row, as in ``mast-tui study``.
+    An annotator sees the retests to do now, and the shares of traces, only in their own row, as in
+    ``mast-tui study``.
     """
     row = StudyRow(
         name=progress.name,
@@ -256,14 +256,12 @@ def _row_of(progress: StudyProgress, reader: str, view: StudyView) -> StudyRow:
     )
     if not view.is_for_annotator:
         return row
-    retests = progress.retests
+    retest_count = len(progress.retests.current)
     return dataclasses.replace(
         row,
-        finished=row.finished - len(retests.current),
-        begun=row.begun + len(retests.begun),
         shared=row.shared if row.is_reader else "",
         withheld=row.withheld if row.is_reader else "",
-        retest="",
+        retest=f"{retest_count} to do" if row.is_reader and retest_count else "",
     )
 
 

@@ -33,8 +33,8 @@ FRAME_CELLS: Final = 4
 
 _ASSISTED: Final = "suggestions shown"
 _SHORTER: Final = (
-    (" finished", ""),  # ``3 of 16`` is clear without it
     (_ASSISTED, "sugg. shown"),  # the heading in the library
+    (" finished", " ✓"),  # the mark of a finished trace
 )
 """Shorter texts for the right side, applied in this order until all parts fit."""
 
