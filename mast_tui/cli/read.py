@@ -56,7 +56,7 @@ ANSWER_KEY_HIDDEN: Final = (
 
 HELP: Final = """\
 Enter or j next span, k previous, g first, G last, :12 or #12 span 12, d more of the text,
-s this span again, /words find, n next find, E next step that failed, i answer key
+s this span again, /words find, n next find, E next error, i answer key
 13 label the span with mode 1.3, again takes it off; t13 the whole trace; -13 absent; _13 unsure
 v begins a range at this span, a later 13 labels it; w WORDS quotes words, a later 13 labels them
 m WORDS note on the span, f severity and c confidence of the label here
@@ -329,7 +329,7 @@ class LineReader:
             if self._trace.span(index).status is SpanStatus.ERROR:
                 self._move_to(index)
                 return
-        self._say("No later step failed")
+        self._say("No later error")
 
     def _show_answer_key(self) -> None:
         """Print the answer key of the trace, unless it is still hidden."""

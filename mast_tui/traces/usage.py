@@ -133,7 +133,7 @@ def usage_tables(usage: RunUsage, cost_of: CostOf | None = None) -> Iterator[Usa
     columns: tuple[TableColumn[UsageSums], ...] = (
         TableColumn("name", lambda row: row.name),
         TableColumn("steps", lambda row: count_text(row.steps), right=True),
-        TableColumn("failed", lambda row: count_text(row.failed), right=True),
+        TableColumn("errors", lambda row: count_text(row.failed), right=True),
         TableColumn("time", lambda row: duration(row.seconds) if row.seconds else "", right=True),
         TableColumn("tokens read", lambda row: count_text(row.tokens_in), right=True),
         TableColumn("tokens written", lambda row: count_text(row.tokens_out), right=True),

@@ -62,5 +62,5 @@ def test_tables_have_the_columns_that_have_a_value() -> None:
         ["planner", "3", "5.0s", "1,000", "20", "22"],
         ["user", "1", "", "", "", ""],
     ]
-    assert [column.title for column in tools.columns] == ["name", "steps", "failed", "time"]
+    assert [column.title for column in tools.columns] == ["name", "steps", "errors", "time"]
     assert list(usage_tables(usage_of_spans(()))) == []

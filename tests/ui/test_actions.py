@@ -28,6 +28,7 @@ from mast_tui.ui.actions.registry import (
     share_a_screen,
     textual_keymap,
 )
+from mast_tui.ui.actions.tables import SYNONYMS
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.screen import ReportScreen
@@ -93,6 +94,7 @@ def test_actions_have_unique_ids_titles_and_keys_that_terminals_send() -> None:
     assert len({action.id for action in ACTIONS}) == len(ACTIONS)
     assert all(find_action(action.id) is action for action in ACTIONS)
     assert find_action("annotate.no_such") is None
+    assert all(map(find_action, SYNONYMS))
     names = {key.value for key in Keys}
     for action in ACTIONS:
         assert action.keys, action.id

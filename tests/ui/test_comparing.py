@@ -121,7 +121,7 @@ async def test_a_repeated_step_is_compared_with_the_earlier_one(tmp_path: Path) 
     texts = ("Look.", "Other.", "Look.", "Read page 1 of it.", "Read page 2 of it.")
     async with stage(trace_of(tmp_path / "near.json", *texts)) as on:
         await on.press("=")
-        assert "#1 repeats no step before it" in on.message
+        assert "#1 repeats no earlier step" in on.message
         await on.press("j", "j", "=")
         assert "#3 is identical to #1" in on.message
         assert not isinstance(on.app.screen, CompareScreen)

@@ -167,8 +167,8 @@ def test_plain_keys_are_named_first() -> None:
     assert {name: shown_key(name) for name in shown} == shown
     assert shown_key("everywhere.theme") == "F9"
     assert key_of("annotate.follow", {"annotate.follow": ("f6",)}) == "F6"
-    assert key_while_typing("library.contents", {}) == "Tab"
-    assert key_while_typing("library.contents", {"library.contents": ("F",)}) == ""
+    assert key_while_typing("library.other_search", {}) == "Tab"
+    assert key_while_typing("library.other_search", {"library.other_search": ("F",)}) == ""
     with pytest.raises(ValueError, match=r"annotate\.fly"):
         shown_key("annotate.fly")
 

@@ -375,7 +375,7 @@ async def test_verdicts_made_with_a_judge_count_on_request(compared_runs: Office
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
         await on.press("c")
-        assert "2 verdicts settled with a judge on screen left out" in on.text
+        assert "2 verdicts decided with a judge on screen left out" in on.text
         assert counts(on)["in gold"] == "0"
         await on.press("o")
         assert "counted too" in on.text

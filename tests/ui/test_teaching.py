@@ -129,7 +129,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             assert after["not in gold"] == "0"
             assert float(after["TNR"][:4]) > float(before["TNR"][:4])
             await on.press("v")
-            assert "is the judge that is asked from now on" in last_message(on)
+            assert "is the default judge now" in last_message(on)
             with office.store() as workspace:
                 (version,) = versions(workspace, MAST.ref).values()
                 assert default_judge(workspace, MAST.ref) == version.judge

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 
@@ -229,10 +231,17 @@ LIBRARY: Final = (
     _library("filter", "/", "filter", "Show only traces that match", hint=20),
     _library(
         "contents",
-        "F tab",
+        "F",
         "find text",
-        "Find text in all traces; while you type: the filter, and back",
+        "Find text in all traces",
         hint=25,
+    ),
+    _library(
+        "other_search",
+        "tab",
+        "filter or text search",
+        "Change between filter and text search",
+        "contents",
     ),
     _library("sort", "o", "sort", "Sort by the next column", hint=30),
     _library(
@@ -334,7 +343,7 @@ ANNOTATE: Final = (
         "accept",
         "a",
         "accept",
-        "Accept the suggestion and go on to the next",
+        "Accept the suggestion and go to the next",
         "part('suggestions.answer', True)",
         hint=20,
     ),
@@ -342,7 +351,7 @@ ANNOTATE: Final = (
         "reject",
         "x",
         "reject",
-        "Reject the suggestion and go on to the next",
+        "Reject the suggestion and go to the next",
         "part('suggestions.answer', False)",
         hint=21,
     ),
@@ -439,9 +448,9 @@ ANNOTATE: Final = (
         "Go back to where you were before a jump, such as to a match or a suggestion",
         "trail(-1)",
     ),
-    _move("go_forward", "I", "forth", "Go forward again after going back", "trail(1)"),
-    _move("next_error", "E", "next error", "Next step that failed", "error(1)"),
-    _move("previous_error", "B ctrl+e", "previous error", "Previous step that failed", "error(-1)"),
+    _move("go_forward", "I", "forward", "Go forward again after going back", "trail(1)"),
+    _move("next_error", "E", "next error", "Next error: a step that failed", "error(1)"),
+    _move("previous_error", "B ctrl+e", "previous error", "Previous error", "error(-1)"),
     _move(
         "look_here",
         "*",
@@ -459,7 +468,7 @@ ANNOTATE: Final = (
         "compare",
         "=",
         "compare",
-        "Show the difference to the step that this one repeats",
+        "Show what differs from the earlier step that this one repeats",
         "beside('repeat')",
         while_editing=True,
     ),
@@ -481,7 +490,7 @@ ANNOTATE: Final = (
         "usage",
         "$",
         "time, tokens",
-        "Sum the time, the tokens and the money by agent and by tool",
+        "Sum the time, the tokens and the cost by agent and by tool",
         "beside('usage')",
     ),
     _read(
@@ -588,7 +597,7 @@ ANNOTATE: Final = (
         "part('finish.reveal')",
     ),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),
-    _label("guidelines", "P", "page", "Read the guidelines of the mode in the taxonomy"),
+    _label("guidelines", "P", "guidelines", "Open the guidelines of the mode, with decided cases"),
     _mark(
         "word_right",
         "right",
@@ -627,7 +636,7 @@ ADJUDICATE: Final = (
         "Decide absent; if only places differ, drop them: the mode stays present",
         hint=30,
     ),
-    _adjudicate("unsure", "_", "unsure", "Leave it as unsure", hint=35),
+    _adjudicate("unsure", "_", "unsure", "Decide unsure", hint=35),
     _adjudicate(
         "boundary",
         "e",
@@ -680,7 +689,11 @@ ADJUDICATE: Final = (
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
     _adjudicate("judge", "J", "judge's verdict", "Show the judge's verdict, after the decision"),
     _adjudicate(
-        "guidelines", "p", "page", "Open the guidelines of the mode, with decided cases", hint=58
+        "guidelines",
+        "p P",
+        "guidelines",
+        "Open the guidelines of the mode, with decided cases",
+        hint=58,
     ),
     *scrolls(Where.ADJUDICATE, "the evidence", up="s"),
     _adjudicate("pane", "tab", "other pane", "Go to the other pane"),
@@ -721,19 +734,21 @@ AGREEMENT: Final = (
     ),
     _agreement("next_judge", "] .", "next judge", "Another judge", "next_judge(1)"),
     _agreement("previous_judge", "[ ,", "previous judge", "The previous judge", "next_judge(-1)"),
-    _agreement("against", "c", "against", "Compare the judge with gold, or with the next person"),
+    _agreement(
+        "against", "c", "against", "Compare the judge with gold, or with the next annotator"
+    ),
     _agreement(
         "seen",
         "s",
         "judge was seen",
-        "Count verdicts of people who saw the judge's suggestions, or not",
+        "Count verdicts of annotators who saw the judge's suggestions, or not",
     ),
     _agreement("adjudicate", "a", "adjudicate", "Resolve the conflicts about the mode", hint=15),
     _agreement(
         "passes",
         "p",
         "first or last pass",
-        "Count first or last passes of people who labelled again",
+        "Count first or last passes of annotators who labelled again",
         hint=20,
     ),
     _agreement(
@@ -772,7 +787,7 @@ RUNS: Final = (
     _runs("mark", "v", "mark", "Mark the run, to compare it with another", hint=15),
     _runs("compare", "=", "compare", "Compare the marked run with this one", hint=20),
     _runs("gold", "c", "with gold", "Compare the run with the gold", hint=25),
-    *scrolls(Where.RUNS, "what is told of the run"),
+    *scrolls(Where.RUNS, "the detail of the run"),
     *moves(Where.RUNS),
 )
 
@@ -787,7 +802,7 @@ RUN: Final = (
         "Read what the model answered about the trace, word for word",
         hint=10,
     ),
-    *scrolls(Where.RUN, "what is told of the trace"),
+    *scrolls(Where.RUN, "the detail of the trace"),
     *moves(Where.RUN),
 )
 
@@ -799,17 +814,15 @@ COMPARISON: Final = (
     ),
     _comparison("pane", "tab h l", "other pane", "Go to the other pane", hint=10),
     _comparison(
-        "seen", "o", "judge was seen", "Count also gold that was settled with a judge on screen"
+        "seen", "o", "judge was seen", "Count also gold that was decided with a judge on screen"
     ),
     _comparison(
         "wrong", "x", "wrong", "Mark the judge as wrong on this trace, with the reason", hint=15
     ),
     _comparison("guideline", "m", "guideline", "Write a guideline for the mode", hint=20),
+    _comparison("teach", "t", "teach", "See the next version of the judge and its cost", hint=25),
     _comparison(
-        "teach", "t", "teach", "See the next version of the judge and what it takes", hint=25
-    ),
-    _comparison(
-        "default", "v", "make default", "Ask this judge from now on; undo goes back", hint=30
+        "default", "v", "make default", "Make this judge the default; undo goes back", hint=30
     ),
     *moves(Where.COMPARISON),
 )
@@ -818,7 +831,7 @@ _teaching = partial(action, Where.TEACHING)
 
 TEACHING: Final = (
     _teaching("choose", "space x", "choose", "Show this place to the judge, or not", hint=5),
-    _teaching("run", "enter", "run", "Ask the new version", "open", hint=10),
+    _teaching("run", "enter", "run", "Run the new version", "open", hint=10),
     *scrolls(Where.TEACHING, "the change of the prompt"),
     *moves(Where.TEACHING),
 )
@@ -869,7 +882,9 @@ SIGNATURES: Final = (
     _signatures(
         "by", "v", "group by", "Group by model, system, benchmark, version, reader, or not", hint=20
     ),
-    _signatures("labels", "w", "whose labels", "Gold, or one person's or judge's labels", hint=30),
+    _signatures(
+        "labels", "w", "whose labels", "Gold, or one annotator's or judge's labels", hint=30
+    ),
     _signatures(
         "outcome", "f", "failed below", "Derive the outcome from the score, or not", hint=40
     ),
@@ -982,7 +997,9 @@ OPEN_CODES: Final = (
 _side_by_side = partial(action, Where.SIDE_BY_SIDE)
 
 SIDE_BY_SIDE: Final = (
-    _side_by_side("fork", "f", "where they part", "Go to the step at which the runs part", hint=10),
+    _side_by_side(
+        "fork", "f", "where they diverge", "Go to the step at which the runs diverge", hint=10
+    ),
     _side_by_side(
         "next",
         "] .",
@@ -1007,3 +1024,19 @@ SIDE_BY_SIDE: Final = (
     *scrolls(Where.SIDE_BY_SIDE, "the difference"),
     *moves(Where.SIDE_BY_SIDE),
 )
+
+SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "everywhere.undo": "revert",
+        "everywhere.export": "save",
+        "everywhere.theme": "dark light colours colors",
+        "everywhere.leave": "exit",
+        "everywhere.quit": "exit",
+        "everywhere.help": "keys",
+        "library.filter": "find search",
+        "library.contents": "search",
+        "annotate.search": "find",
+        "annotate.filter": "filter",
+    }
+)
+"""Other words by which the palette finds actions."""

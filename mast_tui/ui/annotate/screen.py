@@ -1305,7 +1305,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.lines_moved()
 
     def action_error(self, step: int) -> None:
-        """Go to the next or previous step that failed."""
+        """Go to the next or previous error."""
         if not self.state.has_spans:
             return
         overview = self.overview
@@ -1318,7 +1318,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.hints.say(f"No step of this trace is known to have failed{so_far}")
         else:
             direction = f"after this one{so_far}" if step > 0 else "before this one"
-            self.hints.say(f"No failed step {direction}")
+            self.hints.say(f"No error {direction}")
 
     def action_look_here(self) -> None:
         """Go to the next place that probably contains the decisive step.

@@ -406,7 +406,7 @@ def _compare_step(screen: AnnotateScreen) -> None:
         return
     earlier_index = earlier_repetition(trace, index)
     if earlier_index is None:
-        screen.hints.say(f"#{index + 1} repeats no step before it")
+        screen.hints.say(f"#{index + 1} repeats no earlier step")
         return
     try:
         earlier_text = trace.text(earlier_index)

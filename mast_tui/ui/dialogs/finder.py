@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
 from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
@@ -12,7 +15,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.fuzzy import Matcher
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
@@ -23,20 +25,54 @@ from mast_tui.output_files import write_output
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_text, keys_of
+from mast_tui.ui.actions.tables import SYNONYMS
 from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import TypingDialog
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import plain_title
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FinderChoice:
-    """A choice: the value to return, and the texts of its row, which are all searched."""
+    """A choice: the value to return, and the texts of its row, which are all searched.
+
+    ``keywords`` are searched first, but not shown.
+    """
 
     value: str
     code: str
     name: str
     detail: str = ""
+    keywords: str = ""
+
+    @cached_property
+    def terms_by_weight(self) -> tuple[tuple[int, list[str]], ...]:
+        """The searched words, and how much a word counts: keywords most, the detail least."""
+        return tuple(
+            (weight, _terms(text))
+            for weight, text in (
+                (8, self.keywords),
+                (6, self.name),
+                (4, self.code),
+                (2, self.detail),
+            )
+        )
+
+    def score(self, word: str) -> int:
+        """Return how well a word matches: as a word, a word's beginning or part; 0 if not at all.
+
+        Single letters and pairs match only the beginnings of words.
+        """
+        scores = [0]
+        for weight, terms in self.terms_by_weight:
+            if word in terms:
+                scores.append(10 * weight)
+            elif any(other.startswith(word) for other in terms):
+                scores.append(10 * weight - 5)
+            elif len(word) > 2 and any(word in other for other in terms):
+                scores.append(weight)
+        return max(scores)
 
 
 LEAST_WIDTH: Final = 72
@@ -54,11 +90,25 @@ CODE_CELLS: Final = 14
 MEASURED_ROWS: Final = 1_000
 """The number of rows that are measured; a list of traces may have many more."""
 
+QUERY_CELLS: Final = 20
+"""The most cells of the typed text in the message that nothing matches."""
+
 SPACE_CELLS: Final = 5
 """The cells between the texts of a row and around them."""
 
-EXACT_CODE_SCORE: Final = 100.0
+EXACT_CODE_SCORE: Final = 10_000
 """The score of a choice whose code is the query, above all other scores."""
+
+CODE_BEGINNING_SCORE: Final = 50
+"""The score of a choice whose code begins with the query, if the words do not match better."""
+
+LEAST_LIKENESS: Final = 0.82
+"""The least likeness of a word with a typo: two exchanged letters in a word of six."""
+
+LEAST_MISTYPED: Final = 5
+"""The letters of the shortest word that may have a typo."""
+
+_WORD: Final = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 
 
 def widest_row(choices: Sequence[FinderChoice]) -> int:
@@ -131,29 +181,52 @@ def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice
         query: The text that the user typed.
         choices: The choices.
     """
-    if not query.strip():
+    query = query.strip()
+    if not query:
         return list(choices)
-    matcher = Matcher(query)
-    scores = [_match_score(query, matcher, choice) for choice in choices]
+    terms = _terms(query)
+    scores = [_match_score(query, terms, choice) for choice in choices]
+    if not any(scores):
+        terms = _corrected(terms, choices)
+        scores = [_match_score(query, terms, choice) for choice in choices]
     matching_indices = [index for index, score in enumerate(scores) if score > 0]
     matching_indices.sort(key=lambda index: -scores[index])
     return [choices[index] for index in matching_indices]
 
 
-def _match_score(query: str, matcher: Matcher, choice: FinderChoice) -> float:
-    """Return how well a choice matches a query; 0 if it does not match.
+def _terms(text: str) -> list[str]:
+    """Return the words and numbers of a text, without case."""
+    return _WORD.findall(text.casefold())
 
-    The name counts most, then the code, then the detail, which must contain the query.
-    """
-    if query in (choice.code, choice.code.replace(".", "")):
+
+def _match_score(query: str, terms: Sequence[str], choice: FinderChoice) -> int:
+    """Return how well a choice matches a query and its words; 0 if some word does not match."""
+    if query == choice.code.replace(".", "") or query in choice.code.split():
         return EXACT_CODE_SCORE
-    name_score = 20 if query.casefold() in choice.name.casefold() else 0
-    detail_score = 0.0
-    if query.casefold() in choice.detail.casefold():
-        detail_score = 1 + matcher.match(choice.detail)
-    return max(
-        name_score, 4 * matcher.match(choice.name), 2 * matcher.match(choice.code), detail_score
-    )
+    begins_code = choice.code.casefold().startswith(query.casefold())
+    term_scores = [choice.score(word) for word in terms] or [0]
+    terms_score = sum(term_scores) if all(term_scores) else 0
+    return max(terms_score, CODE_BEGINNING_SCORE * begins_code)
+
+
+def _corrected(terms: Sequence[str], choices: Sequence[FinderChoice]) -> list[str]:
+    """Return words with typos replaced by the similar words of the choices with the same initial.
+
+    A number and a short word have no typos: too many others are similar.
+    """
+    known_terms = {
+        known_word
+        for choice in choices
+        for _, choice_terms in choice.terms_by_weight
+        for known_word in choice_terms
+    }
+    corrected = []
+    for word in terms:
+        candidates = [known_word for known_word in known_terms if known_word[0] == word[0]]
+        is_long = len(word) >= LEAST_MISTYPED and word.isalpha()
+        similar = get_close_matches(word, sorted(candidates), 1, LEAST_LIKENESS) if is_long else []
+        corrected.append(similar[0] if similar else word)
+    return corrected
 
 
 class FinderDialog(TypingDialog):
@@ -162,6 +235,7 @@ class FinderDialog(TypingDialog):
     With ``other_hint`` it returns the typed text if that is a number or matches no choice.
     """
 
+    choice_noun: ClassVar = "choice"
     dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "leaves")),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
@@ -207,8 +281,9 @@ class FinderDialog(TypingDialog):
         """Show the choices that match the typed text, or what Enter does if none matches."""
         matches = best_first(event.value, self._choices)
         self.query_one(ChoiceList).show(matches)
-        hint = self._other_hint or "nothing matches"
-        self.box.border_subtitle = None if matches else hint
+        no_match = f"No {self.choice_noun} matches “{one_line(event.value.strip(), QUERY_CELLS)}”"
+        hint = " · ".join(filter(None, (no_match, self._other_hint)))
+        self.box.border_subtitle = None if matches else plain_title(hint)
         self._preview_choice()
 
     def _preview_choice(self) -> None:
@@ -251,6 +326,8 @@ class FinderDialog(TypingDialog):
 class ModeFinder(FinderDialog):
     """A dialog that returns the slug of a mode."""
 
+    choice_noun = "mode"
+
     def __init__(self, taxonomy: Taxonomy) -> None:
         choices = [
             FinderChoice(
@@ -271,6 +348,8 @@ class Palette(FinderDialog):
     It returns the id of an action, the typed number or key of a span, or None after Escape.
     """
 
+    choice_noun = "action"
+
     def __init__(self, where: Where, keymap: Keymap) -> None:
         """List the actions.
 
@@ -280,13 +359,18 @@ class Palette(FinderDialog):
         """
         # Each digit key has an action of its own, which would only lengthen the list.
         choices = [
-            FinderChoice(action.id, " ".join(map(key_text, keys_of(action, keymap))), action.help)
+            FinderChoice(
+                action.id,
+                " ".join(map(key_text, keys_of(action, keymap))),
+                action.help,
+                keywords=f"{action.title} {SYNONYMS.get(action.id, '')}",
+            )
             for screen in dict.fromkeys((where, Where.EVERYWHERE))
             for action in actions_for(screen)
             if not action.name.startswith(("digit_", "side_"))
         ]
         hint = "what to do, a #number or a span's key"
-        other_hint = "Enter goes to the span of this number or key"
+        other_hint = "Enter goes to a span of this number or key"
         super().__init__("Go to", choices, placeholder=hint, other_hint=other_hint)
 
 
@@ -295,6 +379,8 @@ class ThemeChoice(FinderDialog):
 
     Escape restores the previous theme and returns None.
     """
+
+    choice_noun = "theme"
 
     def __init__(self, current: str) -> None:
         """List all themes, first the current theme."""

@@ -69,7 +69,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("▕ ▌   ▏", "When the step was; the run is from left to right"),
                     (f"1.3 {_MINE}", "Your label on this span: its mode"),
                     (f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
-                    (f"1.3 {_OTHER}", "A label of another person, or one in the file"),
+                    (f"1.3 {_OTHER}", "A label of another annotator, or one in the file"),
                     (_NOTE, "Your note on the span"),
                     (
                         f"{FIRST}  {BETWEEN}  {LAST}",
@@ -92,7 +92,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ),
                     (STRIP[CellContent.MATCH], "A match of the search"),
                     (f"{_MINE}  {_WAITS}", "A label; a suggestion"),
-                    (STRIP[CellContent.ERROR], "A step failed"),
+                    (STRIP[CellContent.ERROR], "An error"),
                     (STRIP[CellContent.USER], "Mostly the user acted there"),
                     (STRIP[CellContent.AGENT], "Mostly agents"),
                     (STRIP[CellContent.TOOL], "Mostly tools"),
@@ -195,8 +195,8 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
         yield from (HelpSection(title, entries) for title, entries in entries_by_title.items())
     yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
-        paragraphs = model_judge_help(key_of(f"{where}.judge", keymap))
-        yield HelpSection("A model as judge", [("", paragraph) for paragraph in paragraphs])
+        paragraph = model_judge_help(key_of(f"{where}.judge", keymap))
+        yield HelpSection("A model as judge", [("", paragraph)])
 
 
 def _keys_text(action: KeyAction, keymap: Keymap) -> str | None:
@@ -213,26 +213,16 @@ def _keys_text(action: KeyAction, keymap: Keymap) -> str | None:
     return f"{key_of(action.id, keymap)}…{key_of('adjudicate.side_9', keymap)}"
 
 
-def model_judge_help(key: str) -> tuple[str, ...]:
-    """Return paragraphs that explain how to set up a model as judge.
+def model_judge_help(key: str) -> str:
+    """Return a paragraph that explains how to set up a model as judge.
 
     Args:
         key: The key that runs a judge.
     """
     return (
-        f"{key} runs the rules judge, which needs no network. It also offers a language model of "
-        "any server with the OpenAI chat API that config.toml names (mast-tui config prints where "
-        "config.toml is):",
-        "",
-        "  [judge]",
-        '  model = "gpt-oss-120b"',
-        '  base_url = "http://localhost:8000/v1"',
-        '  key_variable = "OPENAI_API_KEY"',
-        "",
-        "The variable OPENAI_BASE_URL overrides base_url; without both, OpenAI's own server is "
-        "used. The key is in the environment variable, never in the file. Before anything is sent, "
-        f"{key} shows what goes where and what it may cost; {key} again, while the judge works, "
-        "asks whether to cancel.",
+        f"{key} runs the rules judge, which needs no network, or the language model that [judge] "
+        "in config.toml names (model, base_url, key_variable; mast-tui config lists them all). "
+        f"Before anything is sent, {key} shows what goes where and what it may cost."
     )
 
 

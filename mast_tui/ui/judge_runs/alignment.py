@@ -109,7 +109,7 @@ class RunComparison:
         trace_count: The number of compared traces.
         example_count: The number of traces left out because their text is in a prompt.
         hidden_count: The number of traces left out because the annotator may not see them yet.
-        seen_verdict_count: The number of verdicts that were settled with a judge on screen.
+        seen_verdict_count: The number of verdicts that were decided with a judge on screen.
         counts_seen_verdicts: Whether these verdicts are counted.
         alignment: The quality of the judge; empty in a comparison of two runs.
         work_by_trace: The work of annotators, by trace id; empty in a comparison of two runs.
@@ -143,7 +143,7 @@ def read_alignment(
         judge: The judge.
         gold_by_part: The gold of the traces that the annotator may see: for each part of the
             traces, the gold by trace id.
-        with_seen: Whether to count verdicts that were settled with a judge on screen.
+        with_seen: Whether to count verdicts that were decided with a judge on screen.
 
     Raises:
         WorkspaceError: The workspace cannot be read.

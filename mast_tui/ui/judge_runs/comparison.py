@@ -126,7 +126,7 @@ def compare_with_gold(
         opened: The open workspace.
         run: The run of a judge.
         open_traces: The traces that the library lists.
-        counts_seen_verdicts: Whether verdicts that were settled with a judge on screen count.
+        counts_seen_verdicts: Whether verdicts that were decided with a judge on screen count.
 
     Returns:
         The comparison, without traces whose gold is hidden or whose text is in the judge's prompt.
@@ -467,7 +467,7 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf) -> str:
         else:
             treatment = f"left out ({key_of('comparison.seen')} counts them)"
         parts.append(
-            f"{comparison.seen_verdict_count} {noun} settled with a judge on screen {treatment}"
+            f"{comparison.seen_verdict_count} {noun} decided with a judge on screen {treatment}"
         )
     if comparison.alignment.held_out:
         parts.append(f"{comparison.alignment.held_out} held out")
@@ -524,7 +524,7 @@ class ComparisonScreen(OpensTraces):
         self._first = first
         self._second = second
         self._counts_seen_verdicts = False
-        """True to count the gold's verdicts that were settled with a judge on screen."""
+        """True to count the gold's verdicts that were decided with a judge on screen."""
         self._comparison: RunComparison | None = None
         self.hints.leave_out(() if second is None else GOLD_ACTIONS)
 
@@ -601,7 +601,7 @@ class ComparisonScreen(OpensTraces):
         """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
         is_empty = not comparison.trace_count or not comparison.comparison.total.compared
-        # With verdicts that were settled with a judge on screen, the summary is shown even so: it
+        # With verdicts that were decided with a judge on screen, the summary is shown even so: it
         # says how to count them.
         if is_empty and not comparison.seen_verdict_count:
             self.show_message_only(
@@ -753,11 +753,11 @@ class ComparisonScreen(OpensTraces):
             super().action_back()
 
     def action_seen(self) -> None:
-        """Include or leave out the verdicts that were settled with a judge on screen."""
+        """Include or leave out the verdicts that were decided with a judge on screen."""
         if not self._with_gold:
             self.hints.say("This is only for a comparison with gold")
         elif self._comparison is not None and not self._comparison.seen_verdict_count:
-            self.hints.say("No verdict was settled with a judge on screen")
+            self.hints.say("No verdict was decided with a judge on screen")
         else:
             self._counts_seen_verdicts = not self._counts_seen_verdicts
             self.mast.workspace.when_ready(self._read_comparison)
@@ -842,7 +842,7 @@ class ComparisonScreen(OpensTraces):
 
         def write_default(opened: OpenWorkspace) -> str:
             make_default(opened.workspace, opened.taxonomy.ref, self._first.judge)
-            return f"{judge_name(self._first.judge)} is the judge that is asked from now on"
+            return f"{judge_name(self._first.judge)} is the default judge now"
 
         if self._with_gold:
             self._change_and_compare(write_default)

@@ -231,7 +231,7 @@ class Contents:
         """Show the input line."""
         self.line.display = True
         self._screen.set_focus(self.line)
-        key = key_while_typing("library.contents", self._screen.mast.keys_set)
+        key = key_while_typing("library.other_search", self._screen.mast.keys_set)
         names_hint = f" · {key} filters names instead" if key else ""
         back_key = key_while_typing("everywhere.back", self._screen.mast.keys_set)
         back_hint = f" · {back_key} leaves" if back_key else ""

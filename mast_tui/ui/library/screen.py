@@ -494,7 +494,7 @@ class LibraryScreen(MainScreen):
         self.contents.leave()
         self._filter.display = True
         self.set_focus(self._filter)
-        key = key_while_typing("library.contents", self.mast.keys_set)
+        key = key_while_typing("library.other_search", self.mast.keys_set)
         contents_hint = f" · {key} finds text instead" if key else ""
         back_key = key_while_typing("everywhere.back", self.mast.keys_set)
         back_hint = f" · {back_key} shows all" if back_key else ""

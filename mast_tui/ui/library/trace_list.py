@@ -328,7 +328,8 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "trace",
         _marked_name,
         _name_style,
-        ColumnWidth(cuts=((3, 32), (5, 12), (20, 1)), most=44, spare=12),
+        # Only the longest names lose letters in their middle, so they give room first.
+        ColumnWidth(cuts=((0, 28), (5, 12), (20, 1)), most=44, spare=12),
         cut=_short_name,
     ),
     TableColumn(

@@ -335,7 +335,12 @@ class AgreementScreen(ReportScreen):
         section = people.sections.get(self.page)
         if section is None:
             return Page(text=NO_PAGE[self.page])
-        return Page(section, intervals_pending=people.intervals_pending, notes=people.notes)
+        return Page(
+            section,
+            intervals_pending=people.intervals_pending,
+            notes=people.notes,
+            about=single_trace_text(people.report),
+        )
 
     def _judge_page(self) -> Page:
         """Return the page of the judge, or the reason why it has no figures."""
@@ -695,6 +700,12 @@ def _judges_and_references(opened: OpenWorkspace) -> JudgeFigures:
 
 
 # Texts in place of figures
+
+
+def single_trace_text(agreement: Agreement) -> str:
+    """Return why most figures are undefined if one trace is compared; else an empty text."""
+    is_single = agreement.index.table("traces").count("finished_by_two") == 1
+    return "1 trace: κ, α and AC1 need two or more." if is_single else ""
 
 
 def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:

@@ -479,6 +479,8 @@ def run_near(trace: Trace, index: int) -> FoldedRun | None:
 def earlier_repetition(trace: Trace, index: int) -> int | None:
     """Return the nearest earlier step that equals a step, or else the nearest similar step.
 
+    A tool's result repeats the result of the call that its own call repeats.
+
     Args:
         trace: The trace.
         index: The index of the step.
@@ -487,7 +489,10 @@ def earlier_repetition(trace: Trace, index: int) -> int | None:
         The index of the earlier step, or None if there is none among the ``EARLIER_REACH`` spans
         before the step.
     """
-    features = StepFeatures(trace.span(index))
+    span = trace.span(index)
+    if span.kind is SpanKind.TOOL_RESULT:
+        return _earlier_result(trace, span)
+    features = StepFeatures(span)
     similar_index: int | None = None
     for earlier_index in range(index - 1, max(-1, index - 1 - EARLIER_REACH), -1):
         earlier_features = StepFeatures(trace.span(earlier_index))
@@ -498,3 +503,17 @@ def earlier_repetition(trace: Trace, index: int) -> int | None:
         if similar_index is None and features.resembles(earlier_features):
             similar_index = earlier_index
     return similar_index
+
+
+def _earlier_result(trace: Trace, result: Span) -> int | None:
+    """Return the result of the earlier call that the call of a result repeats, or None."""
+    call_index = None if result.parent is None else trace.index_of(result.parent)
+    earlier_call_index = None if call_index is None else earlier_repetition(trace, call_index)
+    if earlier_call_index is None:
+        return None
+    earlier_call_key = trace.span(earlier_call_index).key
+    for index in range(earlier_call_index + 1, result.index):
+        span = trace.span(index)
+        if span.kind is SpanKind.TOOL_RESULT and span.parent == earlier_call_key:
+            return index
+    return None
