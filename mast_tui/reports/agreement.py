@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from mast_tui import __version__
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
-from mast_tui.figures.agreement.report import Agreement, NamedBlock, agreement_json
+from mast_tui.figures.agreement.report import Agreement, VerdictBlock, agreement_json
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.figures.spans.report import SpanAgreement
@@ -1346,7 +1346,7 @@ def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
     yield from map(_copied_verdicts_sentence, agreement.identical_blocks)
 
 
-def _copied_verdicts_sentence(block: NamedBlock) -> str:
+def _copied_verdicts_sentence(block: VerdictBlock) -> str:
     """Return a sentence on the traces in which each annotator repeated their verdicts."""
     first, *others = block.annotators
     also = f", and so did {joined_names(others)}" if others else ""
