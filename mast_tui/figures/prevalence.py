@@ -311,21 +311,21 @@ class _JoinedPrevalence(NamedTuple):
         judge_weight: The weight of the judge, from 0 to 1.
         variance: The variance of the prevalence.
         people: The prevalence from the labels alone.
-        least_effective: The least effective number of traces, which the labels alone have.
+        least_effective_count: The smallest effective number of traces: that of the labels alone.
     """
 
     value: float
     judge_weight: float
     variance: float
     people: Coefficient
-    least_effective: float
+    least_effective_count: float
 
     def effective_count(self, trace_count: int) -> float:
         """Return the effective number of traces, at most ``trace_count``."""
         cases = (
             self.value * (1 - self.value) / self.variance if self.variance else float(trace_count)
         )
-        return min(max(cases, self.least_effective), trace_count)
+        return min(max(cases, self.least_effective_count), trace_count)
 
 
 _NO_OVERLAP: Final = Coefficient(undefined="no_overlap")
@@ -518,7 +518,7 @@ def _powered_from_unequal_chances(
         weight,
         variance_of(weight, value, variance_weights + _unseen_errors(labelled, weighted)),
         people=Coefficient(people_share, ci=wilson_of(people_share, effective_count)),
-        least_effective=weight_sum**2 / float(weighted.squares.sum()),
+        least_effective_count=weight_sum**2 / float(weighted.squares.sum()),
     )
 
 

@@ -97,8 +97,8 @@ def _minutes_until_finish(events: Sequence[_Event]) -> float | None:
 def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
     """Return the number of passes and the median minutes of each annotator, as a JSON object.
 
-    ``minutes`` has the annotator and the minutes of each pass. The longest pause that counts as
-    work is added.
+    ``minutes`` has the annotator and the minutes of each pass. The object also states the longest
+    pause that counts as work.
     """
     minutes_by_annotator: dict[str, list[float]] = defaultdict(list)
     for name, pass_minutes in minutes:

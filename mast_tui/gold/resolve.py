@@ -108,10 +108,10 @@ def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
 def answers_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[SideAnswer, ...]:
-    """Return the answers of the sides with labels at a target: present, with their places there.
+    """Return an answer for each annotator who has labels of a mode at a target.
 
-    Labels that overlap each other are one item. If the target overlaps an item, all its labels
-    count.
+    The answer is present, at the targets of these labels. Labels that overlap each other are one
+    item. If the target overlaps an item, all labels of the item are at the target.
 
     Args:
         mode: The mode's slug.

@@ -108,11 +108,7 @@ class QuoteLocation:
 
 
 class Locator:
-    """A search for quotes in the texts of one trace, for use by one thread.
-
-    ``partly_searched_count`` is the number of quotes that were not found, but for which not all
-    texts were searched.
-    """
+    """A search for quotes in the texts of one trace, for use by one thread."""
 
     def __init__(self, texts: SentTexts) -> None:
         self._sent_texts = texts
@@ -123,7 +119,8 @@ class Locator:
         """The letters of a span's text, with and without markup, by the index of the span."""
         self._has_unsearched_spans = False
         """True if the search for the current quote has left out spans."""
-        self.partly_searched_count = 0
+        self.partly_searched_quote_count = 0
+        """The number of quotes that were not found, but for which not all spans were searched."""
 
     def locate(
         self,
@@ -164,7 +161,7 @@ class Locator:
                 location, self._most_similar_location(parsed_quote, outward(NEAR))
             )
         if location is None and self._has_unsearched_spans:
-            self.partly_searched_count += 1
+            self.partly_searched_quote_count += 1
         return location
 
     def _identical_location(

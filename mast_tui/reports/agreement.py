@@ -537,8 +537,10 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class _TwoReadings:
-    """A table on traces that were read twice, with a row for each annotator or pair.
+class _ComparisonTexts:
+    """The texts of a table that compares two readings of the same traces, and its scope.
+
+    The table has a row for each annotator or pair.
 
     Attributes:
         id: The id of the table.
@@ -557,7 +559,7 @@ class _TwoReadings:
     note: str
 
 
-_RETESTS: Final = _TwoReadings(
+_RETESTS: Final = _ComparisonTexts(
     "retests",
     "retest",
     "Agreement of annotators with themselves, all modes pooled",
@@ -565,7 +567,7 @@ _RETESTS: Final = _TwoReadings(
     ", first and second time",
     "present: share of present verdicts, first / second time.",
 )
-_AGENTS: Final = _TwoReadings(
+_AGENTS: Final = _ComparisonTexts(
     "agents",
     "agent",
     "Agreement of agents with people, all modes pooled",
@@ -823,19 +825,19 @@ class _TableMaker:
         )
 
     def two_readings(
-        self, readings: _TwoReadings, subjects: Iterable[tuple[str, ...]]
+        self, texts: _ComparisonTexts, subjects: Iterable[tuple[str, ...]]
     ) -> Table | None:
         """Make the table of agreement between two readings of the same traces.
 
         Args:
-            readings: The texts of the table, and the scope of its figures.
+            texts: The texts of the table, and the scope of its figures.
             subjects: The annotator or pair of each row.
 
         Returns:
             The table; None if it has no row.
         """
         figures_by_name = {
-            joined_names(subject): self.agreement.index.table(readings.scope, subject=subject)
+            joined_names(subject): self.agreement.index.table(texts.scope, subject=subject)
             for subject in subjects
         }
         if not figures_by_name:
@@ -847,15 +849,15 @@ class _TableMaker:
                 figures,
                 self.pair_columns,
                 (
-                    f"{name}{readings.relation}: {_verdicts_sentence(figures, _UNITS)}",
+                    f"{name}{texts.relation}: {_verdicts_sentence(figures, _UNITS)}",
                     *_undefined_sentences(figures, self.pair_columns),
                 ),
             )
             for name, figures in figures_by_name.items()
         ]
         return Table(
-            readings.id,
-            readings.title,
+            texts.id,
+            texts.title,
             (
                 Column("annotator", "annotator", Kind.TEXT, priority=102),
                 _TRACES,
@@ -864,8 +866,8 @@ class _TableMaker:
                 *self.pair_columns,
             ),
             (tuple(rows),),
-            f"{readings.caption} (taxonomy {self.agreement.taxonomy}). {self._intervals_text()}",
-            (Note(readings.note, "n"), *self._figure_notes(figures_by_name)),
+            f"{texts.caption} (taxonomy {self.agreement.taxonomy}). {self._intervals_text()}",
+            (Note(texts.note, "n"), *self._figure_notes(figures_by_name)),
         )
 
     def matrix(self) -> Table:

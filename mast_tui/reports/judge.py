@@ -656,7 +656,7 @@ def _correction_sentences(figures: FigureTable) -> Iterator[str]:
 
 def _effect_table(report: JudgeReport) -> Table | None:
     """Make the table of the effect of suggestions on annotators; None if no study measures it."""
-    if report.annotators_with_both_kinds is None:
+    if report.annotators_in_both_conditions is None:
         return None
     effect = report.table("effect")
     rows = []
@@ -674,7 +674,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
         (tuple(rows),),
         f"Suggestions of {report.judge}; the same people in both conditions; "
         f"{counted(effect.count('traces'), 'trace')}. {intervals_note(report.resampling, MANY)}",
-        (*_passes_notes(effect, report.annotators_with_both_kinds), *withheld),
+        (*_passes_notes(effect, report.annotators_in_both_conditions), *withheld),
     )
 
 
@@ -820,7 +820,8 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     judged = counted(report.count("judged"), "judged trace")
     left_out = _left_out_parts(report)
     excluded = f"Excluded: {'; '.join(left_out)}." if left_out else "Nothing was excluded."
-    # There are always figures on unlabelled traces, but a blind annotator must not see them.
+    # If there are unlabelled traces, there are figures on them, unless these were removed from the
+    # report because the annotator is blind (``JudgeReport.without_prevalence``).
     is_blind = report.count("unlabelled") and not report.figures_by_mode("prevalence")
     yield Note(f"{compared_traces:,} of {judged} can be compared.", "compared")
     yield from applicable((report.judge_seen_counted, _SEEN_COUNTED))
@@ -945,7 +946,7 @@ def _missing_table_notes(report: JudgeReport) -> tuple[Note, ...]:
         (not places.count("n"), Note(no_places, "no_places")),
         (count_texts, Note(f"Labels of the judge: {'; '.join(count_texts)}.", "places_beside")),
         (merged_count, Note(merged, "merged_places")),
-        (report.annotators_with_both_kinds is None, _NOT_WITHHELD),
+        (report.annotators_in_both_conditions is None, _NOT_WITHHELD),
     )
 
 

@@ -300,10 +300,10 @@ def test_only_the_nearest_part_of_a_huge_trace_is_searched() -> None:
     texts = Endless()
     locator = Locator(texts)
     assert locator.locate("words that stand nowhere in this trace at all", (500, 501)) is None
-    assert locator.partly_searched_count == 1
+    assert locator.partly_searched_quote_count == 1
     most = MOST_SEARCHED // texts.size + 2
     assert len(set(texts.read)) <= most
     assert all(abs(index - 500) <= most for index in texts.read)
     found = locator.locate("0505 the text goes on", (500, 501))
     assert found is not None
-    assert (found.index, locator.partly_searched_count) == (505, 1)
+    assert (found.index, locator.partly_searched_quote_count) == (505, 1)

@@ -304,7 +304,7 @@ async def test_sides_are_chosen_by_clicks(conflicts: Office) -> None:
         await on.pilot.click("HintBar", offset=(2, 0))
         await on.press()
         assert not conflicts.decisions("one")
-        assert adjudicate(on).focused is adjudicate(on).evidence.sides
+        assert adjudicate(on).focused is adjudicate(on).evidence.sides_panel
         await on.press("escape")
         await on.press("1")
         await on.pilot.click("#sides", offset=(20, 2))

@@ -46,7 +46,7 @@ def row(on: Stage) -> tuple[str, str]:
 
 
 def shown(on: Stage) -> list[tuple[int | None, str, list[str]]]:
-    sides = adjudicate(on).evidence.sides.sides
+    sides = adjudicate(on).evidence.sides_panel.sides
     return [(one.number, one.name, [place.words for place in one.places]) for one in sides]
 
 
@@ -72,7 +72,7 @@ async def test_the_row_shows_the_places_of_each_side(office: Office, size: tuple
     async with adjudicating(office, size=size) as on:
         assert "1 left in 1 trace" in on.lines[0]
         assert row(on) == ("open", "at #10, #12 / #7")
-        sides = adjudicate(on).evidence.sides
+        sides = adjudicate(on).evidence.sides_panel
         assert shown(on) == [
             (1, "alice", ["#10", "#12"]),
             (2, "bob", ["#7"]),
@@ -129,10 +129,10 @@ async def test_single_places_are_dropped_changed_and_added(office: Office) -> No
         assert row(on) == ("open", "at #10 / #7")
         assert "its other places are open" in last_message(on)
         assert shown(on)[2:] == [(None, "settled", ["#2"]), (None, "dropped", ["#12"])]
-        assert adjudicate(on).focused is adjudicate(on).evidence.sides
+        assert adjudicate(on).focused is adjudicate(on).evidence.sides_panel
         await on.press("e", "k", "enter")
         assert row(on) == ("open", "only bob marks #7")
-        assert adjudicate(on).focused is adjudicate(on).evidence.sides
+        assert adjudicate(on).focused is adjudicate(on).evidence.sides_panel
         await on.press("b")
         assert (gold(office), row(on)[0]) == ([(2, 2), (7, 7), (9, 10)], "decided")
         await on.press("u", "u", "u")
@@ -215,7 +215,7 @@ async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Pat
     trace = office.trace("one")
     suggest(office.workspace, trace, [finding(trace, CODE, 10, 10)])
     async with adjudicating(office, "p01") as on:
-        sides = adjudicate(on).evidence.sides
+        sides = adjudicate(on).evidence.sides_panel
         assert [side.number for side in sides.sides] == list(range(1, 12))
         assert "Enter takes it" in next(line for line in on.lines if "p10" in line)
         marks = adjudicate(on).evidence.timeline.marks

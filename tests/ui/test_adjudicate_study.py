@@ -105,7 +105,7 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
     async with adjudicating(office, "carol") as on:
         assert "names hidden" in on.lines[0]
         assert row_at_cursor(on) == "1.3 open"
-        sides = adjudicate(on).evidence.sides.sides
+        sides = adjudicate(on).evidence.sides_panel.sides
         marked = next(side for side in sides if side.verdict == "present")
         texts = [on.text]
         for key in (str(marked.number), "k", "v", "j", "}", "v", "g"):
@@ -116,7 +116,7 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
             assert "bob" not in text
         assert "1 A" in texts[0]
         assert "names hidden (h shows)" in texts[0]
-        assert "Each letter is an annotator" in adjudicate(on).evidence.sides.empty_text
+        assert "Each letter is an annotator" in adjudicate(on).evidence.sides_panel.empty_text
         assert f"as {marked.name}" in texts[1]
         assert office.decisions("one")["1.3"].sides == ("alice",)
         await on.press("h", "j")
@@ -124,7 +124,7 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
         # A key takes the same side while the names are shown.
         cases = adjudicate(on).queue.current_cases
         assert cases is not None
-        shown_sides = [side.name for side in adjudicate(on).evidence.sides.sides]
+        shown_sides = [side.name for side in adjudicate(on).evidence.sides_panel.sides]
         assert [cases.letters[name] for name in shown_sides] == ["A", "B"]
         await on.press("h")
         assert "alice" not in on.text

@@ -427,9 +427,13 @@ class _ModelRun:
         """The result so far, if a signal ended the run."""
 
     def announce(self) -> None:
-        """Report the estimate; once per workspace, also report what is sent where.
+        """Report the estimate of the run, then the notice on what is sent, or written to a file.
 
-        Nothing is reported if the run only reads answers, from files or from a batch at a vendor.
+        - A quiet run reports no estimate.
+        - The notice on a file of requests is reported on every run that is not quiet.
+        - The notice on what is sent is reported once per workspace, even by a quiet run.
+        - Nothing is reported if the run only reads answers, from files or from a vendor's batch.
+        - No notice is reported if the estimate has no trace to judge.
         """
         only_reads_files = self.batch is not None and self.batch.requests is None
         if only_reads_files or (self.vendor is not None and self.vendor.is_pending):

@@ -137,7 +137,7 @@ def finding_json(finding: PlacedFinding) -> dict[str, Any]:
 
 def as_sarif(report: LintReport) -> str:
     """Return the report as a log of SARIF 2.1.0 (OASIS standard, errata 01) with one run."""
-    rules = [_rule_descriptor(name, mode) for name, mode in report.rules]
+    rules = [_rule_descriptor(mode, rule) for rule, mode in report.rules]
     index_by_rule = {rule["id"]: number for number, rule in enumerate(rules)}
     read_errors = [
         {
@@ -165,10 +165,13 @@ def as_sarif(report: LintReport) -> str:
     return _dump_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule_descriptor(name: str | None, mode: Mode) -> dict[str, Any]:
-    """Return the description of a rule and its mode, for SARIF."""
+def _rule_descriptor(mode: Mode, rule: str | None) -> dict[str, Any]:
+    """Return SARIF's description of a rule for a mode; ``rule`` is None for a model.
+
+    Only the id names the rule. The other fields, also ``name``, describe the mode.
+    """
     return {
-        "id": _rule_id(mode, name),
+        "id": _rule_id(mode, rule),
         "name": "".join(word.capitalize() for word in mode.slug.split("_")),
         "shortDescription": {"text": f"{mode.code} {mode.name}"},
         "fullDescription": {"text": mode.definition or mode.name},
@@ -177,6 +180,7 @@ def _rule_descriptor(name: str | None, mode: Mode) -> dict[str, Any]:
 
 
 def _rule_id(mode: Mode, rule: str | None) -> str:
+    """Return SARIF's id of a rule for a mode; ``rule`` is None for a model."""
     return mode.code if rule is None else f"{mode.code}/{rule}"
 
 

@@ -316,7 +316,7 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
     gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # with the open mode
+    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # also the open mode
     return {
         "trace_id": record.trace_id,
         "content_hash": None if identity is None else identity.content_hash,
@@ -400,9 +400,10 @@ def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order)
 def _side_values(
     side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], label_codes: Mapping[str, str]
 ) -> Values:
-    """Return the JSON values of one annotator's work in the finished pass, open codes included.
+    """Return the JSON values of one annotator's work in the finished pass.
 
-    ``codes`` holds the codes of the modes by slug; ``label_codes`` also that of the open mode.
+    ``codes`` holds the codes of the modes with verdicts, by slug. ``label_codes`` also holds the
+    code of the open mode: its labels, the open codes, are included, but it has no verdict.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}

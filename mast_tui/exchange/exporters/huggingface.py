@@ -233,7 +233,9 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
         (
             mode | ref | {"mode": mode["code"]}
             for mode in document["taxonomy"]["modes"]
-            if traces  # otherwise this would be the first table, whose rows count as the gold
+            # Tables without rows are left out, and the rows of the first other table count as the
+            # gold. Without traces, the tables above have no rows, so this one must have none.
+            if traces
         ),
     )
     yield _Table.of(

@@ -12,7 +12,7 @@ from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.figures.judge.suggestions import (
     BINS,
     acceptance,
-    annotators_with_both_kinds,
+    annotators_in_both_conditions,
     bin_name,
     calibration,
     effect_figures,
@@ -67,8 +67,8 @@ class JudgeReport:
         gold: The sources of the compared gold; None for an annotator.
         resampling: The resamples of the intervals.
         modes: The modes.
-        annotators_with_both_kinds: The annotators who have passes with suggestions and without;
-            None if no study hides suggestions.
+        annotators_in_both_conditions: The annotators who have passes in both conditions, with
+            suggestions and without; None if no study hides suggestions.
         index: The figures.
         thresholds: The confidences from which findings count; None without thresholds.
     """
@@ -80,7 +80,7 @@ class JudgeReport:
     gold: GoldMixJson | None
     resampling: Resampling
     modes: tuple[Mode, ...]
-    annotators_with_both_kinds: tuple[str, ...] | None
+    annotators_in_both_conditions: tuple[str, ...] | None
     index: FigureIndex
     thresholds: Thresholds | None = None
 
@@ -115,14 +115,14 @@ class JudgeReport:
             names: The new names by the old ones.
             in_document: The function that replaces the names in a JSON document.
         """
-        renamed_annotators = self.annotators_with_both_kinds
+        renamed_annotators = self.annotators_in_both_conditions
         if renamed_annotators is not None:
             renamed_annotators = tuple(sorted(names.get(name, name) for name in renamed_annotators))
         return replace(
             self,
             against=names.get(self.against, self.against),
             gold=in_document(self.gold),
-            annotators_with_both_kinds=renamed_annotators,
+            annotators_in_both_conditions=renamed_annotators,
             index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
@@ -147,8 +147,8 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
         "prevalence": {},
         "withheld": None,
     }
-    if report.annotators_with_both_kinds is not None:
-        document["withheld"] = {"annotators": list(report.annotators_with_both_kinds)}
+    if report.annotators_in_both_conditions is not None:
+        document["withheld"] = {"annotators": list(report.annotators_in_both_conditions)}
     insert_figures(report.index.figures, _PATHS, document)
     for part in ("calibration", "answers"):
         # ``insert_figures`` has made an object by the names of the bins; the document has a list.
@@ -189,7 +189,7 @@ def judge_report(
         gold=_gold_mix(judge_input.reference, units),
         resampling=resampling,
         modes=judge_input.modes,
-        annotators_with_both_kinds=annotators_with_both_kinds(judge_input),
+        annotators_in_both_conditions=annotators_in_both_conditions(judge_input),
         index=FigureIndex(_report_figures(judge_input, units, resampling)),
     )
 

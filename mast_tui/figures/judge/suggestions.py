@@ -306,7 +306,7 @@ class _EffectSums:
     traces: int
 
 
-def annotators_with_both_kinds(judge_input: JudgeInput) -> tuple[str, ...] | None:
+def annotators_in_both_conditions(judge_input: JudgeInput) -> tuple[str, ...] | None:
     """Return, sorted, the annotators who have passes with suggestions and passes without.
 
     Return None if suggestions were never hidden.
@@ -337,7 +337,7 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
         judge_input: The judge and the passes of annotators.
         resampling: The resamples of the traces.
     """
-    compared_names = annotators_with_both_kinds(judge_input)
+    compared_names = annotators_in_both_conditions(judge_input)
     if compared_names is None:
         return
     judged_traces = {trace for trace, _ in judge_input.verdicts}

@@ -433,8 +433,8 @@ def _mean_score(
 def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resampling) -> Figure:
     """Return the mean number of modes per failed trace.
 
-    It has bounds instead of an interval if too many verdicts are unresolved (``to_resolve``: more
-    than 2 %).
+    It has bounds instead of an interval if more than 2 % of the verdicts (``MOST_UNRESOLVED``) are
+    unresolved.
     """
     verdicts = failed.verdicts
     mean = modes_per_trace(verdicts, failed.weights)

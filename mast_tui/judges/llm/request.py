@@ -243,8 +243,9 @@ def is_context_size(tokens: int) -> bool:
 def was_truncated(counted: int, estimated: int, truncated_estimate: int) -> bool:
     """Check whether a request was truncated, given a truncated request with the same count.
 
-    If the count is no common context size, requests of similar length may have the same count by
-    chance. Then only a clearly longer or shorter request was truncated too.
+    If the count is a common context size, it is the server's limit. Otherwise, requests of similar
+    length may have the same count by chance. If their lengths differ clearly, an equal count means
+    that the server cut both to the same limit.
 
     Args:
         counted: The tokens that the server counted of both requests.

@@ -201,7 +201,8 @@ def _url_without_secrets(url_match: re.Match[str]) -> str:
             location = f"{user_name}@{location[user_match.end() :]}"
         location = _DATABASE_PASSWORD.sub(r"\1=…", location)
     else:
-        # Before the ``@`` these schemes have part of a name, and no user.
+        # In URLs of these schemes, the text before an ``@`` is no user but part of a name: of a
+        # container, a repository or a local file.
         schemes_without_user = _NAMES_BEFORE_AT | _LOCAL_SCHEMES
         if user_match is not None and scheme.lower() not in schemes_without_user:
             location = location[user_match.end() :]

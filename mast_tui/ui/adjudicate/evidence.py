@@ -39,7 +39,7 @@ class EvidencePanes:
             find_masks: Returns the masks of the study over the texts of traces; None if it masks
                 nothing.
         """
-        self.sides = SidesPanel(id="sides")
+        self.sides_panel = SidesPanel(id="sides")
         self.timeline = Timeline(id="evidence")
         self.span_view = SpanView(id="text")
         self.trace: Trace | None = None
@@ -80,9 +80,9 @@ class EvidencePanes:
         """
         self.view = view
         sides = () if view is None else view.sides
-        self.sides.border_title = plain_title("Sides" if view is None else view.title)
-        self.sides.border_subtitle = plain_title(view.note) if view and view.note else None
-        self.sides.show(self._masked_sides(sides), empty_text=empty)
+        self.sides_panel.border_title = plain_title("Sides" if view is None else view.title)
+        self.sides_panel.border_subtitle = plain_title(view.note) if view and view.note else None
+        self.sides_panel.show(self._masked_sides(sides), empty_text=empty)
         self.span_view.display = self.trace is not None or view is not None
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None
@@ -153,11 +153,11 @@ class EvidencePanes:
     def _quote_highlights(self, span: Span) -> list[TextPart]:
         """Return the highlights of the sides' quotes in a span.
 
-        The quote under the sides' cursor comes first.
+        The quote under the cursor of the sides panel comes first.
         """
         if self.view is None:
             return []
-        current_place = self.sides.place
+        current_place = self.sides_panel.place
         highlights = [
             TextPart(
                 place.target.char_start,
@@ -177,8 +177,8 @@ class EvidencePanes:
         self.show_span()
 
     def side_moved(self) -> None:
-        """Show the target under the sides' cursor, unless a boundary is moved."""
-        marked_place = self.sides.place
+        """Show the target under the cursor of the sides panel, unless a boundary is moved."""
+        marked_place = self.sides_panel.place
         if marked_place is not None and self.trace is not None and self.fixed_end_index is None:
             self._show_target(self.trace, marked_place.target)
 

@@ -180,7 +180,7 @@ class AdjudicateScreen(BaseScreen):
         with Container(id="desk"):
             yield self.queue.lines
             with Vertical(id="beside"):
-                yield self.evidence.sides
+                yield self.evidence.sides_panel
                 yield self.evidence.timeline
                 yield self.evidence.span_view
 
@@ -510,13 +510,13 @@ class AdjudicateScreen(BaseScreen):
 
     def action_pane(self) -> None:
         """Focus the next visible pane."""
-        sides = self.evidence.sides
-        panes = [self.main_list, sides, self.evidence.timeline, self.evidence.span_view]
+        sides_panel = self.evidence.sides_panel
+        panes = [self.main_list, sides_panel, self.evidence.timeline, self.evidence.span_view]
         visible_panes = [pane for pane in panes if pane.is_on_screen and pane.display]
         position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
         next_pane = visible_panes[(position + 1) % len(visible_panes)]
         next_pane.focus()
-        if next_pane is sides:
+        if next_pane is sides_panel:
             # In this pane the user can decide each disputed place alone.
             self._explain_single_places()
 
@@ -548,8 +548,12 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.timeline.focus()
 
     def _side_without_key(self) -> int | None:
-        """Return the number of the side under the sides' cursor, if no digit key chooses it."""
-        side = self.evidence.sides.side if self.focused is self.evidence.sides else None
+        """Return the number of the side under the cursor, if no digit key chooses it.
+
+        Return None if the sides panel does not have the focus.
+        """
+        panel = self.evidence.sides_panel
+        side = panel.side if self.focused is panel else None
         if side is None or side.number is None or side.number <= MOST_SIDE_KEYS:
             return None
         return side.number
@@ -716,13 +720,13 @@ class AdjudicateScreen(BaseScreen):
         return None if work is None else CaseAtCursor(work, cases, case)
 
     def _place_at_cursor(self) -> Target | None:
-        """Return the place under the cursor of the sides; a key then decides only this place.
+        """Return the place under the cursor of the sides panel; a key then decides only this place.
 
-        Return None if the sides do not have the focus, or there is no place.
+        Return None if the panel does not have the focus, or there is no place.
         """
-        if self.focused is not self.evidence.sides or self.evidence.sides.place is None:
+        if self.focused is not self.evidence.sides_panel or self.evidence.sides_panel.place is None:
             return None
-        return self.evidence.sides.place.target
+        return self.evidence.sides_panel.place.target
 
     def _mode_title(self, slug: str) -> str:
         return " ".join(mode_code_and_name(self.mast.taxonomy, slug))
@@ -836,7 +840,7 @@ class AdjudicateScreen(BaseScreen):
     @on(SidesPanel.Chosen, "#sides")
     def _side_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
-        side = self.evidence.sides.side
+        side = self.evidence.sides_panel.side
         if side is not None and side.number is not None:
             self.action_side(side.number)
 
@@ -845,7 +849,7 @@ class AdjudicateScreen(BaseScreen):
 
         If several places are disputed, the hint explains how to decide one of them instead.
         """
-        self.evidence.sides.focus()
+        self.evidence.sides_panel.focus()
         if not self._explain_single_places():
             key_of = self.mast.key_of
             self.hints.say(
@@ -856,7 +860,7 @@ class AdjudicateScreen(BaseScreen):
     def _explain_single_places(self) -> bool:
         """Show how to decide one of several disputed places.
 
-        Return False, and show nothing, if fewer than two places of the row are open.
+        Return False, and show nothing, if the case under the cursor has fewer than two of them.
         """
         cases = self.queue.current_cases
         case = self.queue.current_case
@@ -1040,7 +1044,7 @@ class AdjudicateScreen(BaseScreen):
         self._last_decision = (work.trace_id, item_ids)
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        pane = self.evidence.sides if self._is_partly_decided() else self.queue.lines
+        pane = self.evidence.sides_panel if self._is_partly_decided() else self.queue.lines
         pane.focus()
         self.hints.clear()
         study = self.queue.contents.study

@@ -411,6 +411,10 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._show_errors(self.main_list.rows)
 
     def action_open(self) -> None:
+        """Run the next version of the judge; the row under the cursor has nothing to open."""
+        self._run_next_version()
+
+    def _run_next_version(self) -> None:
         """Store the next version of the judge, and let it judge its traces."""
         planned = self._planned
         if planned is None:

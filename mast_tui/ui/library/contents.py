@@ -271,7 +271,7 @@ class Contents:
 
     def leave(self) -> bool:
         """End the search, and list the traces again; return False if no search was open."""
-        was_open = self.is_listing or self.line.display
+        was_open = self.lists_hits or self.line.display
         self._screen.work.stop("contents")
         self._search = None
         self.line.value = ""
@@ -281,7 +281,7 @@ class Contents:
         return was_open
 
     @property
-    def is_listing(self) -> bool:
+    def lists_hits(self) -> bool:
         """True if hits are listed in place of the traces."""
         return self._search is not None
 

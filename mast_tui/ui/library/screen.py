@@ -292,7 +292,7 @@ class LibraryScreen(MainScreen):
 
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading, and problems."""
-        if self.contents.is_listing:
+        if self.contents.lists_hits:
             parts = ("Contents", *self.contents.title_parts())
         else:
             parts = ("Library", *self._list_title_parts())
@@ -355,9 +355,9 @@ class LibraryScreen(MainScreen):
         ``contents`` is the search in texts; while it lists hits, they replace the traces.
         """
         contents = self.contents
-        is_empty = not (contents.list.rows if contents.is_listing else self.table.rows)
-        self.table.display = not is_empty and not contents.is_listing
-        contents.list.display = not is_empty and contents.is_listing
+        is_empty = not (contents.list.rows if contents.lists_hits else self.table.rows)
+        self.table.display = not is_empty and not contents.lists_hits
+        contents.list.display = not is_empty and contents.lists_hits
         self.table.heading_line.display = self.table.display
         self._about_pane.display = not is_empty
         self.query_one("#empty").display = is_empty
@@ -367,7 +367,7 @@ class LibraryScreen(MainScreen):
     def _empty_text(self) -> str:
         """Return why nothing is listed, and what to do."""
         needle = one_line(self._filter.value, 60)
-        if self.contents.is_listing:
+        if self.contents.lists_hits:
             return self.contents.empty_text()
         if needle and self._listing.matches_elsewhere:
             matches = counted(self._listing.matches_elsewhere, "match", "matches")
@@ -413,9 +413,9 @@ class LibraryScreen(MainScreen):
 
     def _show_about(self) -> None:
         """Show the facts of the trace, unreadable file or search hit under the cursor."""
-        hit_row = self.contents.list.row if self.contents.is_listing else None
-        row = None if self.contents.is_listing else self.table.row
-        unreadable_file = None if self.contents.is_listing else self.table.trouble
+        hit_row = self.contents.list.row if self.contents.lists_hits else None
+        row = None if self.contents.lists_hits else self.table.row
+        unreadable_file = None if self.contents.lists_hits else self.table.trouble
         trace = None if row is None else self.mast.catalog.traces.get(row.trace_id)
         if hit_row is not None:
             title = f"{hit_row.name} · #{hit_row.hit.span + 1}"
@@ -465,7 +465,7 @@ class LibraryScreen(MainScreen):
     @property
     def pane(self) -> LibraryList | HitList:
         """The list on screen: the traces, or the hits in them."""
-        return self.contents.list if self.contents.is_listing else self.table
+        return self.contents.list if self.contents.lists_hits else self.table
 
     @on(VirtualLines.Moved, "#traces, #hits")
     def _row_moved(self, event: VirtualLines.Moved) -> None:
@@ -480,7 +480,7 @@ class LibraryScreen(MainScreen):
 
     def action_open(self) -> None:
         """Open the trace or search hit under the cursor; an unreadable file shows a hint."""
-        if self.contents.is_listing:
+        if self.contents.lists_hits:
             self.contents.open_hit()
             return
         row = self.table.row
@@ -594,7 +594,7 @@ class LibraryScreen(MainScreen):
 
         Runs of the same task come first, and among them runs with another outcome.
         """
-        row = None if self.contents.is_listing else self.table.row
+        row = None if self.contents.lists_hits else self.table.row
         traces = self.mast.catalog.traces
         candidates = {
             candidate.trace_id: candidate
@@ -669,7 +669,7 @@ class LibraryScreen(MainScreen):
         If hits are listed, the traces are listed again. Return False if there is no such trace.
         """
         target = text.strip().removeprefix("#")
-        if self.contents.is_listing:
+        if self.contents.lists_hits:
             self.contents.leave()
             self.set_focus(self.table)
         for position, row in enumerate(self.table.rows):

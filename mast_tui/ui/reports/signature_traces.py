@@ -58,11 +58,17 @@ OUTCOME_NAMES: Final = {outcome: name for name, outcome in _OUTCOMES.items()}
 
 
 class ModeOnset(NamedTuple):
-    """The onset of a mode in a trace: the index of its first span, and the step from 0."""
+    """The onset of a mode in a trace.
+
+    Attributes:
+        code: The code of the mode.
+        span: The index of its first span.
+        step_number: The number of this span among the first spans of modes, from 0.
+    """
 
     code: str
     span: int
-    step: int
+    step_number: int
 
 
 class SignatureTracesScreen(TracesScreen):
@@ -208,7 +214,7 @@ def _chain_of_onsets(trace_onsets: Sequence[ModeOnset]) -> Chain:
     """Return the modes of a trace in order of onset; modes with the same onset are one step."""
     return tuple(
         tuple(onset.code for onset in same_step)
-        for _, same_step in groupby(trace_onsets, key=lambda onset: onset.step)
+        for _, same_step in groupby(trace_onsets, key=lambda onset: onset.step_number)
     )
 
 
@@ -226,11 +232,11 @@ def _meets_conditions(
         span_count: The number of its spans.
         codes: The modes that must have a span if ``placed`` is a condition.
         conditions: The conditions by field: the ``chain`` of modes, the ``tenth`` of the run in
-            which it first fails, its ``first`` mode, a ``step`` from a mode to the next. The
-            outcome is not checked.
+            which it first fails, its ``first`` mode, a ``step``: two modes, the second of which
+            must begin one step after the first. The outcome is not checked.
     """
-    step_by_code = {onset.code: onset.step for onset in trace_onsets}
-    if "placed" in conditions and not step_by_code.keys() >= set(codes):
+    step_number_by_code = {onset.code: onset.step_number for onset in trace_onsets}
+    if "placed" in conditions and not step_number_by_code.keys() >= set(codes):
         return False
     if "chain" in conditions and _chain_of_onsets(trace_onsets) != chain_of(conditions["chain"]):
         return False
@@ -240,11 +246,11 @@ def _meets_conditions(
         tenth = trace_onsets[0].span * BINS // span_count
         if min(BINS - 1, tenth) != int(conditions["tenth"]):
             return False
-    if "first" in conditions and step_by_code.get(conditions["first"]) != 0:
+    if "first" in conditions and step_number_by_code.get(conditions["first"]) != 0:
         return False
     if "step" in conditions:
-        first_step, next_step = map(step_by_code.get, conditions["step"].split(PAIR))
-        return first_step is not None and next_step is not None and next_step == first_step + 1
+        first, second = map(step_number_by_code.get, conditions["step"].split(PAIR))
+        return first is not None and second is not None and second == first + 1
     return True
 
 

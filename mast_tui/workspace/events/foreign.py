@@ -96,9 +96,9 @@ class ForeignGrowth:
         count: The number of stored events.
         last: The sequence number of the last stored event, 0 if there is none.
         new_events: The new events.
-        is_plain: Whether the new events only continue the stored history and overrule no other
-            annotator. Such events can be written in several transactions; all others are checked
-            and written in one.
+        is_plain: Whether the new events can be written in several transactions: no event was
+            edited or has a broken or different chain, and the new events only continue the stored
+            history and overrule no other annotator. All others are checked and written in one.
     """
 
     annotator: str
@@ -109,7 +109,7 @@ class ForeignGrowth:
 
 
 def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> ForeignGrowth:
-    """Return an annotator's new events, and whether they only continue the stored history.
+    """Return an annotator's new events, and whether they are plain (``ForeignGrowth.is_plain``).
 
     Args:
         connection: An open connection.
@@ -144,7 +144,7 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
 
     Args:
         connection: An open transaction.
-        growth: The new events, which only continue the stored history (``is_plain``).
+        growth: The new events, which must be plain (``ForeignGrowth.is_plain``).
         events: The events to add, the first of ``growth.new_events``.
 
     Raises:

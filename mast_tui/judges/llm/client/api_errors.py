@@ -219,9 +219,9 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
         return ErrorKind.TEMPORARY
     if status >= 500 and _LOADING.search(text):
         return ErrorKind.LOADING
-    part = _unsupported_part(api_error, text)
-    if part is not None:
-        return part
+    parameter_kind = _kind_by_parameter(api_error, text)
+    if parameter_kind is not None:
+        return parameter_kind
     if status in (400, 404, 422) and not api_error.is_web_page and _NO_MODEL.search(text):
         return ErrorKind.NO_MODEL
     return _kind_by_status(api_error)
@@ -267,10 +267,10 @@ def _is_overflow(api_error: ApiError, text: str) -> bool:
     return api_error.status != 429 or _REQUEST_TOO_LONG.search(text) is not None
 
 
-def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
-    """Return the kind of error for the parameter that the server does not support.
+def _kind_by_parameter(api_error: ApiError, text: str) -> ErrorKind | None:
+    """Return the kind of an error about a parameter that the server does not support.
 
-    Return None if the error is not about a parameter.
+    Return None for any other error.
     """
     if api_error.status not in _UNSUPPORTED_STATUS or api_error.is_web_page:
         return None

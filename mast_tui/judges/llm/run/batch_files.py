@@ -224,7 +224,7 @@ class AnswerFiles:
         self._files: list[IO[bytes]] = []
         self._locations: dict[str, _AnswerLocation] = {}
         self._found_names: set[str] = set()
-        """The names of the answers to requests of this run."""
+        """The names of the answers to requests of this run, as ``find`` records them."""
         self.broken_count = 0
         """The number of lines that are no answers."""
         for path in paths:
@@ -270,7 +270,11 @@ class AnswerFiles:
         self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Return the answer with a name, or None; ``count_strangers`` leaves out found answers."""
+        """Return the answer to the request with a name; None if there is no such answer.
+
+        Also record that a request of this run has the answer, so that it is no stranger for
+        ``count_strangers``.
+        """
         location = self._locations.get(name)
         if location is None:
             return None

@@ -509,7 +509,9 @@ class TraceJudge:
             judgement = judgement_of(self._samples, self._prompt.modes, confirmed)
             remarks += _missing_verdicts(self._samples, self._prompt.taxonomy)
         quotes = QuoteCounts.count(finding.evidence for finding in judgement.findings)
-        remarks += _quote_remarks(judgement.findings, quotes, self._locator.partly_searched_count)
+        remarks += _quote_remarks(
+            judgement.findings, quotes, self._locator.partly_searched_quote_count
+        )
         remarks += _form_remarks(self._judging_requests.forms)
         remarks += self._shortening_remarks
         remarks += self._problems
@@ -568,14 +570,14 @@ def _window_name(window: Window) -> str:
 
 
 def _quote_remarks(
-    findings: Iterable[Finding], quotes: QuoteCounts, limited_count: int
+    findings: Iterable[Finding], quotes: QuoteCounts, partly_searched_count: int
 ) -> Iterable[str]:
     """Yield remarks on quotes that were in another span, altered, not found, or searched in part.
 
     Args:
         findings: The anchored findings.
         quotes: The number of their quotes by kind of match.
-        limited_count: The number of quotes that were searched in a part of the trace only.
+        partly_searched_count: The number of quotes that were searched in a part of the trace only.
     """
     elsewhere_count = sum(
         finding.evidence is not None and finding.evidence.misnamed_spans is not None
@@ -588,8 +590,8 @@ def _quote_remarks(
         yield f"{counted(quotes.altered, 'quote differs', 'quotes differ')} from the trace"
     if quotes.not_found:
         yield f"{counted(quotes.not_found, 'quote was', 'quotes were')} not found in the trace"
-    if limited_count:
-        subject = counted(limited_count, "quote was", "quotes were")
+    if partly_searched_count:
+        subject = counted(partly_searched_count, "quote was", "quotes were")
         yield f"{subject} searched for only in the nearest {MOST_SEARCHED:,} characters"
 
 

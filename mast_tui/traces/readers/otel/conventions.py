@@ -248,7 +248,7 @@ class Convention:
 
     Attributes:
         marks: The beginnings of names by which the convention is known.
-        kind: The kind of the call.
+        kind: The kind of the span, such as a call of a tool.
         row_kind_by_value: The row's kind by each value of the attributes ``kind``.
         agent: The acting agent.
         model: The model.

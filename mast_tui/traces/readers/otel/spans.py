@@ -102,7 +102,7 @@ class OtelSpan:
 
         Args:
             row_id: The id of the row.
-            kind: The kind of the call.
+            kind: The kind of the row: a call of a model, tool or agent, or another span.
         """
         return SpanRow(
             row_id,
