@@ -630,7 +630,7 @@ class LibraryScreen(MainScreen):
     def report_to_write(self) -> RunsToWrite:
         """Return the run under the cursor and all listed runs."""
         traces = self.mast.catalog.traces
-        row = None if self.contents.is_listing else self.table.row
+        row = None if self.contents.lists_hits else self.table.row
         run = None if row is None else traces.get(row.trace_id)
         return RunsToWrite(run, [traces[row.trace_id] for row in self.table.rows])
 
