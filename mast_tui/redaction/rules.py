@@ -310,8 +310,16 @@ _IS: Final = r"[\"'\\]{0,3}\s{0,3}[:=]\s{0,3}[\"'\\]{0,3}"
 _MIXED_VALUE: Final = r"(?=[^\s\"'\\,;]{0,127}[0-9])(?=[^\s\"'\\,;]{0,127}[A-Za-z])[^\s\"'\\,;]"
 """The first sign of a value with a letter and a digit, so that words are no secrets."""
 
+_TOKEN_CHAR: Final = r"[A-Za-z0-9_+/=~.%-]"
+_TOKEN_VALUE: Final = (
+    rf"(?P<secret>(?!/)(?![A-Za-z_.]{{1,127}}+[0-9]{{0,2}}+(?!{_TOKEN_CHAR}))"
+    rf"(?={_TOKEN_CHAR}{{0,127}}[0-9])(?={_TOKEN_CHAR}{{0,127}}[A-Za-z])"
+    rf"{_TOKEN_CHAR}{{16,4000}}+(?![\w(\[:]))"
+)
+"""The value of a token: no path, address or time, and no name or call as in code."""
+
 _OPTION_VALUE: Final = (
-    r"[\"']?(?P<secret>(?![$<{(\[%-])(?=[A-Za-z]{0,127}[^\sA-Za-z\"'\\])[^\s\"'\\]"
+    r"[\"']?(?P<secret>(?![$<{(\[%-]|id=|type=)(?=[A-Za-z]{0,127}[^\sA-Za-z\"'\\])[^\s\"'\\]"
 )
 """The first sign of the value of a command's option: no variable or placeholder, and no word."""
 
@@ -329,21 +337,22 @@ _OWN_KEY_RULES: Final = (
     pattern_rule(
         "token",
         r"(?:(?<![A-Za-z0-9])|(?:access|auth|bearer|bot|id|refresh|security|session)[_-]?)token"
-        rf"{_IS}(?P<secret>{_MIXED_VALUE}{{16,4000}}+)",
+        rf"{_IS}{_TOKEN_VALUE}",
         "token",
         flags=re.IGNORECASE,
     ),
     pattern_rule(
         "API key",
         r"(?:access|account|auth|encryption|private|secret|signing)[_-]?key"
-        rf"{_IS}(?P<secret>{_MIXED_VALUE}{{12,4000}}+)",
+        rf"{_IS}{_TOKEN_VALUE}",
         "key",
         flags=re.IGNORECASE,
     ),
     pattern_rule(
         "token",
         r"(?<![A-Za-z0-9])cookie[\"'\\]{0,3}: {0,3}[\"'\\]{0,3}"
-        r"(?P<secret>(?=[^\s=;\"'\\]{1,100}=)[^\n\"'\\]{12,4000}+)",
+        r"(?P<secret>(?=[^\n\"'\\]{0,400}=[^\s;\"'\\]{8})[^\s=;\"'\\]{1,100}+=[^\s;\"'\\]{0,4000}+"
+        r"(?:; ?[^\s=;\"'\\]{1,100}+(?:=[^\s;\"'\\]{0,4000}+)?+){0,50}+)",
         "cookie",
         flags=re.IGNORECASE,
     ),
@@ -359,7 +368,7 @@ _OWN_KEY_RULES: Final = (
     ),
     pattern_rule(
         "password",
-        r"(?<![\w-])(?:mysql(?:dump|admin)?|sshpass)\b[^\n|;]{0,120}? -p ?"
+        r"(?<![\w-])(?:mysql(?:dump|admin)?\b[^\n|;]{0,120}? -p|sshpass\b[^\n|;]{0,40}? -p ?)"
         rf"{_OPTION_VALUE}{{4,}}+)",
         "mysql",
         "sshpass",
@@ -373,8 +382,10 @@ _OWN_KEY_RULES: Final = (
     ),
     pattern_rule(
         "phone",
-        r"(?<![A-Za-z])(?:(?:cell|tele)?phone|mobile|tel|cell|fax)(?:[ _-]?(?:number|no\.?))?"
-        rf"{_IS}(?P<secret>\+?[0-9(](?:[ ().\-/]{{0,2}}[0-9]){{6,14}}(?![\w.]))",
+        r"(?<![A-Za-z])(?:(?:(?:cell|tele)?phone|tel|fax)(?:[ _-]?(?:number|no\.?))?"
+        r"|(?:cell|mobile)[ _-]?(?:phone|number|no\.?))"
+        rf"{_IS}(?P<secret>(?!(?:19|20)[0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}}(?![0-9]))"
+        r"\+?[0-9(](?:[ ().\-/]{0,2}[0-9]){6,14}+(?!\w|[.:][0-9]))",
         "phone",
         "mobile",
         "tel",

@@ -131,6 +131,7 @@ def test_planted_secrets_are_masked_and_few_look_alikes() -> None:
     [
         *("token={}", '{{"access_token": "{}"}}', "AccountKey={}==;", 'secret_key = "{}"'),
         *("--token {} -v", "mysql -u root -p'{}' shop", "curl -sS -u bob:{} https://x.example"),
+        *("cookie: theme=dark; session={}", "sshpass -p {} ssh shop", "token={}."),
         *("Cookie: session={}; theme=dark", r"{{\"refresh_token\":\"{}\"}}"),
     ],
 )
@@ -144,6 +145,12 @@ def test_secrets_are_masked_by_what_stands_before_them(text: str) -> None:
     [
         *("max_tokens=4096", "token: see the vault", "--password $DB_PASSWORD", "mysql -p shop"),
         *("--token <your-token1>", "cookie: none", "Smartphone: 1801728040", "the primary key=id1"),
+        *("f(token: Token2[TypeVariable1])", "token = tokenizer.encode(text1)[0]"),
+        *("access_key=settings.AWS_KEY1", "private_key = load_pem_private_key(data1)"),
+        *("token: /home/user/project1/src/a.py", "token: https://example.com/a/b/c/1"),
+        *("token: 2024-01-01T00:00:00", "token: CancellationToken2 = None"),
+        *("phone: 2024-01-02 10:20", "cell: 12.5 13.5 14.5 15", "mobile=1920-1080-2000"),
+        *("docker build --secret id=foo,src=a.txt", "mysql -u root -p db_1 -h 10x"),
     ],
 )
 def test_words_and_placeholders_are_no_secrets(text: str) -> None:
@@ -258,3 +265,7 @@ def test_a_private_key_is_masked_with_any_line_prefix() -> None:
         assert masked.endswith("\nall is well")
         assert "private key" in masked
         assert not any(line[:12] in masked for line in KEY_LINES[1:-1])
+
+
+def test_a_telephone_number_ends_before_a_full_stop() -> None:
+    assert "5551234567" not in masks().text("Her phone: 5551234567. Call.")

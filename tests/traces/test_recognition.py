@@ -188,3 +188,14 @@ def test_documents_one_after_another_are_a_trace_each(tmp_path: Path) -> None:
         [f"message user: Task {number}"] for number in range(3)
     ]
     assert not report.problems
+
+
+def test_conversations_with_candidates_are_no_events_of_one_stream(tmp_path: Path) -> None:
+    asked: object = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}]
+    answered: object = {"prompt": "q2", "candidates": [{"content": {"parts": [{"text": "a2"}]}}]}
+    own: object = {"messages": asked, "candidates": ["a", "b"]}
+    for record in (own, answered):
+        file = tmp_path / "f.jsonl"
+        file.write_text(f"{json.dumps(record)}\n" * 2)
+        report = read_file(file, named=True)
+        assert (len(report.traces), report.problems) == (2, ())

@@ -54,6 +54,12 @@ _STREAM_BEGINNINGS: Final = ("data:", "event:", "id:", ": ")
 _SILENT_TYPES: Final = name_set("""
     content_block_stop message_stop ping content-end tool-call-end citation-start citation-end
 """)
+_GOOGLE_EVENT_FIELDS: Final = name_set("""
+    automaticFunctionCallingHistory automatic_function_calling_history candidates createTime
+    create_time modelVersion model_version parsed promptFeedback prompt_feedback sdkHttpResponse
+    sdk_http_response usageMetadata usage_metadata
+""")
+"""The fields of a Google event without an id; a record with other fields is no event."""
 _CODE_ASSIST_FIELDS: Final = frozenset({"response", "traceId", "metadata"})
 _COHERE_EVENTS: Final = name_set("""
     stream-start text-generation tool-calls-chunk tool-calls-generation citation-generation
@@ -213,9 +219,11 @@ def _google_event_in(value: object) -> Fields:
 
 def _google_part(event: Fields) -> Fields | None:
     """Return the part of a response in an event of Google; None for any other value."""
-    if "candidates" not in event:
-        return None
-    return {**event, "candidates": _numbered(event["candidates"])}
+    candidates = items_of(event.get("candidates"))
+    is_event = "candidates" in event and "responseId" in event
+    if not is_event and event.keys() <= _GOOGLE_EVENT_FIELDS:
+        is_event = bool(candidates) and all(isinstance(one, Mapping) for one in candidates)
+    return {**event, "candidates": _numbered(candidates)} if is_event else None
 
 
 def _part_of_event(event: Fields) -> Fields | None:
