@@ -101,7 +101,7 @@ def test_verdicts_notes_confidence_and_undo(small: Path, tmp_path: Path) -> None
 def test_confidence_failures_and_the_answer_key(tmp_path: Path) -> None:
     path, place = write_trace(tmp_path / "t.json", reward=0.0), tmp_path / "w.db"
     said = said_to(path, place, "c", "13", "c", "c", "E")
-    for text in ("No label of yours on this span", "fairly sure", "No later step failed"):
+    for text in ("No label of yours on this span", "fairly sure", "No later error"):
         assert text in said
     assert "The answer key is hidden" in said_to(path, place, "i", blind=True)
     assert "Rewards and scores" in said_to(path, place, "i")

@@ -50,7 +50,7 @@ def label_all(home: Path, who: str, place: tuple[str, ...]) -> None:
             terminal.press("D")
             terminal.until("finish; this study sets modes without a verdict absent")
             terminal.press("o")
-            terminal.until("set absent (study rule)")
+            terminal.until(r"set absent \(study rule\)")
             terminal.until(rf"{2 - len(left)} of 2 finished")
             terminal.press(">")
         terminal.press("Q")

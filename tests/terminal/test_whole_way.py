@@ -103,7 +103,7 @@ def test_one_annotator_labels_undoes_and_finishes(home: Path) -> None:
         terminal.until(lambda text: "next match" not in text and "n next" not in text)
         terminal.press("D")
         terminal.until(r"of 90 spans read")
-        terminal.press("j")
+        terminal.press("W")
         terminal.until(r"[Ff]inished")
         terminal.press("Q")
         assert terminal.ended() == 0

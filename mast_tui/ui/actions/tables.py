@@ -584,8 +584,7 @@ ANNOTATE: Final = (
         "finish",
         "D",
         "finish",
-        "Finish, so that your labels count: if you have read every span, modes without a "
-        "verdict are set absent; else a dialog asks",
+        "Finish, so that your labels count; with all spans read, open modes become absent",
         "part('finish.end_pass')",
         hint=28,
     ),
