@@ -1,8 +1,7 @@
-"""A judge compared with another judge or with the gold: counts per mode, and the cases.
+"""The comparison of a judge with another judge or with the gold: counts and cases of each mode.
 
-The unit is trace × mode where both sides have the verdict present or absent. Units where a side is
-unsure or has no verdict are counted as undecided. The span ranges that both sides mark are compared
-too: they meet if they overlap. A label of the whole trace has no span range.
+The unit is a trace and a mode with the verdict present or absent on both sides. All other units are
+counted as undecided. Two span ranges meet if they overlap.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The verdicts and marks of one side, by trace id and mode (slug).
+    """The verdicts and marks of one side, by trace id and slug of the mode.
 
     A mode with marks is present, also against its verdict.
     """
@@ -43,20 +42,20 @@ class Side:
     marks: Mapping[tuple[str, str], tuple[Mark, ...]] = field(default_factory=dict)
 
     def value(self, trace_id: str, mode: str) -> VerdictValue | None:
-        """Return the verdict on a mode in a trace, or None if there is none.
+        """Return the verdict on a mode in a trace, or None without a verdict.
 
         Args:
             trace_id: The id of the trace.
             mode: The slug of the mode.
         """
         key = (trace_id, mode)
-        # A mode with marks is present, whatever verdict was recorded.
+        # Marks count as the verdict present, even against the recorded verdict.
         return VerdictValue.PRESENT if self.marks.get(key) else self.verdicts.get(key)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A trace in which at least one side has the verdict present on a mode.
+    """A trace in which one side or both have the verdict present on a mode.
 
     Attributes:
         trace_id: The id of the trace.
@@ -64,8 +63,7 @@ class Case:
         outcome: The side or sides with the verdict present.
         first: The marks of the first side.
         second: The marks of the second side.
-        meet: True if a span range of one side overlaps a span range of the other. None if only one
-            side says present, or if a side marks no span range.
+        meet: True if span ranges of the two sides overlap, None if they cannot be compared.
     """
 
     trace_id: str
@@ -92,9 +90,9 @@ class ModeCounts:
         second: The traces in which only the second side says present.
         neither: The traces in which both sides say absent.
         undecided: The traces in which a side is unsure or has no verdict.
-        meet: The traces of ``both`` whose span ranges overlap.
-        apart: The traces of ``both`` whose span ranges do not overlap. In the remaining traces of
-            ``both``, a side marks no span range.
+        meet: The traces of ``both`` with overlapping span ranges.
+        apart: The traces of ``both`` with separate span ranges. The other traces of ``both`` lack a
+            span range on one side.
     """
 
     mode: str
@@ -113,14 +111,14 @@ class ModeCounts:
 
     @property
     def precision(self) -> float | None:
-        """The share of the first side's present verdicts that the second side has too, or None."""
+        """The share of the first side's present verdicts that the second side shares, or None."""
         present = self.both + self.first
         return self.both / present if present else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The counts of each mode, in the order of the taxonomy, and the counted cases by mode."""
+    """The counts of each mode, in the order of the taxonomy, and the cases by mode."""
 
     counts: tuple[ModeCounts, ...]
     cases: Mapping[str, tuple[Case, ...]]
@@ -134,11 +132,11 @@ class Comparison:
 
 
 def side_of(labels: Iterable[Label], verdicts: Mapping[tuple[str, str], VerdictValue]) -> Side:
-    """Return the verdicts and labels of one annotator as a side of a comparison.
+    """Combine the labels and verdicts of one annotator into a side of a comparison.
 
     Args:
         labels: The labels of the annotator.
-        verdicts: The verdicts, by trace id and mode.
+        verdicts: The verdicts, by trace id and slug of the mode.
     """
     marks: dict[tuple[str, str], list[Mark]] = {}
     for label in labels:
@@ -160,10 +158,10 @@ def compare(
     Args:
         first: One side.
         second: The other side.
-        traces: The ids of the traces to compare.
-        modes: The slugs of the modes to compare.
-        order_of: Returns the order of the spans of a trace; called only if both sides say present.
-        left_out: Pairs of trace id and mode that are not counted.
+        traces: The ids of the traces.
+        modes: The slugs of the modes.
+        order_of: Returns the order of the spans of a trace.
+        left_out: Pairs of a trace id and a mode that are not counted.
     """
     counts = []
     cases = {}
@@ -184,7 +182,7 @@ def _compare_mode(
     trace_ids: Sequence[str],
     order_of: Callable[[str], Order],
 ) -> tuple[ModeCounts, tuple[Case, ...]]:
-    """Return the counts of a mode, and the cases, those in which the sides differ first."""
+    """Return the counts and cases of a mode; cases with a difference come first."""
     values = {
         trace_id: {first.value(trace_id, mode), second.value(trace_id, mode)}
         for trace_id in trace_ids
@@ -203,7 +201,7 @@ def _compare_mode(
         second=outcomes.count(PresentSide.SECOND),
         neither=len(decided) - len(cases),
         undecided=len(trace_ids) - len(decided),
-        # In other cases ``meet`` is None: a side marks no span range.
+        # ``meet`` is None in a case without span ranges to compare.
         meet=sum(case.meet is True for case in cases),
         apart=sum(case.meet is False for case in cases),
     )
@@ -213,7 +211,7 @@ def _compare_mode(
 def _compare_marks(
     first: Side, second: Side, trace_id: str, mode: str, order_of: Callable[[str], Order]
 ) -> Case:
-    """Compare the marks of two sides on a mode that at least one of them calls present."""
+    """Return the case of a trace in which one side or both have the mode present."""
     marks = first.marks.get((trace_id, mode), ())
     other_marks = second.marks.get((trace_id, mode), ())
     if first.value(trace_id, mode) is not VerdictValue.PRESENT:
@@ -225,7 +223,7 @@ def _compare_marks(
 
 
 def _ranges_meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
-    """Check whether a range of one side overlaps a range of the other; None if a side has none."""
+    """Check whether any ranges of the two sides overlap; return None if a side has no range."""
     ranges = [mark.target for mark in marks if not mark.target.is_whole]
     other_ranges = [mark.target for mark in other_marks if not mark.target.is_whole]
     if not ranges or not other_ranges:
@@ -234,7 +232,7 @@ def _ranges_meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Orde
 
 
 def _differences_first(case: Case) -> tuple[int, int, str]:
-    """Return the sort key of a case: differences on the mode first, then on the span range."""
+    """Return a sort key: differences on the mode come first, then differences on the span range."""
     outcome_rank = (PresentSide.FIRST, PresentSide.SECOND, PresentSide.BOTH).index(case.outcome)
     range_rank = (False, None, True).index(case.meet)
     return (outcome_rank, range_rank, case.trace_id)

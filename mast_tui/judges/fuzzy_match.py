@@ -1,8 +1,7 @@
 """Search for a quote in a text: exactly, then by the same words, then by a similar text.
 
-Models change what they quote: they wrap, escape and shorten it, and copy text around it.
-``readings`` lists the texts that a quote may stand for, ``parts`` splits it at its ellipses, and
-``find_part`` searches for one part in one text. All offsets are code points in the text as read.
+Models change the texts that they quote: they wrap, escape and shorten them. All offsets are code
+points in the text as read.
 """
 
 from __future__ import annotations
@@ -25,36 +24,36 @@ from mast_tui.judges.word_comparison import (
 from mast_tui.labels import Match
 
 CUTOFF: Final = 80.0
-"""The similarity, of 100, from which a text is compared with a quote word by word."""
+"""The similarity (0 to 100) from which a text is compared with a quote word by word."""
 
 LONGEST_COMPARED: Final = 200_000
-"""The characters of a text that are compared: of a longer one its two ends, all that is sent."""
+"""The most characters of a text that are compared. Of a longer text, only the two ends are."""
 
 WORDS_OF_A_PART: Final = 4
-"""The fewest words of a part that does not occur by chance."""
+"""The fewest words of a long part. Shorter parts may occur by chance."""
 
 _SEPARATOR: Final = "\0" * 150
-"""The separator of joined texts, so long that no similar text extends across it."""
+"""The separator of joined texts, too long for a similar text to extend across it."""
 
 _SHORTEST_FUZZY: Final = 12
-"""The fewest characters of a quote for which a similar text counts: short ones fit anywhere."""
+"""The fewest characters of a quote that is searched by similarity. Shorter quotes fit anywhere."""
 
 _LONGEST_FUZZY: Final = 300
-"""The most characters of a quote that are aligned with a whole text; of a longer one the two ends
-are, which bounds the cost, and what is between them is compared afterwards."""
+"""The most characters of a quote that are aligned with a text at once, which bounds the cost. A
+longer quote is searched by its two ends."""
 
 _SURE_WITHOUT_BLANKS: Final = 24
-"""The fewest letters for which words that are joined or split differently count as the same."""
+"""The fewest letters of a quote for which differences in word boundaries do not count."""
 
 _MOST_HITS: Final = 20
-"""The number of occurrences of the same letters whose words are compared."""
+"""The most occurrences of the quote's letters that are compared word by word."""
 
 _SEARCH_REACH: Final = 24
-"""The most characters beyond a range that are searched for a sign or for the end of a word."""
+"""The most characters beyond a range that are searched for punctuation or the end of a word."""
 
 _SLACK: Final = 40
-"""The characters on each side of a range that are compared too, since words that a quote lacks
-shift its ends."""
+"""The characters on each side of a range that are compared too. The ends of a range may be shifted
+if the quote lacks words."""
 
 _CHUNK: Final = 4_096
 
@@ -93,7 +92,7 @@ _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """The range of a quote in a text, with the kind of the match; ``end`` is exclusive."""
+    """A range of a text that matches a quote; ``end`` is exclusive."""
 
     start: int
     end: int
@@ -101,23 +100,22 @@ class QuoteMatch:
 
 
 def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) -> tuple[str, ...]:
-    """Return the texts that a quote may stand for, the likeliest first.
+    """Return the texts that a quote may stand for, the most likely first.
 
     Each text is cleaned more than the one before it:
 
     1. White space around the quote is removed.
-    2. Quotation marks and backticks around it are removed, and a span's number or header before it.
-    3. The name of a speaker before it is removed.
+    2. Quotation marks, backticks and a span's number or header are removed.
+    3. The name of a speaker before the quote is removed.
     4. HTML entities are decoded.
-    5. The escapes of JSON are decoded.
+    5. JSON escapes are decoded.
 
     Args:
         quote: The words that a judge wrote.
-        is_agent: Checks whether the trace has an agent with a name. Words such as *Assistant* are
-            speakers in every trace.
+        is_agent: Checks whether the trace has an agent of a name.
 
     Returns:
-        The distinct readings, none of them empty.
+        The distinct texts, none of them empty.
     """
     reading = _without_wrapping(_without_number(_without_wrapping(quote.strip())))
     distinct_readings = {quote.strip(): None, reading: None}
@@ -135,11 +133,11 @@ def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) 
 
 
 def parts(quote: str) -> tuple[str, ...]:
-    """Split a quote at ellipses, marks of text that was left out, and header lines of spans.
+    """Split a quote at ellipses, marks of left-out text, and header lines of spans.
 
-    Parts without a letter or digit are left out.
+    Parts without a letter or digit are dropped.
     """
-    # Nearly all quotes have nothing to split at, and the pattern is slow. A header line has " #".
+    # The pattern is slow, and nearly all quotes have nothing to split at. A header line has " #".
     if "…" not in quote and "..." not in quote and " #" not in quote:
         return (quote,)
     pieces = (piece.strip() for piece in _LEFT_OUT.split(quote))
@@ -166,7 +164,7 @@ def letters(text: str) -> str:
 
 
 def layers(text: str) -> tuple[str, ...]:
-    """Return the letters of a text for a search, and those without markup if it has markup."""
+    """Return the letters of a text, followed by its letters without markup if it has any."""
     visible_text = without_markup(text)
     if visible_text is text:
         return (letters(text),)
@@ -186,13 +184,13 @@ def find_part(
     Args:
         text: The text to search.
         part: The part, without ellipses.
-        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text. The
-            words that differ then decide which kind of match is returned, such as ``ALTERED``.
+        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text,
+            whose match may also turn out as ``SPACING`` or ``ALTERED``.
         start: The offset from which to search.
-        text_layers: ``layers(text)``, if the caller has them.
+        text_layers: ``layers(text)``, if the caller has computed them.
 
     Returns:
-        The first range that matches, or None.
+        The first matching range, or None.
     """
     if start:
         text = text[start:]
@@ -210,16 +208,16 @@ def find_part(
 
 
 def closest(text: str, part: str, loosest: Match, *, start: int = 0) -> QuoteMatch | None:
-    """Return the closest match of a part of a quote, no looser than a kind of match.
+    """Find a part of a quote by the closest kind of match that succeeds.
 
     Args:
         text: The text to search.
         part: The part, without ellipses.
-        loosest: The loosest kind of match.
+        loosest: The loosest kind of match to try.
         start: The offset from which to search.
 
     Returns:
-        The first range with the closest kind of match that occurs, or None.
+        The first matching range, or None.
     """
     for match_kind in (Match.EXACT, Match.SPACING, Match.REWORDED):
         match_range = find_part(text, part, match_kind, start=start)
@@ -229,16 +227,16 @@ def closest(text: str, part: str, loosest: Match, *, start: int = 0) -> QuoteMat
 
 
 def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | None:
-    """Find a part of a quote that begins soon after an offset in a text.
+    """Find a part of a quote that begins soon after an offset.
 
     Args:
         text: The text to search.
-        part: The part. White space and punctuation between its words may differ in the text.
+        part: The part, without ellipses.
         start: The offset from which to search.
-        reach: The number of characters after ``start`` within which the words must begin.
+        reach: The most characters between ``start`` and the part.
 
     Returns:
-        The range of the words in the text, or None.
+        The range of the same words, or None.
     """
     search_end = start + reach + len(part)
     match_range = closest(text[start:search_end], part, Match.SPACING)
@@ -249,7 +247,7 @@ def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | No
 
 
 class _JoinedPiece(NamedTuple):
-    """A piece of a joined text: the index of its span, its offset in the span, and its length."""
+    """A piece of a joined text: the index of its span, the offset in that span, and the length."""
 
     span_index: int
     offset: int
@@ -257,7 +255,7 @@ class _JoinedPiece(NamedTuple):
 
 
 class JoinedTexts:
-    """The texts of spans joined to one text, which is searched faster than each by itself.
+    """The texts of several spans, joined because one long search is faster than many short ones.
 
     Args:
         texts: Pairs of a span's index and its text, in any order.
@@ -281,8 +279,8 @@ class JoinedTexts:
         """Convert a range of the joined text into a range of a span.
 
         Returns:
-            The index of the span in which the range begins, the index of the span in which it ends
-            (the same span or the next), and the range in the first span. None for a range of
+            The index of the span in which the range begins; that of the same or the next span, in
+            which it ends; and the range in the first span. None if the range covers only
             separators.
         """
         piece_number = bisect_right(self._starts, match_range.start) - 1
@@ -311,10 +309,7 @@ def clipped(text: str) -> str:
 
 
 def _pieces_to_compare(text: str) -> tuple[tuple[int, str], ...]:
-    """Return pairs of an offset and a piece of a text: the text itself, or the ends of a long text.
-
-    An empty text has no pieces.
-    """
+    """Return pairs of an offset and a piece: the whole text, or the two ends of a long text."""
     if len(text) <= LONGEST_COMPARED:
         return ((0, text),) if text else ()
     tail_start = len(text) - LONGEST_COMPARED // 2
@@ -352,8 +347,8 @@ def _same_letters_match(
 ) -> QuoteMatch | None:
     """Find the same words, with any punctuation and blanks between them.
 
-    The letters of the quote are searched in the layers of the text: its letters, then its letters
-    without markup. A hit counts if its range has the same words as the quote.
+    A range counts if its letters and its words equal those of the quote. If the letters do not
+    occur, the text is searched without its markup.
     """
     quote_letters = letters(quote)
     if not quote_letters:
@@ -364,14 +359,14 @@ def _same_letters_match(
         if offset < 0:
             continue
         plain_text = with_plain_signs(text)
-        # Blanks replace the markup, so offsets in this text are offsets in the plain text.
+        # ``without_markup`` puts blanks in place of the markup, so offsets stay valid.
         layer_text = with_plain_signs(without_markup(text)) if is_without_markup else plain_text
         for _ in range(_MOST_HITS):
             letter_range = _letter_range(layer_text, offset, offset + len(quote_letters))
             start, end = _with_outer_signs(plain_text, letter_range, with_plain_signs(quote))
             hit = text[start:end]
             if len(quote_letters) >= _SURE_WITHOUT_BLANKS or is_without_markup:
-                # Words that are joined or split differently count as the same.
+                # Differences in word boundaries do not count.
                 is_same = compare(quote, hit).likeness is WordLikeness.SAME
             else:
                 is_same = same_words(quote, hit)
@@ -384,20 +379,20 @@ def _same_letters_match(
 
 
 def _same_signs_match(text: str, quote: str) -> QuoteMatch | None:
-    """Find a quote without letters or digits, with any white space in it."""
+    """Find a quote without letters or digits; any white space matches white space in the quote."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     match = re.search(pattern, text) if pattern else None
     return None if match is None else QuoteMatch(match.start(), match.end(), Match.SPACING)
 
 
 def _letter_range(plain_text: str, first: int, end: int) -> tuple[int, int]:
-    """Return the range in a text of its letters from number ``first`` to ``end``, exclusive."""
+    """Return the range of text from letter number ``first`` to letter number ``end``, exclusive."""
     return _offset_of_letter(plain_text, first), _offset_of_letter(plain_text, end - 1) + 1
 
 
 def _offset_of_letter(plain_text: str, number: int) -> int:
-    """Return the offset in a text of its letter or digit with a number, counted from 0."""
-    # Skip the letters before it in steps that are halved when they would go too far.
+    """Return the offset of a letter or digit by its number, counted from 0."""
+    # Skip letters in steps. A step that would go too far is halved.
     offset = 0
     step = _CHUNK
     while step:
@@ -413,8 +408,7 @@ def _offset_of_letter(plain_text: str, number: int) -> int:
 def _with_outer_signs(plain_text: str, match_range: tuple[int, int], quote: str) -> tuple[int, int]:
     """Extend a range by the punctuation around it that the quote has too.
 
-    The signs before the first and after the last letter of the quote are searched one by one, from
-    the range outwards. ``plain_text`` and the quote are results of ``with_plain_signs``.
+    The arguments are results of ``with_plain_signs``.
     """
     start, end = match_range
     letters_start = next(i for i, char in enumerate(quote) if letters(char))
@@ -434,7 +428,7 @@ def _with_outer_signs(plain_text: str, match_range: tuple[int, int], quote: str)
 
 
 def _similar_match(text: str, quote: str) -> QuoteMatch | None:
-    """Return the match of a quote with the most similar part of a text; None if none is similar."""
+    """Return the most similar range of a text; None if no range is similar."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
     if len(quote) > _LONGEST_FUZZY:
@@ -444,13 +438,13 @@ def _similar_match(text: str, quote: str) -> QuoteMatch | None:
 
 
 def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
-    """Return the range of a text that is most similar to a quote; None if none is similar."""
+    """Return the range of a text that is most similar to a quote; None if no range is similar."""
     from rapidfuzz import fuzz
 
     quote_without_notes = _JUDGES_NOTE.sub("", quote).strip()
     folded_quote = _case_folded(quote_without_notes or quote)
-    folded_text = _case_folded(text)  # as long as the text, so its positions are those of the text
-    # For a longer quote, the alignment would search the text in the quote.
+    folded_text = _case_folded(text)  # as long as ``text``, so offsets are valid in both
+    # The alignment would search the shorter text in the longer quote.
     if len(folded_quote) > len(folded_text):
         similarity = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
         return (0, len(text)) if similarity > 0 else None
@@ -462,7 +456,7 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
-    """Find a long quote by its two ends; return None if the text between them differs."""
+    """Find a long quote by its two ends; return None if the text between them is not similar."""
     from rapidfuzz import fuzz
 
     end_chars = _LONGEST_FUZZY // 2
@@ -484,10 +478,7 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
 
 
 def _end_range(text: str, quote_end: str) -> tuple[int, int] | None:
-    """Return the range of a text that equals the head or tail of a long quote.
-
-    If no range is equal but for white space, return the most similar one, None if none is similar.
-    """
+    """Return the range of a text with the same words as an end of a quote, or with similar text."""
     match_range = closest(text, quote_end, Match.SPACING)
     if match_range is not None:
         return match_range.start, match_range.end
@@ -495,17 +486,17 @@ def _end_range(text: str, quote_end: str) -> tuple[int, int] | None:
 
 
 def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
-    """Return the match of a quote with a range of the text, trimmed to the words in common.
+    """Compare a quote with a range word by word, and trim the range to the words in common.
 
-    If words are altered and the range may be too narrow, a wider range is compared too. It counts
-    if fewer characters are altered there.
+    The range may be too narrow. Then a wider range replaces it if fewer characters are altered
+    there.
     """
     comparison = compare(quote, text[start:end])
     if comparison.text_may_be_cut and comparison.likeness is WordLikeness.ALTERED:
         wide_start, wide_end = _whole_words(
             text, max(0, start - _SLACK), min(len(text), end + _SLACK)
         )
-        # Joined texts are separated by NUL: what is beyond it belongs to another text.
+        # A NUL separates joined texts. Text beyond it belongs to another span.
         separator_before = text.rfind("\0", wide_start, start)
         if separator_before >= 0:
             wide_start = separator_before + 1
@@ -529,7 +520,7 @@ _MATCHES: Final = {
 
 
 def _case_folded(text: str) -> str:
-    """Return the text with plain signs in lower case, unless that changes its length."""
+    """Return the text in lower case with plain signs; keep the case if its length would change."""
     plain_text = with_plain_signs(text)
     lower = plain_text.lower()
     return lower if len(lower) == len(plain_text) else plain_text
@@ -545,7 +536,7 @@ def _trimmed_range(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Trim white space from a range, and extend it to whole words within reach of its ends."""
+    """Trim white space from a range, then extend it to whole words."""
     start, end = _trimmed_range(text, start, end)
     for _ in range(_SEARCH_REACH):
         if start > 0 and text[start - 1].isalnum() and text[start].isalnum():

@@ -16,8 +16,8 @@ class Judgement:
     Attributes:
         findings: The findings, in reading order; their modes are present.
         unsure: The modes of which the judge is unsure.
-        judged_modes: The modes with a verdict; None for all modes that the judge looks at. A mode
-            with a verdict is absent if it has no finding and the judge is not unsure of it.
+        judged_modes: The modes with a verdict, or None for all modes in ``looks_at``. A judged mode
+            without a finding is absent unless it is in ``unsure``.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -28,8 +28,9 @@ class Judgement:
 class Judge(Protocol):
     """A reader of traces that suggests failure modes.
 
-    ``name`` is the annotator of its labels, such as ``judge:rules@1``; each version of a judge has
-    its own name. ``looks_at`` holds the slugs of the modes on which it gives verdicts.
+    ``name`` is the annotator of the judge's labels, such as ``judge:rules@1``. Each version of a
+    judge has its own name. ``looks_at`` holds the slugs of the modes that the judge gives verdicts
+    on.
     """
 
     @property

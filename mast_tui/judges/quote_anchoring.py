@@ -1,9 +1,8 @@
-"""Anchoring of findings: the quote of a finding is searched in the named spans, then in others.
+"""The location of a finding's quote in a trace: first in the named spans, then in others.
 
-Judges name spans by number and miscount, so a quote counts more than a number. If the quote is in
-other spans than the named ones, the range is corrected and the named range is kept in the evidence.
-A quote that is found nowhere keeps the judge's words, without offsets. Evidence that differs from
-the judge's words keeps those as well.
+Judges name spans by number and miscount, so the location of the quote counts more than the number.
+Evidence keeps the judge's spans and words if they were wrong. A quote that is not found keeps the
+judge's words, without offsets.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from mast_tui.traces.index.lines import LruCache
 from mast_tui.traces.model import Trace
 
 SEARCH_VERSION: Final = "3"
-"""The version of the search. A higher number lets stored answers be read and checked again, so
-raise it with every change of which quotes are found, where, and with which match."""
+"""The version of the search. Raise it with every change of the results, so that stored answers are
+checked again."""
 
 NEAR: Final = 20
-"""The number of spans before and after the named ones that are searched before all others."""
+"""The number of spans before and after the named ones that are searched for a similar text."""
 
 MOST_SEARCHED: Final = 2_000_000
-"""The most characters of an area that are searched for a quote, the nearest first."""
+"""The most characters that are searched for a quote."""
 
 MOST_COMPARED: Final = 500_000
 """The most characters that are searched for a similar text."""
@@ -50,14 +49,14 @@ LONGEST_GAP: Final = 2_000
 """The most characters between parts of a quote that are shown as one range."""
 
 SHORT_GAP: Final = 300
-"""The most characters between a short part and the part before it; further away, the same words
+"""The most characters between a short part and the part before it. Further away, the same words may
 occur by chance."""
 
 _FIRST_PARTS_TRIED: Final = 20
-"""The number of occurrences of a short first part from which the other parts are searched."""
+"""The most occurrences of the first part from which the other parts are searched."""
 
 _SPAN_COST: Final = 200
-"""The cost of fetching a text, in characters, so that a search of a million short spans ends."""
+"""The cost of reading a text, in characters, which bounds a search of many short spans."""
 
 _LONG_BYTES: Final = 24
 """The fewest bytes of a quote for which a similar text outside the named spans counts."""
@@ -67,34 +66,31 @@ _SHORT_BYTES: Final = 8
 
 
 class SentTexts(Protocol):
-    """The texts of a trace as they were sent to a judge, with a conversion of their offsets."""
+    """The texts of a trace as a judge was sent them, and the conversion of their offsets."""
 
     def __len__(self) -> int: ...
     def text(self, index: int, /) -> str: ...
     def agents(self) -> Collection[str]:
-        """Return the names of the agents as the judge was shown them."""
+        """Return the names of the agents in the texts."""
 
     def to_original(self, index: int, start: int, end: int, /) -> tuple[int, int]:
-        """Convert a range of a sent text to the range of ``trace.text(index)``.
+        """Convert a range of a sent text to a range of the trace's own text.
 
         Args:
             index: The index of the span.
             start: The first character of the range in the sent text.
             end: The character after the range.
-
-        Returns:
-            The start and end of the range in the trace's text.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteLocation:
-    """The location of a quote in the texts as they were sent.
+    """The location of a quote in the sent texts.
 
     Attributes:
         index: The index of the span in which the quote begins.
-        match_range: The range in the text of this span.
-        last: The index of the span with the last part of the quote, mostly ``index`` itself.
+        match_range: The range of the quote in that span.
+        last: The index of the span in which the quote ends.
     """
 
     index: int
@@ -103,7 +99,7 @@ class QuoteLocation:
 
     @property
     def altered(self) -> bool:
-        """True if the words there have another meaning than the quote."""
+        """True if the words at the location have another meaning than the quote."""
         return self.match_range.match is Match.ALTERED
 
 
@@ -118,9 +114,9 @@ class Locator:
         )
         """The letters of a span's text, with and without markup, by the index of the span."""
         self._has_unsearched_spans = False
-        """True if the search for the current quote has left out spans."""
+        """True if the search for the current quote skipped spans because of its size."""
         self.partly_searched_quote_count = 0
-        """The number of quotes that were not found, but for which not all spans were searched."""
+        """The number of quotes that were not found in an incomplete search."""
 
     def locate(
         self,
@@ -134,9 +130,9 @@ class Locator:
 
         1. The exact quote, then the same words, in the named spans.
         2. The same in all other spans, the nearest first, unless the quote is short.
-        3. A similar text in the named spans, then near them if the quote is long.
+        3. A similar text in the named spans, then in spans near them if the quote is long.
 
-        A text whose words are altered counts only if no other text is similar.
+        A text with altered words counts only if no other text is similar.
 
         Args:
             quote: The quote as the judge wrote it.
@@ -172,15 +168,13 @@ class Locator:
     ) -> QuoteLocation | None:
         """Return the nearest location of the exact quote or of the same words, or None.
 
-        Args:
-            parsed_quote: The quote.
-            named_spans: The indices of the spans that the judge named.
-            outward: Yields the indices of the spans within a reach of these, the nearest first.
+        ``outward`` yields the indices of the spans up to a distance from the named spans, the
+        nearest first.
         """
-        # First the quote in one piece, then split at its ellipses. A reading is a text that the
+        # Search the whole quote, then its parts between ellipses. A reading is a text that the
         # quote may stand for, such as the quote without its quotation marks.
         for possible_readings in filter(None, (parsed_quote.whole, parsed_quote.pieced)):
-            # A short quote occurs by chance, so it counts in the named spans only.
+            # A short quote may occur by chance, so it counts in the named spans only.
             for is_named in (True,) if parsed_quote.short else (True, False):
                 for match_kind in (Match.EXACT, Match.SPACING):
                     area = named_spans if is_named else outward(self._span_count)
@@ -199,10 +193,10 @@ class Locator:
     def _nearest_location(
         self, possible_readings: tuple[_Reading, ...], match_kind: Match, area: Iterable[int]
     ) -> QuoteLocation | None:
-        """Return the location in the first span of an area that has a possible reading, or None.
+        """Return the location of the first possible reading in an area, or None.
 
-        A span without the text of a reading's first piece, or for an inexact match without its
-        letters, is skipped.
+        Spans without the text of a first piece, or without its letters for an inexact match, are
+        skipped.
         """
         exact = match_kind is Match.EXACT
         for index, text in self._bounded_texts(area, MOST_SEARCHED):
@@ -225,9 +219,9 @@ class Locator:
     def _most_similar_location(
         self, parsed_quote: _Quote, area: Iterable[int]
     ) -> QuoteLocation | None:
-        """Return the location of a text in an area that is similar to the quote, or None.
+        """Return the location of the most similar text in an area, or None.
 
-        A text whose words are altered is returned only if no other text is similar.
+        A text with altered words counts only if no other text is similar.
         """
         texts = JoinedTexts(self._bounded_texts(area, MOST_COMPARED, LONGEST_COMPARED))
         best: QuoteLocation | None = None
@@ -236,8 +230,8 @@ class Locator:
             if best is not None and not best.altered:
                 return best
         if best is None and parsed_quote.long_pieces:
-            # Short pieces prove nothing, because they occur by chance. A match without them counts
-            # as altered.
+            # Short pieces may occur by chance, so they are left out. A match without them counts as
+            # altered.
             best = self._similar_location(texts, parsed_quote.long_pieces)
             if best is not None:
                 match_range = QuoteMatch(
@@ -249,12 +243,10 @@ class Locator:
     def _similar_location(
         self, texts: JoinedTexts, pieces: tuple[str, ...]
     ) -> QuoteLocation | None:
-        """Return the location of text similar to the first piece, with the other pieces after it.
-
-        Return None if there is no such text.
+        """Return the location of a text like the first piece, followed by the other pieces, or None.
         """
-        # ``closest`` tries the closer kinds of match first. ``locate`` has already tried these for
-        # a quote of a single piece.
+        # ``closest`` tries closer kinds of match first. A quote of one piece was searched by these
+        # before.
         find = closest if len(pieces) > 1 else find_part
         match_range = find(texts.text, pieces[0], Match.REWORDED)
         span_range = None if match_range is None else texts.locate(match_range)
@@ -271,8 +263,8 @@ class Locator:
     ) -> QuoteLocation | None:
         """Return the location of pieces that follow each other in a span, or in it and the next.
 
-        Short pieces occur by chance. If a piece is short, several occurrences of the first one are
-        tried, and a text that is only similar to a short first piece does not count.
+        Short pieces may occur by chance. If any piece is short, several occurrences of the first
+        piece are tried. A short first piece must have the same words.
         """
         if all(map(_is_long, pieces)):
             return self._location_from(0, index, text, pieces, match_kind)
@@ -292,14 +284,12 @@ class Locator:
     def _location_from(
         self, start: int, index: int, text: str, pieces: tuple[str, ...], match_kind: Match
     ) -> QuoteLocation | None:
-        """Return the location of the pieces of a quote in order, searched from an offset in a span.
+        """Return the location of pieces in their order, searched from an offset in a span, or None.
 
         - A short piece, or a piece after a short one, must follow soon in the same span.
-        - A long piece that is missing may be in the next span, and then those after it.
-        - The range is in the first span. It covers all pieces there, or only the first piece if
-          there is a long gap between them.
-
-        Return None if a piece is missing.
+        - A long piece may be in the next span; the pieces after it are then searched there.
+        - The returned range is in the first span. A long gap between pieces ends it after the
+          first.
         """
         ranges: list[QuoteMatch] = []
         match = Match.IN_PARTS
@@ -337,14 +327,14 @@ class Locator:
     def _bounded_texts(
         self, area: Iterable[int], most: int, longest: int | None = None
     ) -> Iterator[tuple[int, str]]:
-        """Yield the index and text of each span, up to a number of characters in all.
+        """Yield the index and text of each span until a number of characters is reached.
 
         Sets ``_has_unsearched_spans`` if spans are left out.
 
         Args:
             area: The indices of the spans.
             most: The most characters in all.
-            longest: The most characters of one text that count; None if all count.
+            longest: The most characters that one text counts for, or None.
         """
         remaining = most
         for index in area:
@@ -356,7 +346,7 @@ class Locator:
             yield index, text
 
     def _text_layers(self, index: int, text: str) -> tuple[str, ...]:
-        """Return the ``layers`` of a span's text in which quotes are looked for, cached."""
+        """Return the ``layers`` of a span's text from the cache."""
         text_layers = self._layers_by_span.get(index)
         if text_layers is None:
             text_layers = layers(text)
@@ -367,10 +357,7 @@ class Locator:
 def _better_location(
     first: QuoteLocation | None, second: QuoteLocation | None
 ) -> QuoteLocation | None:
-    """Return the better of two locations; the first if they are equally good.
-
-    An unaltered location is better than an altered one, and that is better than none.
-    """
+    """Return the better of two locations: an unaltered one, then an altered one, then None."""
     if first is None or (first.altered and second is not None and not second.altered):
         return second
     return first
@@ -382,12 +369,12 @@ _Reading = tuple[tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """The possible meanings of a quote, and how far the search for it goes.
+    """The readings of a quote (the texts that it may stand for), and the limits of its search.
 
     Attributes:
         whole: The readings that are searched in one piece.
         pieced: The readings that are split at their ellipses.
-        compared: The pieces of readings for which a similar text may count.
+        compared: The pieces of each reading that is searched by similarity.
         long_pieces: The long pieces of the last reading, if it has short pieces too.
         short: True if the quote counts in the named spans only.
         long: True if a similar text counts outside the named spans too.
@@ -408,7 +395,7 @@ class _Quote:
             quote: The quote.
             is_agent: Checks whether a name before the quote is the name of an agent.
         """
-        # The keys of these are the readings, each once and in order.
+        # Dictionaries keep the order of the readings and drop repetitions.
         whole_readings: dict[tuple[str, ...], None] = {}
         pieced_readings: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
@@ -419,11 +406,10 @@ class _Quote:
                 whole_readings[pieces] = None
             elif sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
                 pieced_readings[pieces] = None
-        # From here on ``pieces`` are those of the last reading. It has the least around the quoted
-        # words, so it decides how far the search goes.
+        # The last reading has the least text around the quoted words, so it decides the limits.
         long_pieces = tuple(filter(_is_long, pieces))
         if len(pieces) == 1 or long_pieces == pieces:
-            long_pieces = ()  # a search without the short pieces would be the same search
+            long_pieces = ()  # a search without short pieces would be the same
         byte_count = max(
             (len(piece.encode("utf-8", "surrogatepass")) for piece in pieces), default=0
         )
@@ -453,10 +439,10 @@ def _spans_outward(
     around: tuple[int, int] | None,
     reach: int,
 ) -> Iterator[int]:
-    """Yield the indices of the spans within reach of the named ones, the nearest first.
+    """Yield the indices of the spans up to a distance from the named ones, the nearest first.
 
-    Without named spans, yield the spans that were sent, then those within reach of them. If nothing
-    is known about sent spans either, yield all spans in their order.
+    Without named spans, begin with the spans that were sent. Without sent spans, yield all spans in
+    their order.
 
     Args:
         span_count: The number of spans of the trace.
@@ -483,19 +469,16 @@ def anchored(
     texts: SentTexts,
     locate: Callable[[str, tuple[int, int] | None], QuoteLocation | None],
 ) -> Finding:
-    """Return a finding with the location of its quote.
+    """Return a finding with the location of its quote in the trace.
 
-    A quote that is found is replaced by the words of the trace. If these are outside the named
-    range, the range becomes the span or spans with the quote. A quote that is not found stays.
+    A quote that is found is replaced by the words of the trace. If it is outside the named range,
+    the range becomes the spans of the quote. A quote that is not found stays.
 
     Args:
-        finding: A finding as read from an answer: a range, and a quote without offsets.
-        trace: The trace, its index complete.
+        finding: A finding with a quote without offsets.
+        trace: The trace, with a complete index.
         texts: The texts of the trace as they were sent to the judge.
-        locate: Finds a quote, given the first and last index of the named range.
-
-    Returns:
-        The finding with its range and evidence.
+        locate: Finds a quote by its text and the first and last index of the named range.
 
     Raises:
         OSError: The trace's source could not be read.
@@ -536,7 +519,7 @@ def _range_keys(trace: Trace, spans: tuple[int, int]) -> tuple[str, str]:
 
 
 def _finding_range(finding: Finding, trace: Trace) -> tuple[int, int] | None:
-    """Return the first and last index of a finding's spans that exist; None if none exists."""
+    """Return the first and last index of a finding's spans; None if they do not exist."""
     keys = [key for key in (finding.first, finding.last) if key is not None]
     ends = [index for index in map(trace.index_of, keys) if index is not None]
     return (min(ends), max(ends)) if ends else None
@@ -545,9 +528,9 @@ def _finding_range(finding: Finding, trace: Trace) -> tuple[int, int] | None:
 def _corrected_range(
     named_range: tuple[int, int] | None, location: QuoteLocation
 ) -> tuple[int, int]:
-    """Return the named range if the quote begins in it, or else the range of the quote.
+    """Return the named range if the quote begins in it, extended to the quote's end.
 
-    The named range is extended to the end of the quote.
+    Otherwise return the range of the quote.
     """
     if named_range is None:
         return location.index, location.last

@@ -1,4 +1,6 @@
-"""Resumable runs of a judge over many traces; the result of each trace is stored at once."""
+"""Runs of a judge over many traces; the result of each trace is stored at once, so a run can
+resume.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ CANCELLED: Final = "cancelled"
 
 
 class TraceStatus(StrEnum):
-    """The result of a run for one trace; ``KNOWN`` if the judge had judged the trace before."""
+    """The result of a run for one trace; ``KNOWN`` if the judge had judged it before."""
 
     JUDGED = "judged"
     KNOWN = "known"
@@ -35,7 +37,7 @@ class TraceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A report on one trace.
+    """A report on one trace of a run.
 
     Attributes:
         done: The number of the trace in the run, from 1.
@@ -82,7 +84,7 @@ class RunSummary:
         return self.by_mode.total()
 
     def add(self, progress: Progress) -> Progress:
-        """Count a trace, and return its report with its number in the run."""
+        """Count a trace, and return its report with the number of the trace."""
         self.traces[progress.status] += 1
         progress = replace(progress, done=self.traces.total())
         if progress.status is TraceStatus.FAILED:
@@ -92,7 +94,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTrace:
-    """The result of a judge on a trace, from any process.
+    """The result of a judge on a trace.
 
     Attributes:
         record: The record of the trace, with its file.
@@ -117,15 +119,16 @@ def finding_indices(trace: Trace, findings: Iterable[Finding]) -> dict[str, Span
     """Return the indices of the first and last spans of findings, by span key.
 
     Args:
-        trace: The trace, of which all spans have been indexed.
-        findings: The findings of a judge on the trace.
+        trace: The trace, with a complete index.
+        findings: The findings on the trace.
     """
     keys = (key for finding in findings for key in (finding.first, finding.last) if key is not None)
     return indices_in(trace, dict.fromkeys(keys, False))  # False: without text lengths
 
 
 TraceKey = tuple[str, str | None, int | None]
-"""The id of a trace, the hash of its content and its number of spans: equal for a judged trace."""
+"""The id, content hash and number of spans of a trace: a trace with the same key is not judged
+again."""
 
 
 def _trace_key(record: TraceRecord) -> TraceKey:
@@ -136,7 +139,7 @@ def _trace_key(record: TraceRecord) -> TraceKey:
 def judged_traces(
     judge: Judge, taxonomy: Taxonomy, workspace: Workspace, covered_by: Collection[str] = ()
 ) -> frozenset[TraceKey]:
-    """Return the traces that ``run_judge`` would skip, for processes without the workspace.
+    """Return the keys of the traces that ``run_judge`` would skip.
 
     Args:
         judge: The judge.
@@ -159,9 +162,9 @@ def judged_traces(
 
 @dataclass(frozen=True, slots=True)
 class TraceJudging:
-    """A function that judges a trace in any process, without a workspace.
+    """A function that judges a trace without a workspace, in any process.
 
-    ``skipped`` holds the traces to skip, as ``judged_traces`` returns them.
+    ``skipped`` holds the keys of the traces to skip.
     """
 
     judge: Judge
@@ -175,7 +178,7 @@ class TraceJudging:
         """Read a trace to its end, and judge it unless it was judged before.
 
         Args:
-            trace: The trace, of which at least the first spans are read.
+            trace: The trace.
             is_judged: Checks whether the trace was judged before.
         """
         try:
@@ -203,21 +206,18 @@ def run_judge(
 ) -> RunSummary:
     """Judge traces and store the suggestions, each trace in one transaction.
 
-    A trace that this version of the judge has judged with the same number of spans is skipped, so
-    that a stopped run continues. A trace that cannot be read is recorded, and the run continues.
+    A trace that was judged before with the same number of spans is skipped, so a stopped run can
+    resume. A trace that cannot be read is recorded, and the run continues.
 
     Args:
         judge: The judge.
         taxonomy: The taxonomy whose modes count.
         traces: The traces, or the results of the judge on them.
         workspace: The workspace in which the suggestions are stored.
-        covered_by: The names of judges whose verdicts include the verdicts of this judge; traces
-            that these judges have judged are skipped too. None judges all traces again.
+        covered_by: The names of judges whose verdicts include the verdicts of this judge; their
+            traces are skipped too. None judges all traces again.
         on_progress: Called after each trace.
         stop: Called before each trace; a true value ends the run.
-
-    Returns:
-        The counts of the run.
 
     Raises:
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
@@ -233,7 +233,7 @@ def run_judge(
 
 
 class _Run:
-    """The state of a run; the workspace gets a record of it with its first new trace."""
+    """The state of a run; the workspace records a run when its first trace is stored."""
 
     def __init__(
         self,
@@ -252,12 +252,12 @@ class _Run:
         self._judge = judge
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
-        # The judges whose traces are skipped; None to judge all traces again.
+        # None judges all traces again.
         self._judge_names = judge_names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
     def add(self, trace: Trace | JudgedTrace) -> Progress:
-        """Judge one trace, unless it comes with its result, and store the result if it is new."""
+        """Judge one trace and store the result; a ready result is stored if it is new."""
         if not isinstance(trace, JudgedTrace):
             judged = TraceJudging(self._judge).judge_unless(trace, self._is_known)
         elif trace.problem is None and self._is_known(trace.record):
@@ -274,7 +274,7 @@ class _Run:
         return stored_record is not None and self._was_judged(stored_record, record)
 
     def _store_result(self, judged: JudgedTrace) -> Progress:
-        """Store the judgement on a trace or its problem, and return the progress of the run."""
+        """Store the result of a trace, and return the progress of the run."""
         trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
         if judged.problem is not None:
@@ -288,13 +288,13 @@ class _Run:
         else:
             status = TraceStatus.JUDGED
             suggestions = self._store_suggestions(trace_id, judged.judgement, judged.indices)
-        # ``add`` replaces the 0 by the number of the trace.
+        # ``RunSummary.add`` replaces the 0 by the number of the trace.
         return self.summary.add(
             Progress(0, trace_id, judged.path, status, suggestions, judged.problem)
         )
 
     def end(self) -> RunSummary:
-        """Record the end of the run, unless it was stopped, and return its counts."""
+        """Record the end of the run unless it was stopped, and return its counts."""
         if self.summary.run_id is not None and self.summary.stopped is None:
             self._workspace.finish_run(self.summary.run_id)
         return self.summary
@@ -305,7 +305,7 @@ class _Run:
         return self.summary.run_id
 
     def _was_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
-        """Check whether a trace was judged on this run's modes and has as many spans as then."""
+        """Check whether a trace was judged on the modes of this run and has no new spans since."""
         judgements = [
             judgement
             for name in self._judge_names or ()
@@ -316,10 +316,10 @@ class _Run:
         return not stored_record.has_grown(current_record) and self.is_covered(judgements)
 
     def is_covered(self, judgements: Iterable[JudgementRecord]) -> bool:
-        """Check whether a judgement of a trace includes all verdicts of this run.
+        """Check whether one of a trace's judgements includes all verdicts of this run.
 
-        A judgement of another judge may be on more modes. One of the same judge must be on exactly
-        the modes of this run; otherwise the trace is judged again.
+        A judgement of the same judge must be on exactly the modes of this run. A judgement of
+        another judge may be on more modes.
         """
         for judgement in judgements:
             if judgement.judge == self._judge.name:
@@ -333,7 +333,7 @@ class _Run:
     def _store_suggestions(
         self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]
     ) -> int:
-        """Store the findings on the modes of this run, count them, and return their number."""
+        """Store the findings on the modes of this run, and return their number."""
         modes = self._looks_at
         if judgement.judged_modes is not None:
             modes = tuple(slug for slug in modes if slug in judgement.judged_modes)

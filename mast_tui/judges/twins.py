@@ -1,4 +1,4 @@
-"""The judge of paired runs: it compares the trials of a task for steps only failed runs share."""
+"""The judge of paired runs: it looks for steps that only failed runs of a task share."""
 
 from __future__ import annotations
 
@@ -26,25 +26,26 @@ from mast_tui.traces.model import Outcome, SpanKind, Trace
 VERSION: Final = 1
 
 MODE: Final = "task_derailment"
-"""The mode that the judge suggests: it sees where runs leave the path to the goal, not why."""
+"""The suggested mode. The judge sees where runs leave the path to the goal, not why."""
 
 CHANCE: Final = 0.1
-"""The highest probability that some step separates randomly permuted outcomes as well."""
+"""The highest share of permutations in which some step may separate the runs as well."""
 
 NEARLY: Final = 0.75
-"""The suggested step is the first that this share of the largest number of failed runs share."""
+"""The suggested step is the first with at least this share of the largest number of sharing
+runs."""
 
 SIMILARITY: Final = 90.0
-"""The similarity, of 100, from which two steps of one kind and tool count as the same."""
+"""The similarity (0 to 100) from which two actions of one kind and tool count as the same."""
 
 MOST_PERMUTATIONS: Final = 500
-"""The largest number of permutations of the outcomes; of more, a random sample is used."""
+"""The most permutations of the outcomes; if there are more, a random sample of them is used."""
 
 MOST_COMPARED: Final = 1_500
-"""The largest number of different steps of one tool that are compared by similarity."""
+"""The most different actions of one tool that are compared by similarity."""
 
 COMPARED_CHARS: Final = 400
-"""The number of code points at the beginning of a step that are compared."""
+"""The number of code points at the beginning of an action that are compared."""
 
 QUOTED_CHARS: Final = 240
 
@@ -55,7 +56,7 @@ _ID: Final = re.compile(r"\b0x[0-9a-f]+\b|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}(?:-[0-9a
 
 
 class _Action(NamedTuple):
-    """An agent's action in a step, by which the steps of several runs are compared."""
+    """The action of an agent in a step; equal actions of several runs count as the same."""
 
     kind: SpanKind
     tool: str | None
@@ -64,14 +65,13 @@ class _Action(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SharedStep:
-    """The step of a failed run by which the failed runs of its task differ from the others.
+    """A step of a failed run that other failed runs share and no successful run has.
 
     Attributes:
         index: The index of its span in the run.
-        sharing_count: The number of failed runs with such a step, this one included; no successful
-            run has one.
+        sharing_count: The number of failed runs with the step, this run included.
         failed_count: The number of failed runs of the task.
-        successful_count: The number of successful runs.
+        successful_count: The number of successful runs of the task.
         chance: The share of random permutations of the outcomes in which some step separates the
             runs as well.
     """
@@ -90,20 +90,20 @@ class _Run:
     trace_id: str
     failed: bool
     actions: Sequence[tuple[int, int]]
-    """The index of each step in which the agent acts, and the number of the action."""
+    """Pairs of a step's index and the number of the action in it."""
 
 
 @dataclass(slots=True)
 class _Task:
-    """The runs of one task, and the numbers of all actions in them."""
+    """The runs of one task, and the number of each distinct action."""
 
     runs: dict[str, _Run] = field(default_factory=dict)
     numbers: dict[_Action, int] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> None:
-        """Add a run that was read to its end, with its actions as numbers.
+        """Add a run that was read to its end.
 
-        Actions that differ only in ids and white space have the same number.
+        Actions that differ only in ids and white space get the same number.
         """
         actions = []
         for index in range(len(trace)):
@@ -117,11 +117,10 @@ class _Task:
         self.runs[trace_id] = _Run(trace_id, failed, actions)
 
     def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
-        """Yield each failed run that shares a step with other failed runs but no successful one.
+        """Yield the trace id and the shared step of each failed run that has such a step.
 
-        Yield the id of its trace and the step. Among several such steps, choose the first whose
-        number of runs is at least ``NEARLY`` times the largest. Yield nothing if there are too few
-        runs for any step to be significant at ``CHANCE``.
+        A shared step occurs in at least two failed runs and in no successful run. It is significant
+        at the level ``CHANCE`` in a permutation test.
         """
         runs = list(self.runs.values())
         is_failed = np.array([run.failed for run in runs])
@@ -132,7 +131,8 @@ class _Task:
         has_action = np.zeros((len(self.numbers), len(runs)), dtype=np.float32)
         for column, run in enumerate(runs):
             has_action[[number for _, number in run.actions], column] = 1
-        # Two rows for each action: the runs that have it, and those with it or a similar action.
+        # Each action has two rows: the runs with the action, and the runs with it or a similar
+        # action.
         has_step = np.vstack([has_action, self._with_similar_actions(has_action)])
         run_counts = has_step.sum(axis=1)
         only_failed = has_step @ is_failed == run_counts
@@ -141,7 +141,7 @@ class _Task:
         for run in runs:
             if not run.failed or not run.actions:
                 continue
-            # The higher count of both rows of an action.
+            # The larger count of the two rows of an action.
             step_counts = [
                 max(sharing_counts[number], sharing_counts[number + len(has_action)])
                 for _, number in run.actions
@@ -157,10 +157,7 @@ class _Task:
                     break
 
     def _with_similar_actions(self, has_action: _Matrix) -> _Matrix:
-        """Return for each action the runs that have it or a similar action of the same tool.
-
-        Args:
-            has_action: The runs that have each action, as actions × runs.
+        """Return the runs with each action or a similar one of the same tool, as actions × runs.
         """
         actions_by_tool = defaultdict(list)
         for action, number in self.numbers.items():
@@ -180,18 +177,17 @@ class _Task:
 def _largest_shared_counts(
     has_step: _Matrix, run_counts: _Matrix, is_failed: NDArray[np.bool_]
 ) -> _Matrix:
-    """Return the largest number of runs with a common separating step, for each permutation.
+    """Return the largest number of runs that share a separating step, for each permutation.
 
-    A step separates if only failed runs have it. The outcomes are permuted in all ways, or in a
-    seeded sample of them. The maximum over all steps corrects for their number (Westfall and
-    Young 1993).
+    A step separates if only failed runs have it. The maximum over all steps corrects for the number
+    of steps tested (Westfall and Young 1993).
 
     Args:
         has_step: The runs that have each step, as steps × runs.
         run_counts: The number of runs that have each step.
         is_failed: The runs that failed.
     """
-    # Equal rows have equal counts, and a step of one run is shared by no other.
+    # Equal rows have equal counts, and a step of a single run is not shared.
     distinct_rows = np.unique(has_step[run_counts > 1], axis=0)
     total_count = len(is_failed)
     failed_count = int(is_failed.sum())
@@ -229,9 +225,7 @@ def comparable_runs(traces: Iterable[Trace]) -> list[Trace]:
 class TwinsJudge:
     """A judge that suggests where failed runs of a task leave the path of the successful runs.
 
-    It has a verdict only on runs in which it suggests a step. It has no verdict on runs without an
-    outcome, without other runs of the task, or without a step that separates the runs better than
-    chance.
+    It gives a verdict only on runs in which it suggests a step.
     """
 
     name: Final = f"judge:twins@{VERSION}"
@@ -241,7 +235,7 @@ class TwinsJudge:
         """Compare the runs of each task.
 
         Args:
-            traces: All runs. They are not kept, and a run that cannot be read is skipped.
+            traces: All runs. A run that cannot be read is skipped.
         """
         tasks: defaultdict[tuple[str, str], _Task] = defaultdict(_Task)
         without_task_id = 0
@@ -251,7 +245,7 @@ class TwinsJudge:
                 task = trace.meta.task_key
                 if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
                     tasks[task].add(trace)
-                    without_task_id += not trace.meta.task_id  # its task is known by its text
+                    without_task_id += not trace.meta.task_id  # its task is identified by its text
             except OSError:
                 continue  # the runner reports the error when it judges the trace
         self._without_task_id: Final = without_task_id
@@ -273,7 +267,7 @@ class TwinsJudge:
         return f"{summary}; {clause}, so the text of the task identifies it"
 
     def judge(self, trace: Trace, /) -> Judgement:
-        """Return a finding on the step that only failed runs share, if this run has it."""
+        """Return a finding on the step of this run that only failed runs share, if there is one."""
         step = self.shared_step_by_trace.get(trace.identity.trace_id)
         if step is None:
             return Judgement(judged_modes=())

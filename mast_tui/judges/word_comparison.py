@@ -1,9 +1,8 @@
-"""Comparison of a quote with the text where it was found: the same words, reworded, or altered.
+"""The comparison of a quote with the text where it was found: the same words, reworded, or altered.
 
-A similarity of characters does not show whether a quote is true: another number, another name or an
-added ``not`` changes few characters. The words are therefore aligned one by one. Case, punctuation,
-markup and escapes do not count. Any other difference counts, unless the words are forms of one word
-or fillers.
+A similarity of characters does not show a change of meaning: another number, another name or an
+added ``not`` changes few characters. So the words are aligned one by one. Case, punctuation, markup
+and escapes do not count.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ if TYPE_CHECKING:
     from rapidfuzz.distance import Opcode
 
 MISSPELLING_SIMILARITY: Final = 0.9
-"""The similarity (optimal string alignment, of 1) from which a word is a misspelling of another."""
+"""The similarity (optimal string alignment, 0 to 1) from which a word is a misspelling of
+another."""
 
 _SHORTEST_FORM: Final = 4
-"""The fewest letters of a word with other forms: *do* and *to* are close, but different words."""
+"""The fewest letters of a word with other forms. Shorter words such as *do* and *to* look alike."""
 
 _SHORTEST_TRANSPOSED: Final = 6
-"""The fewest letters of words in which two exchanged neighbours count as a misspelling."""
+"""The fewest letters of a word in which two exchanged neighbours count as a misspelling."""
 
 _FILLER: Final = re.compile(
     "an?|the|th(?:is|at|ese|ose)|i[st]|are|was|were|be(?:en|ing)?|am|ha[sd]|have|d(?:o|oes|id)"
@@ -55,7 +55,7 @@ _ESCAPES: Final = ("\\n", "\\r", "\\t", "\\")
 SIGN_ENTITY: Final = re.compile(
     r"&(?:amp;){0,3}(?:amp|lt|gt|quot|apos|nbsp|#0?3[49]|#x2[27]);", re.IGNORECASE
 )
-"""An HTML entity that stands for a sign and not for a letter, however often it was escaped."""
+"""An HTML entity of a sign (no letter), escaped once or several times."""
 
 _CODED: Final = re.compile(r"\\+u([0-9a-fA-F]{4})|&(?:[a-zA-Z]{2,6}|#x?[0-9a-fA-F]{1,6});")
 
@@ -76,7 +76,7 @@ _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
 _ADDRESS: Final = re.compile(r"\]\([^()\s]{1,500}\)")
 _MARKUP: Final = re.compile(
     rf"{_TAG.pattern}|{_ADDRESS.pattern}"
-    r"|^[ \t]*(?:>|\d{1,6}(?:[.)|→\t]|:(?!\d)))"  # a citation's mark, the number of a line
+    r"|^[ \t]*(?:>|\d{1,6}(?:[.)|→\t]|:(?!\d)))"  # the mark of a citation, the number of a line
     r"|^[ \t]*`{3}\w*",
     re.MULTILINE,
 )
@@ -87,7 +87,7 @@ _NAME_SIGNS: Final = frozenset("/\\@$=_")
 
 
 class WordLikeness(IntEnum):
-    """The relation of the words of a quote to the words of the text where it was found."""
+    """The relation of a quote's words to the words of the text where it was found."""
 
     ALTERED = 0
     REWORDED = 1
@@ -98,7 +98,7 @@ class WordLikeness(IntEnum):
 class Difference:
     """Words that differ, as ranges of characters in the quote and in the text.
 
-    One of the ranges may be empty. ``alters_meaning`` is true if the words change the meaning.
+    One range may be empty. ``alters_meaning`` is true if the words change the meaning.
     """
 
     quote_range: tuple[int, int]
@@ -111,7 +111,7 @@ class WordComparison:
     """The result of comparing a quote with a text.
 
     ``start`` and ``end`` bound the words of the text that correspond to the quote.
-    ``text_may_be_cut`` is true if the first or last word of the quote has no equal in the text.
+    ``text_may_be_cut`` is true if the first or last word of the quote differs.
     """
 
     likeness: WordLikeness
@@ -122,7 +122,7 @@ class WordComparison:
 
     @property
     def altered_char_count(self) -> int:
-        """The number of characters, in quote and text, of the words that change the meaning."""
+        """The number of characters in words that change the meaning, in quote and text together."""
         ranges: list[tuple[int, int]] = []
         for difference in self.differences:
             if difference.alters_meaning:
@@ -132,11 +132,11 @@ class WordComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word without an equal at its position.
+    """A word that differs between quote and text.
 
     Attributes:
-        text: The word in the form in which words are compared.
-        has_one_form: True for a name, a number or a sign, which have no other forms.
+        text: The word as it is compared.
+        has_one_form: True for a name, a number or a sign; other words have inflected forms.
         optional: True for markup and notes in square brackets, which may be left out.
     """
 
@@ -149,8 +149,8 @@ class _WordSequence:
     """The words of a text in the form in which they are compared.
 
     Attributes:
-        texts: The words in their form for the comparison.
-        ranges: The range in the text of each word.
+        texts: The words.
+        ranges: The range of characters of each word in the text.
     """
 
     def __init__(self, text: str, *, is_trace: bool = False) -> None:
@@ -182,7 +182,7 @@ class _WordSequence:
         return len(self.texts)
 
     def slice(self, first: int, end: int) -> list[_Word]:
-        """Return the words of a range.
+        """Return the words of a range with their properties.
 
         Args:
             first: The index of the first word.
@@ -193,7 +193,7 @@ class _WordSequence:
     def span(self, first: int, end: int) -> tuple[int, int]:
         """Return the range of characters of a range of words.
 
-        A range without words has an empty range of characters before the next word.
+        An empty range of words has an empty range of characters before the next word.
 
         Args:
             first: The index of the first word.
@@ -211,15 +211,15 @@ class _WordSequence:
         """Check whether an ellipsis is in a range of words, or right before or after it.
 
         Args:
-            first: The index of the first word of the range.
-            end: The index after the last word of the range.
+            first: The index of the first word.
+            end: The index after the last word.
         """
         start = self.ranges[first - 1][1] if first else 0
         stop = self.ranges[end][0] if end < len(self) else len(self._plain_text)
         return _ELLIPSIS.search(self._plain_text, start, stop) is not None
 
     def _word_at(self, index: int) -> _Word:
-        """Return a word with its properties, which are costly and therefore computed on demand.
+        """Return a word with its properties, which are costly to compute.
 
         Markup of a trace and brackets of a quote are optional: the other text may leave them out.
         """
@@ -230,7 +230,7 @@ class _WordSequence:
         is_in_optional_range = any(
             range_start <= start < range_end for range_start, range_end in self._optional_ranges
         )
-        # Quotes often leave out a sign such as a tick too.
+        # Quotes often leave out signs too, such as a tick.
         has_letters = any(map(str.isalnum, self.texts[index]))
         is_sign = not has_letters and not self._plain_text[start].isascii()
         is_optional = is_in_optional_range or (self._is_trace and is_sign)
@@ -247,8 +247,8 @@ def with_straight_quotes(text: str) -> str:
 def with_plain_signs(text: str) -> str:
     """Replace typographic quotes and dashes by plain ones, and escapes by blanks.
 
-    Escapes are backslashes with a following ``n``, ``r`` or ``t``, however often the text was
-    escaped, and HTML entities for signs. The length stays the same.
+    Escapes are ``\n``, ``\r``, ``\t``, backslashes, and HTML entities of signs. The length stays
+    the same.
     """
     text = with_straight_quotes(text)
     if "&" in text:
@@ -271,12 +271,12 @@ def without_markup(text: str) -> str:
 
 
 def word_count(text: str) -> int:
-    """Count the words of a text; in scripts without blanks each sign is a word."""
+    """Count the words of a text; in scripts without blanks, each character is a word."""
     return len(_WordSequence(text))
 
 
 def same_words(quote: str, text: str) -> bool:
-    """Check whether two texts have the same words, with the same word boundaries.
+    """Check whether two texts have the same words and word boundaries.
 
     Args:
         quote: One text.
@@ -290,11 +290,8 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
 
     Args:
         quote: The quote.
-        text: The range of text. Words at its ends that the quote lacks do not count.
+        text: The range of text. Further words at its ends do not count.
         in_parts: True if words that the quote replaces by an ellipsis do not count either.
-
-    Returns:
-        The relation of the words, their differences, and the part of the text with the quote.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -309,7 +306,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     if quote_words.texts == text_words.texts:
         return WordComparison(WordLikeness.SAME, (), 0, len(text))
     blocks = list(_differing_blocks(Levenshtein.opcodes(quote_words.texts, text_words.texts)))
-    # Words of the text before the first word of the quote, or after its last word, do not count.
+    # Words of the text before or after the quoted words do not count.
     first_word = 0
     end_word = len(text_words)
     if blocks and blocks[0].quote_end == 0:
@@ -326,7 +323,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
         for block, likeness in zip(blocks, likenesses, strict=True)
         if likeness is not WordLikeness.SAME
     )
-    # Signs at an end of the text are kept unless words are left out there.
+    # The result includes signs at an end of the text unless words are left out there.
     return WordComparison(
         min(likenesses, default=WordLikeness.SAME),
         differences,
@@ -337,7 +334,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
 
 
 class _Block(NamedTuple):
-    """The indices of words of a quote and of a text that differ; the ends are exclusive."""
+    """The indices of words that differ in a quote and a text; the ends are exclusive."""
 
     quote_start: int
     quote_end: int
@@ -345,14 +342,13 @@ class _Block(NamedTuple):
     text_end: int
 
     def is_at_edge_of(self, quote_words: _WordSequence) -> bool:
-        """Check whether the words begin or end the quote."""
+        """Check whether the block is at the beginning or end of the quote."""
         return self.quote_start == 0 or self.quote_end == len(quote_words)
 
 
 def _likeness_of(
     block: _Block, quote_words: _WordSequence, text_words: _WordSequence, in_parts: bool
 ) -> WordLikeness:
-    """Compare the words of a block; ``in_parts`` as for ``compare``."""
     return _block_likeness(
         quote_words.slice(block.quote_start, block.quote_end),
         text_words.slice(block.text_start, block.text_end),
@@ -362,7 +358,7 @@ def _likeness_of(
 
 
 def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:
-    """Yield the blocks of words that differ; neighbouring edits are one block."""
+    """Yield the blocks of words that differ; neighbouring edits form one block."""
     block: _Block | None = None
     for code in codes:
         if code.tag == "equal":
@@ -380,14 +376,14 @@ def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:
 def _block_likeness(
     quoted: Sequence[_Word], original: Sequence[_Word], *, has_gap: bool, at_edge: bool
 ) -> WordLikeness:
-    """Compare differing words of a quote with the words of the text in their place.
+    """Compare words of a quote with the words of the text that they differ from.
 
     Args:
         quoted: The words of the quote.
         original: The words of the text.
-        has_gap: True if the quote has an ellipsis for some of them.
-        at_edge: True if the words begin or end the quote. A filler that the quote adds there counts
-            as an alteration, since the range of the text may be too narrow.
+        has_gap: True if an ellipsis of the quote may replace words of the text.
+        at_edge: True if the words begin or end the quote. An added filler counts as an alteration
+            there, because the range of the text may be too narrow.
     """
     if _join_words(quoted) == _join_words(original):
         return WordLikeness.SAME
@@ -424,7 +420,7 @@ def _block_likeness(
 
 
 def _join_words(words: Sequence[_Word]) -> str:
-    """Join words without blanks; blanks between digits stay, as they may stand for a point."""
+    """Join words without blanks, but keep blanks between digits, which may stand for a point."""
     joined = " ".join(word.text for word in words).replace("'", "")
     return _BLANK.sub("", joined)
 
@@ -456,10 +452,7 @@ def _is_form_of(word: _Word, other: _Word) -> bool:
 
 
 def _word_stem(word: str) -> str:
-    """Return an English word without its inflectional ending and without a doubled last letter.
-
-    The word has at least ``_SHORTEST_FORM`` letters.
-    """
+    """Return an English word without its inflectional ending and without a doubled last letter."""
     for suffix, replacement in _SUFFIXES.items():
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word.removesuffix(suffix) + replacement
@@ -468,9 +461,9 @@ def _word_stem(word: str) -> str:
 
 
 def _comparable_words(word: str, *, number: bool) -> tuple[str, ...]:
-    """Return the words to compare for a word: two for a contraction, ``can not`` for ``can't``.
+    """Return the words to compare for a word: two for a contraction, such as ``can`` and ``not``.
 
-    Numbers are compared without separators of thousands.
+    Numbers lose their separators of thousands.
     """
     word = word.replace("\0", "").rstrip("_")  # NUL characters pad decoded escapes
     if not word.isascii():
@@ -487,9 +480,9 @@ def _comparable_words(word: str, *, number: bool) -> tuple[str, ...]:
 
 
 def _decoded_escape(match: re.Match[str]) -> str:
-    """Return the character of an escape, padded with NUL so that offsets in the text stay valid.
+    """Return the character of an escape, padded with NUL to keep offsets valid.
 
-    An escape that stands for no single valid character is returned unchanged.
+    An escape without a single valid character is returned unchanged.
     """
     char = chr(int(match[1], 16)) if match[1] else unescape(match[0])
     if len(char) != 1 or "\ud800" <= char <= "\udfff":
@@ -498,13 +491,13 @@ def _decoded_escape(match: re.Match[str]) -> str:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Check whether a word may be a name: then no similar word counts as the same."""
-    word = text[start:end].replace("\0", "")  # NUL pads a decoded escape to its length
+    """Check whether a word may be a name; names have no similar forms."""
+    word = text[start:end].replace("\0", "")  # NUL pads a decoded escape
     if not word.isalpha() and not word.replace("'", "").isalpha():
         return True  # with a digit or an underscore
     if text[start - 1 : start] in _NAME_SIGNS or text[end : end + 1] in _NAME_SIGNS:
         return True
-    # Part of a file name, a call or a compound: ``config.py``, ``run(1)``, ``pre-2``.
+    # Part of a file name, a call or a compound, as in ``config.py``, ``run(1)``, ``pre-2``.
     if text[end : end + 1] in (".", "(", "-") and text[end + 1 : end + 2].isalnum():
         return True
     if start and text[start - 1] in ".-" and text[start - 2 : start - 1].isalnum():

@@ -1,4 +1,4 @@
-"""Requests to a model, their settings, replies and errors: plain values that this package shares.
+"""Requests to a model, their settings, replies and errors.
 
 The message of an error is one sentence for the user.
 """
@@ -28,10 +28,10 @@ class TraceFails(AskError):
 
 
 class Unanswered(TraceFails):
-    """A server without a usable answer, which may be so for other traces too.
+    """A failure of a server to give a usable answer, which may affect other traces too.
 
     Attributes:
-        cause: The reason without the spans and the texts of the trace; equal for other traces.
+        cause: The reason without details of the trace, so that equal causes can be counted.
     """
 
     def __init__(self, message: str, cause: str | None = None) -> None:
@@ -45,8 +45,7 @@ class ContextOverflow(TraceFails):
     Attributes:
         answer_room: The token limit of an answer, if only the answer was too long.
         context_limit: The tokens of the server's context, if they are known.
-        truncated_usage: The usage of an answer to a request that the server truncated without an
-            error.
+        truncated_usage: The usage of a request that the server truncated without an error.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class ContextOverflow(TraceFails):
 
 
 class Deferred(AskError):
-    """A request whose answer comes with another command."""
+    """A request that a later command will answer."""
 
 
 class RunStops(AskError):
@@ -77,10 +76,10 @@ class AllowanceSpent(RunStops):
 
 Finish = Literal["stop", "length", "refusal"]
 Way = Literal["", "whole run", "step by step"]
-"""The method for the decisive step of a run; empty if the judge is asked for modes."""
+"""The method to find the decisive step of a run; empty if the judge looks for modes."""
 
 MOST_STEPS: Final = 60
-"""The most spans of a run that is judged step by step."""
+"""The most spans of a run that may be judged step by step."""
 
 Form = Literal["json_schema", "json_object_schema", "json_object", "text"]
 
@@ -98,13 +97,13 @@ class Parameters:
         model: The name of the model.
         temperature: The temperature; None for the server's default.
         samples: The number of samples of each trace.
-        window_tokens: The token limit of the data of one request.
-        answer_tokens: The token limit of its answer.
-        hints: The name of the rules whose findings are sent as facts, empty for none.
-        verify: True if each finding is verified by a request of its own.
+        window_tokens: The token limit of the trace data in one request.
+        answer_tokens: The token limit of an answer.
+        hints: The name of the rules that find facts for the prompt; empty for none.
+        verify: True if a further request verifies each finding.
         artefacts: True if the model sees the final patch and the test results.
-        decisive: The method for the decisive step, empty if the judge is asked for modes.
-        mode_order: The seed of a random order of the modes, 0 for the taxonomy's own.
+        decisive: The method to find the decisive step; empty if the judge looks for modes.
+        mode_order: The seed of a random order of the modes; 0 for the taxonomy's own.
         first_number: The number of the first span.
         extra_body: Further fields of each request, such as ``reasoning_effort``.
     """
@@ -123,10 +122,7 @@ class Parameters:
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Return the settings except the model as names and texts, for the record of a run.
-
-        A setting with its default value may be left out.
-        """
+        """Return the settings except the model as names and texts, for the record of a run."""
         values = {
             "samples": str(self.samples),
             "window_tokens": str(self.window_tokens),
@@ -149,7 +145,7 @@ class Window:
 
     Attributes:
         first: The index of the first span.
-        last: The index of the last span, which is included.
+        last: The index of the last span, inclusive.
         final: True for a window at the end of the run.
         modes: The slugs of the modes to judge.
         tokens: The token limit of its data; None for the setting of the judge.
@@ -166,7 +162,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A finding of a rule as it may be sent: the indices of its spans, its mode and its reason."""
+    """A finding of a rule for the prompt: the indices of its spans, its mode and its reason."""
 
     first: int
     last: int
@@ -178,15 +174,16 @@ class Fact:
 class Request:
     """A request to a model, complete except for its boundary.
 
+    The boundary is a random text that separates the pieces of a message and occurs in none of them.
+
     Attributes:
-        system: The pieces of the first message; the random boundary of the run and trace joins
-            them, and occurs in no piece.
+        system: The pieces of the first message.
         user: The pieces of the second message.
         schema: The JSON schema of the answer.
-        tokens: The estimated tokens of all that is sent.
+        tokens: The estimated tokens of the whole request.
         remarks: Sentences on shortened texts.
         sample: The number of the sample, which distinguishes equal requests.
-        about: The id of the trace. All requests on a trace have one boundary, so that servers can
+        about: The id of the trace. Requests on one trace share a boundary, so that servers can
             cache their common beginning.
     """
 
@@ -200,7 +197,7 @@ class Request:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 (hex) of the request's pieces, without the boundary that separates them."""
+        """The SHA-256 (hex) of the sample and the pieces."""
         digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
         for message in (self.system, self.user):
             digest.update(len(message).to_bytes(4, "big"))
@@ -212,45 +209,41 @@ class Request:
 
 
 OVERSHOOT: Final = 1.6
-"""A ratio of the estimated tokens of a text to a tokenizer's count that is never reached: on real
-traces the ratio was 0.8 to 1.35."""
+"""A ratio of estimated to counted tokens that no text reaches; real traces had 0.8 to 1.35."""
 
 _ESTIMATE_ERROR: Final = 0.1
-"""The difference, as a share, from which estimates show that two requests differ in tokens."""
+"""The largest relative difference between the estimates of two requests with equal token counts."""
 
 LEAST_CONTEXT: Final = 2_048
 """The tokens of the smallest context in use."""
 
 
 def differ_clearly(tokens: int, other_tokens: int) -> bool:
-    """Check whether two requests cannot have equally many tokens.
+    """Check whether the token counts of two requests differ beyond the error of their estimates.
 
     Args:
-        tokens: The estimate of the first request's tokens.
-        other_tokens: The estimate of the second request's tokens.
-
-    Returns:
-        True if the estimates are further apart than their error.
+        tokens: The estimated tokens of the first request.
+        other_tokens: The estimated tokens of the second request.
     """
     return abs(tokens - other_tokens) > _ESTIMATE_ERROR * max(tokens, other_tokens)
 
 
 def is_context_size(tokens: int) -> bool:
-    """Check whether a number of tokens is the usual size of a context window: a power of two."""
+    """Check whether a number of tokens is a usual context size: a power of two."""
     return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
 
 
 def was_truncated(counted: int, estimated: int, truncated_estimate: int) -> bool:
-    """Check whether a request was truncated, given a truncated request with the same count.
+    """Check whether a server truncated a request.
 
-    If the count is a common context size, it is the server's limit. Otherwise, requests of similar
-    length may have the same count by chance. If their lengths differ clearly, an equal count means
-    that the server cut both to the same limit.
+    ``counted`` is suspicious because a truncated request has the same count. A usual context size
+    confirms the server's limit. Otherwise the two requests must differ clearly in length, because
+    similar requests may have equal counts by chance.
 
     Args:
-        counted: The tokens that the server counted of both requests.
-        estimated: The estimate of the tokens of the request in question.
-        truncated_estimate: The estimate of the tokens of the truncated request.
+        counted: The server's token count of both requests.
+        estimated: The estimated tokens of the request to check.
+        truncated_estimate: The estimated tokens of the truncated request.
     """
     if estimated <= counted:
         return False
@@ -267,10 +260,10 @@ class Reply:
         form: The form of the answer.
         tokens_in: The tokens of the request.
         tokens_out: The tokens of the answer.
-        counted: False if the tokens are estimates because the server did not count.
+        counted: True if the server counted the tokens; False if they are estimates.
         tokens_cached: The part of ``tokens_in`` that was cached from an earlier request.
         tokens_thought: The part of ``tokens_out`` that is thinking.
-        kept: True for an answer from the workspace.
+        kept: True for an answer stored in the workspace.
     """
 
     text: str
@@ -298,7 +291,7 @@ class Correction:
 
 
 class ModelClient(Protocol):
-    """A client that sends requests; many tasks of one event loop may use it at once."""
+    """A client that sends requests; many tasks of one event loop may share it."""
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
@@ -307,12 +300,9 @@ class ModelClient(Protocol):
 
         Args:
             request: The request.
-            answer_tokens: The token limit of the answer, read when the request is sent, as other
-                answers may have changed it while the request waited.
-            correction: The previous answer and its problem, if it was unusable.
-
-        Returns:
-            The answer of the model.
+            answer_tokens: The token limit of the answer. It is read when the request is sent,
+                because other answers may change it before.
+            correction: The previous unusable answer and its problem, if there is one.
 
         Raises:
             ContextOverflow: The request is too long for the model.

@@ -1,4 +1,4 @@
-"""Corrections of a model judge by people, and the versions of its prompt that follow from them."""
+"""Corrections of a model judge by people, and the versions of its prompt that contain them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TeachingError(MastError):
 
 
 class MarkedMistake(msgspec.Struct, frozen=True):
-    """A verdict of a judge that a person has marked as wrong, with the reason."""
+    """A verdict of a judge that a person marked as wrong, with the reason."""
 
     judge: str
     trace_id: str
@@ -49,14 +49,14 @@ class MarkedMistake(msgspec.Struct, frozen=True):
 
 
 class JudgeVersion(msgspec.Struct, frozen=True):
-    """A judge that was taught: the additions to its prompt, and the judge that it comes from.
+    """A taught version of a judge: another judge with additions to its prompt.
 
     Attributes:
         judge: The name of the version.
-        parent: The name of the judge that it comes from.
+        parent: The name of the judge that it was made from.
         guidelines: Pairs of a mode's slug and a text.
         examples: The examples.
-        choices: The choices of the examples, as the record of a run has them.
+        choices: The origins of the examples, as the record of a run stores them.
         made_by: The person who made the version.
         made_at: The time when it was made.
     """
@@ -75,7 +75,7 @@ class JudgeVersion(msgspec.Struct, frozen=True):
 
 
 class TestUse(msgspec.Struct, frozen=True):
-    """The measurement of a version on held-out traces."""
+    """The measurement of a version of a judge on held-out traces, by their ids."""
 
     judge: str
     traces: tuple[str, ...]
@@ -83,7 +83,7 @@ class TestUse(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class JudgeError:
-    """A verdict on a mode that a judge got wrong, and the right verdict.
+    """A wrong verdict of a judge on a mode, and the right verdict.
 
     Attributes:
         trace_id: The id of the trace.
@@ -92,7 +92,7 @@ class JudgeError:
         target: The target of people's label; if the mode is absent, that of the judge's label.
         reason: The reason of the right verdict.
         quote: The text that the judge quotes, if the mode is absent.
-        marked_by_person: True if a person has marked the error.
+        marked_by_person: True if a person marked the error.
         agreed: True if several people agree on the verdict, or if it was adjudicated.
         stratum: The kind of trace, such as its system and length.
     """
@@ -109,15 +109,13 @@ class JudgeError:
 
 
 def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
-    """Return errors in the order of how much they teach.
+    """Return errors in the order of how much they teach, without errors on whole traces.
 
-    1. Errors that a person has marked come first, then errors on whose verdict people agree.
-    2. Each kind of error (a mode that is missed, or reported in error) gets a share of the
-       positions in proportion to its number of errors.
+    1. Errors that a person marked come first, then errors on which people agree.
+    2. Each mode and verdict gets a share of the positions in proportion to its number of errors.
     3. The least used strata (kinds of traces) come first, then the least used traces.
-
-    Errors on whole traces are left out, because an example shows spans.
     """
+    # An example shows spans, so errors on whole traces make none.
     remaining = sorted(
         (error for error in errors if not error.target.is_whole),
         key=lambda error: (error.trace_id, error.mode),
@@ -128,7 +126,7 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     count_by_trace: Counter[str] = Counter()
 
     def order_key(error: JudgeError) -> tuple[bool, bool, float, int, int]:
-        """Return the sort key of an error, given the counts so far; the lowest key is next."""
+        """Return the sort key of an error; the error with the lowest key is next."""
         kind = (error.mode, error.right)
         return (
             not error.marked_by_person,
@@ -161,11 +159,11 @@ def examples_of(
     """Make examples of errors.
 
     Args:
-        errors: The errors in their order.
+        errors: The errors, in the order of preference.
         find_trace: Returns a trace by its id.
         redaction: The redaction of the examples.
         count: The most examples.
-        may_use: Checks whether a prompt may show a trace; other traces are not read.
+        may_use: Checks whether a prompt may show a trace.
 
     Raises:
         OSError: The file of a trace could not be read.
@@ -184,7 +182,7 @@ def examples_of(
 
 
 def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setup:
-    """Return a setup whose prompt has guidelines, and whose runs record their number and hash.
+    """Add guidelines to the prompt of a setup, and their number and hash to the record of its runs.
 
     Args:
         setup: The setup.
@@ -198,7 +196,7 @@ def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setu
 
 
 def with_chosen_examples(setup: Setup, examples: tuple[Example, ...]) -> Setup:
-    """Return a setup whose prompt has examples, and whose runs record where these come from.
+    """Add examples to the prompt of a setup, and their origins to the record of its runs.
 
     Args:
         setup: The setup.
@@ -209,11 +207,11 @@ def with_chosen_examples(setup: Setup, examples: tuple[Example, ...]) -> Setup:
 
 
 def guidelines_of(workspace: Workspace, taxonomy_ref: str) -> tuple[tuple[str, str], ...]:
-    """Return the guidelines that people have written, as pairs of a mode's slug and a text.
+    """Return the guidelines that people wrote, as pairs of a mode's slug and a text.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
     """
     return tuple(
         (guideline.mode, guideline.text) for guideline in workspace.guidelines(taxonomy_ref)
@@ -225,7 +223,7 @@ def mistakes(workspace: Workspace, taxonomy_ref: str) -> tuple[MarkedMistake, ..
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
     """
     return _read_records(
         workspace, f"{_MISTAKES_SETTING}:{taxonomy_ref}", tuple[MarkedMistake, ...]
@@ -237,8 +235,8 @@ def mark_mistake(workspace: Workspace, taxonomy_ref: str, mistake: MarkedMistake
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the mode.
-        mistake: The mark, which replaces an earlier mark of the same verdict.
+        taxonomy_ref: The id and version of the taxonomy.
+        mistake: The mark; it replaces an earlier mark of the same verdict.
     """
     subject = (mistake.judge, mistake.trace_id, mistake.mode)
     with workspace.transaction():
@@ -253,11 +251,11 @@ def mark_mistake(workspace: Workspace, taxonomy_ref: str, mistake: MarkedMistake
 
 
 def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersion]:
-    """Return the taught versions of judges, which have guidelines or examples, by their names.
+    """Return the taught versions of judges by name.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
     """
     stored = _read_records(
         workspace, f"{_VERSIONS_SETTING}:{taxonomy_ref}", tuple[JudgeVersion, ...]
@@ -266,11 +264,11 @@ def versions(workspace: Workspace, taxonomy_ref: str) -> Mapping[str, JudgeVersi
 
 
 def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion) -> None:
-    """Store a taught version of a judge, unless the workspace has a version of this name.
+    """Store a taught version of a judge unless a version of this name is stored.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
         version: The version.
     """
     with workspace.transaction():
@@ -282,12 +280,12 @@ def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion)
 
 
 def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Sequence[str]) -> int:
-    """Record that a version of a judge was measured on held-out traces; a second time is ignored.
+    """Record the first measurement of a version of a judge on held-out traces.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
-        judge: The version.
+        taxonomy_ref: The id and version of the taxonomy.
+        judge: The name of the version.
         traces: The ids of the traces.
 
     Returns:
@@ -306,11 +304,11 @@ def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Seq
 
 
 def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
-    """Return the name of the default judge; None if none was chosen, or the choice was undone.
+    """Return the name of the default judge, or None without a default.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
     """
     default_history = _read_records(
         workspace, f"{_DEFAULTS_SETTING}:{taxonomy_ref}", tuple[str, ...]
@@ -319,18 +317,18 @@ def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
 
 
 def default_version(workspace: Workspace, taxonomy_ref: str) -> JudgeVersion | None:
-    """Return the default version; None if the default is a judge without guidelines or examples.
+    """Return the default judge if it is a taught version, otherwise None.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
     """
     judge = default_judge(workspace, taxonomy_ref)
     return None if judge is None else versions(workspace, taxonomy_ref).get(judge)
 
 
 def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
-    """Make a judge the default for a taxonomy; ``restore_default`` returns to the previous one.
+    """Make a judge the default for a taxonomy.
 
     Args:
         workspace: The workspace.
@@ -350,10 +348,10 @@ def restore_default(workspace: Workspace, taxonomy_ref: str) -> str | None:
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
+        taxonomy_ref: The id and version of the taxonomy.
 
     Returns:
-        The judge that is the default now, or None if it is the judge that config.toml sets.
+        The new default, or None if no earlier default is stored.
 
     Raises:
         TeachingError: No judge was made the default.
