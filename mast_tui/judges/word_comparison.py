@@ -247,7 +247,7 @@ def with_straight_quotes(text: str) -> str:
 def with_plain_signs(text: str) -> str:
     """Replace typographic quotes and dashes by plain ones, and escapes by blanks.
 
-    Escapes are ``\n``, ``\r``, ``\t``, backslashes, and HTML entities of signs. The length stays
+    Escapes are ``\\n``, ``\\r``, ``\\t``, backslashes, and HTML entities of signs. The length stays
     the same.
     """
     text = with_straight_quotes(text)

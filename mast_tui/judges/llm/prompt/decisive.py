@@ -1,8 +1,8 @@
 """The decisive step of a run: its prompt, and the parser of its answer.
 
-The prompt follows A2P (abduct, act, predict; West et al., 2025): what went wrong, which step would
-have been right, and what would have followed. Asking step by step, without the spans after the
-step, is one of the methods of Who&When (Zhang et al., 2025).
+The prompt follows A2P (abduct, act, predict; West et al., 2025): it asks for the error, the right
+step, and its consequence. Who&When (Zhang et al., 2025) describes the question step by step, which
+hides the spans after the step.
 """
 
 from __future__ import annotations
@@ -98,11 +98,7 @@ def question_text(view: RedactedView, window: Window) -> str:
 
 
 def schema(codes: Sequence[str]) -> dict[str, object]:
-    """Return the JSON schema of an answer on the decisive step.
-
-    Args:
-        codes: The codes of the modes that the answer may name.
-    """
+    """Return the JSON schema of an answer on the decisive step, with the codes of the modes."""
     step = object_schema(
         rationale={"type": "string"},
         quote={"type": ["string", "null"]},
@@ -121,7 +117,7 @@ def schema(codes: Sequence[str]) -> dict[str, object]:
 
 
 def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: RedactedView) -> Answer:
-    """Read the decisive step of a window.
+    """Read an answer on the decisive step.
 
     Args:
         text: The answer, with any text around its JSON.
@@ -156,15 +152,15 @@ def _decisive_finding(
     view: RedactedView,
     remarks: list[str],
 ) -> Finding:
-    """Return the finding on the decisive step in an answer, and add remarks on its problems.
+    """Read the decisive step, and add remarks on its problems.
 
     Raises:
-        Malformed: The object names no mode, no existing span or no correction.
+        Malformed: The object lacks a known mode, an existing span or a correction.
     """
     mode = find_mode(taxonomy, fields.get("mode"))
     if mode is None:
         raise Malformed("the decisive step names no mode of the taxonomy")
-    # The decisive step is one span, even if the answer names the first and last of a range.
+    # The decisive step is one span, so a range is cut to its first span.
     spans = read_spans(fields, view, remarks.append)[:1]
     if not spans:
         raise Malformed("the decisive step names no span that exists")
@@ -192,10 +188,7 @@ def _decisive_finding(
 
 
 def _full_sentence(view: RedactedView, value: object) -> str:
-    """Return a text of the model's answer on one line, with a full stop at its end.
-
-    Span numbers become those of the timeline. An empty text stays empty.
-    """
+    """Return a text of the answer on one line, with a full stop and the timeline's span numbers."""
     text = " ".join(view.with_timeline_numbers(as_text(value)).split())
     if not text or text[-1] in ".!?…":
         return text

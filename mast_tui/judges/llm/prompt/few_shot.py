@@ -1,4 +1,4 @@
-"""Examples for the prompt, from gold or from the samples: each mode, and near misses of it."""
+"""Examples for the prompt, from gold or from the sample traces, with near misses of modes."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ EXAMPLES: Final = 4
 """The default number of examples."""
 
 ABSENT_IN: Final = 4
-"""One example in so many shows a mode that is absent."""
+"""One of this number of examples shows an absent mode."""
 
 MOST_CHARS: Final = 1_800
-"""The approximate length of an excerpt in characters: a few hundred tokens."""
+"""The approximate length of an excerpt in characters."""
 
 MOST_SPANS: Final = 4
 
 BUILT_IN_CHARS: Final = 700
-"""The same for a built-in example, of which each mode has two."""
+"""The same for a built-in example."""
 
 MOST_QUOTE: Final = 160
 
@@ -44,16 +44,16 @@ _SETTLED: Final = (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
 _PARAMETER_NAME: Final = "example"
 
 TraceLookup = Callable[[str], Trace | None]
-"""Returns the trace with an id, read to its end, or None if its file is missing."""
+"""A function that returns a trace by its id, read to its end, or None if its file is missing."""
 
 
 class FewShotError(MastError):
-    """There are no examples; the message says why and what to do."""
+    """An error without examples; the message says why, and how to get some."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldCase:
-    """The gold of one trace, and the work of its annotators: one of ``sides`` for each."""
+    """The gold of one trace, and the work of each annotator in ``sides``."""
 
     trace_id: str
     gold: GoldTrace
@@ -62,14 +62,14 @@ class GoldCase:
 
 @dataclass(frozen=True, slots=True)
 class ExampleChoice:
-    """The subject of an example: a mode that is present or absent in a trace."""
+    """The subject of an example: a present or absent mode in a trace."""
 
     mode: str
     verdict: VerdictValue
     trace_id: str
 
     def serialize(self) -> str:
-        """Return the choice as the settings of a run record it."""
+        """Return the choice as a text for the settings of a run."""
         return f"{self.mode} {self.verdict} {self.trace_id}"
 
     @classmethod
@@ -79,10 +79,10 @@ class ExampleChoice:
 
     @classmethod
     def parse(cls, text: str) -> ExampleChoice:
-        """Read a recorded choice.
+        """Read the text of a choice.
 
         Raises:
-            ValueError: The text is no recorded choice.
+            ValueError: The text is no choice.
         """
         mode, verdict, trace_id = text.split(" ", 2)
         return cls(mode, VerdictValue(verdict), trace_id)
@@ -109,8 +109,8 @@ def choose_examples(
 ) -> tuple[Example, ...]:
     """Choose examples from settled gold; the same gold gives the same examples.
 
-    The examples are distributed over modes and traces. One in four is a near miss: a mode that may
-    seem present and is absent.
+    The examples are distributed over modes and traces. One in four is a near miss: an absent mode
+    that may seem present.
 
     Args:
         cases: The gold of the traces.
@@ -118,11 +118,10 @@ def choose_examples(
         find_trace: Returns a trace by its id.
         redaction: The redaction of the examples.
         count: The number of examples.
-        may_use: Checks whether a trace may be used; other traces are not read.
+        may_use: Checks whether a prompt may use a trace.
 
     Raises:
-        FewShotError: There is no settled gold with a span range, or the files of all its traces
-            are missing.
+        FewShotError: There is no settled gold with a span range, or all files are missing.
         OSError: The file of a trace could not be read.
     """
     settled_cases = [case for case in cases if _is_settled(case.gold)]
@@ -143,7 +142,7 @@ def choose_examples(
     maker = ExampleMaker(find_trace, redaction)
     examples = maker.make(_balanced_order(present, seed), count - near_miss_count)
     examples += maker.make(_balanced_order(near_misses, seed), count - len(examples))
-    # Fill up with unused candidates if some near misses could not become examples.
+    # Some near misses may not have become examples.
     examples += maker.make(_balanced_order(present, seed), count - len(examples))
     if not examples:
         raise FewShotError(_no_examples_message(present or near_misses))
@@ -153,10 +152,8 @@ def choose_examples(
 def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example, ...]:
     """Make an example and a near miss of each mode from the sample traces.
 
-    The files ``planted.jsonl`` and ``clean.jsonl`` beside the samples list the labels.
-
     Args:
-        taxonomy: The taxonomy whose modes have examples.
+        taxonomy: The taxonomy of the modes.
         redaction: The redaction of the examples.
 
     Raises:
@@ -197,18 +194,13 @@ _SAMPLE_VERDICTS: Final = {
     "planted.jsonl": VerdictValue.PRESENT,
     "clean.jsonl": VerdictValue.ABSENT,
 }
-"""The verdict of the labels of each list, by its file name."""
+"""The verdict of all labels in a list beside the samples, by file name."""
 
 
 def _sample_sources(
     folder: Path, traces: dict[str, Trace]
 ) -> dict[tuple[str, VerdictValue], list[ExampleSource]]:
-    """Return the labels of the samples, by mode and verdict.
-
-    Args:
-        folder: The folder of the samples.
-        traces: Receives the traces of the labels, by their ids.
-    """
+    """Read the labels of the samples, by mode and verdict, and add their traces to ``traces``."""
     sources: dict[tuple[str, VerdictValue], list[ExampleSource]] = defaultdict(list)
     for name, verdict in _SAMPLE_VERDICTS.items():
         for line in (folder / name).read_bytes().splitlines():
@@ -223,7 +215,7 @@ def _sample_sources(
 
 
 def _sample_trace(path: Path, record: int | None, cache: dict[str, Trace]) -> Trace:
-    """Return the sample trace with a path and record number; ``cache`` keeps all traces read."""
+    """Return a sample trace by path and record number; ``cache`` keeps all traces by id."""
     if all(trace.path != path for trace in cache.values()):
         for trace in read_file(path, named=True).traces:
             read_fully(trace)
@@ -267,7 +259,7 @@ def repeat_examples(
 
 
 def choice_parameters(examples: Iterable[Example]) -> tuple[tuple[str, str], ...]:
-    """Return the names and values by which the settings of a run record the choices of examples."""
+    """Return the settings, as names and values, that record the choices of examples."""
     return tuple(
         (f"{_PARAMETER_NAME} {number}", ExampleChoice.from_example(example).serialize())
         for number, example in enumerate(examples, 1)
@@ -275,7 +267,7 @@ def choice_parameters(examples: Iterable[Example]) -> tuple[tuple[str, str], ...
 
 
 def recorded_choices(parameters: Iterable[tuple[str, str]]) -> tuple[ExampleChoice, ...]:
-    """Return the choices of examples that the settings of a run record, in their order."""
+    """Return the choices of examples that settings record, in their order."""
     prefix = f"{_PARAMETER_NAME} "
     choice_by_number = {
         int(name.removeprefix(prefix)): ExampleChoice.parse(text)
@@ -286,7 +278,7 @@ def recorded_choices(parameters: Iterable[tuple[str, str]]) -> tuple[ExampleChoi
 
 
 class ExampleMaker:
-    """A maker of examples from candidates, at most one for each mode, verdict and trace."""
+    """A maker of examples that makes at most one for each mode, verdict and trace."""
 
     def __init__(
         self, find_trace: TraceLookup, redaction: Redaction, most_chars: int = MOST_CHARS
@@ -300,7 +292,7 @@ class ExampleMaker:
         """Make examples of the first unused candidates whose spans are available.
 
         Args:
-            candidates: The candidates in their order.
+            candidates: The candidates, in the order of preference.
             count: The most examples.
         """
         examples: list[Example] = []
@@ -316,7 +308,8 @@ class ExampleMaker:
         return examples
 
     def _make_example(self, candidate: ExampleSource) -> Example | None:
-        """Return the redacted example of a candidate; None if its trace or spans are not found."""
+        """Return the redacted example of a candidate; None if its trace or spans are not available.
+        """
         choice = candidate.choice
         trace = self._find_trace(choice.trace_id)
         excerpt = None if trace is None else _excerpt_and_quote(trace, candidate, self._most_chars)
@@ -329,7 +322,7 @@ class ExampleMaker:
             mode=choice.mode,
             verdict=choice.verdict,
             excerpt=text,
-            # A quote supports only a present verdict.
+            # Only a present verdict needs a quote as its proof.
             quote=quote if is_present else None,
             rationale=candidate.rationale,
         ).redacted(self._redaction)
@@ -340,7 +333,7 @@ def _is_settled(gold: GoldTrace) -> bool:
 
 
 def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
-    """Yield a source of an example for each present mode: the best label of the mode."""
+    """Yield the best label of each present mode."""
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.PRESENT:
             continue
@@ -352,10 +345,10 @@ def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
 
 
 def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
-    """Yield an example source for each near miss: an absent mode that may seem present.
+    """Yield a label for each near miss: an absent mode that may seem present.
 
-    The source is a label that was rejected, or else the best label of a present mode that is easily
-    confused with the absent one. A mode without either has no source.
+    The label is a rejected label of that mode, or else the best label of a present mode that is
+    easily confused with it.
     """
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.ABSENT:
@@ -384,10 +377,9 @@ def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSo
 
 
 def _best_label(gold: GoldTrace, mode: str) -> GoldLabel | None:
-    """Return the settled label that shows a mode best.
+    """Return the settled label that shows a present mode best; None if there is none.
 
-    A label with a quote is preferred, then a label with a note. Return None if the mode has no
-    settled verdict of present, or no settled label on a part of the trace.
+    Labels with a quote are preferred, then labels with a note.
     """
     if not any(
         verdict.mode == mode
@@ -412,10 +404,9 @@ def _candidate_hash(*groups: Sequence[ExampleSource]) -> bytes:
 
 
 def _balanced_order(candidates: Sequence[ExampleSource], seed: bytes) -> Iterator[ExampleSource]:
-    """Yield all candidates so that modes, and then traces, take turns.
+    """Yield candidates so that modes, and then traces, take turns.
 
-    The next candidate has the mode, and among equals the trace, of the fewest earlier ones. Further
-    ties are in a random order from the seed.
+    The seed decides on candidates of equal rank.
     """
     remaining = sorted(candidates, key=lambda candidate: _random_key(seed, candidate.choice))
     count_by_mode: Counter[str] = Counter()
@@ -438,7 +429,7 @@ def _random_key(seed: bytes, choice: ExampleChoice) -> bytes:
 
 
 def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
-    """Return the message that no candidate became an example, with the reason."""
+    """Return the message that says why no candidate became an example."""
     if not candidates:
         return (
             "the settled gold has labels only on whole traces; examples need labels on spans "
@@ -454,10 +445,11 @@ def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
 def _excerpt_and_quote(
     trace: Trace, candidate: ExampleSource, most_chars: int
 ) -> tuple[str, str] | None:
-    """Return an excerpt of the spans of a candidate, and the quote in it.
+    """Return an excerpt of the spans of a candidate, and the quote in it; None if either is
+    missing.
 
-    Long texts are shortened around the quote. Of a long range, the excerpt has the first spans and
-    the last one. Return None if the spans are missing or have no text, or the quote is not in it.
+    The excerpt of a long range has its first spans and the last one. Long texts are shortened
+    around the quote.
     """
     target = candidate.target
     if target.first is None or target.last is None:
@@ -490,7 +482,7 @@ def _excerpt_and_quote(
 
 
 def _span_heading(span: Span) -> str:
-    """Return the heading of a span: its kind, agent, tool and error, in brackets."""
+    """Return the kind, agent, tool and error of a span in parentheses."""
     parts = [span.kind.value.replace("_", " "), one_line(span.agent, 40)]
     if span.name:
         parts.append(one_line(span.name, 40))
@@ -502,16 +494,10 @@ def _span_heading(span: Span) -> str:
 def _shortened_text(
     text: str, room: int, quote: str | None, start: int | None
 ) -> tuple[str, str | None]:
-    """Shorten a text around the quote.
-
-    Args:
-        text: The text of a span.
-        room: The most characters of the result, without the marks of omission.
-        quote: The quote to show; None to show the beginning.
-        start: The offset of the quote, if it is known.
+    """Shorten a text around a quote, or to its beginning without a quote.
 
     Returns:
-        The text, and the beginning of the quote in it; None if the text does not hold the quote.
+        The text, and the beginning of the quote; None if the text does not hold the quote.
     """
     offset = -1
     if quote:

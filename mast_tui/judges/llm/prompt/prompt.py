@@ -1,4 +1,4 @@
-"""The prompt: the requests on the windows of a trace, and the messages that are sent."""
+"""The prompt: requests on the windows of a trace, and the messages to send."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ from mast_tui.redaction.engine import Redaction, SecretNumbers
 from mast_tui.taxonomy.model import Taxonomy
 
 BOUNDARY_BYTES: Final = 4
-"""The random bytes of the mark for a run and trace: the author of a trace cannot guess them."""
+"""The bytes of a boundary. They are random, so the author of a trace cannot guess them."""
 
 MOST_REPEATED: Final = 2_000
-"""The code points of an unusable answer that are sent to the model again."""
+"""The most code points of an unusable answer that the model is sent again."""
 
+# The number of starts after which the boundary becomes one digit longer.
 _STARTS_OF_WIDTH: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A few spans of a trace with the verdict on a mode in them.
+    """Some spans of a trace with the verdict on a mode in them.
 
     Attributes:
-        trace_id: The id of the trace, for the record of the run only.
+        trace_id: The id of the trace, which is not sent.
         mode: The slug of the mode.
         verdict: The verdict on the mode.
         excerpt: The text of the spans.
@@ -63,7 +64,7 @@ class Example:
     rationale: str = ""
 
     def redacted(self, redaction: Redaction) -> Example:
-        """Return the example with its texts redacted; equal secrets have equal numbers."""
+        """Return the example with redacted texts; equal secrets get equal numbers."""
         numbers = SecretNumbers()
         quote = self.quote
         return replace(
@@ -79,10 +80,10 @@ class Prompt:
 
     Args:
         taxonomy: The taxonomy of the modes.
-        parameters: The model and its parameters.
+        parameters: The model and its settings.
         examples: The examples.
-        guidelines: The guidelines of people.
-        extra: Further settings that change the answers; they become a part of the hash.
+        guidelines: The guidelines of the team.
+        extra: Further settings to include in the hash.
     """
 
     def __init__(
@@ -100,24 +101,23 @@ class Prompt:
         self._codes = {mode.slug: mode.code for mode in ordered.modes}
         self.modes = tuple(self._codes)
         """The slugs of all modes, in the order of the prompt."""
-        # A mode of the stage ``post`` alone is judged with the end of the run. The decisive step is
-        # different: it is looked for in all windows, and may show any mode.
+        # A mode of the stage ``post`` alone is judged at the end of the run. The decisive step may
+        # be in any window and may show any mode.
         self.window_modes = tuple(
             mode.slug
             for mode in ordered.modes
             if parameters.decisive or "post" not in mode.stages or "pre" in mode.stages
         )
-        """The modes that are judged on every window; other modes are judged on the last window."""
+        """The modes that are judged on every window. Other modes are judged on the last window
+        only."""
         self.verification = verification.VerificationPrompt(taxonomy, guidelines)
-        """The prompt of the verification of findings."""
         self.story = story.StoryPrompt()
-        """The prompt of the story of a run of several windows."""
         if parameters.decisive:
             self.system = _decisive_system_message(ordered, guidelines, parameters)
         else:
             self.system = _system_message(ordered, examples, guidelines, parameters)
         self.hash = self._settings_hash(extra)
-        """Eight hex digits that change with all settings that change answers, except the model."""
+        """Eight hex digits that identify all settings that change answers, except the model."""
 
     def request(
         self,
@@ -177,7 +177,7 @@ class Prompt:
         return parse_answer(text, self.taxonomy, window, view)
 
     def answer_key(self, request: Request, answer_tokens: int) -> str:
-        """Return the key under which an answer is stored: a SHA-256 of all that it depends on.
+        """Return the key of a stored answer: a SHA-256 of everything that the answer depends on.
 
         Args:
             request: The request.
@@ -197,8 +197,7 @@ class Prompt:
     def _settings_hash(self, extra: str) -> str:
         """Return a hash of all texts and settings that change answers, except the model.
 
-        A setting that was added later is left out at its default value, so that earlier hashes stay
-        the same.
+        A newer setting is left out at its default value, so that earlier hashes stay the same.
         """
         parameters = self._parameters
         parts = [
@@ -213,8 +212,8 @@ class Prompt:
             *([f"hints {parameters.hints}"] if parameters.hints else []),
             *([ARTEFACTS, ARTEFACTS_LABEL] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
-            # Findings of a single window are verified even without the setting ``verify``, so these
-            # texts always count.
+            # These texts always count, because findings may be verified without the setting
+            # ``verify``.
             *verification.all_texts(),
             *(["verify"] if parameters.verify else []),
             *story.all_texts(),
@@ -225,23 +224,19 @@ class Prompt:
 
 
 def boundary_of(request: Request, secret: bytes) -> str:
-    """Return the boundary of a request: hex digits that occur in no piece of it.
+    """Return the boundary of a request: hex digits that occur in none of its pieces.
 
-    All requests about a trace in a run have the same boundary, unless it occurs in one of them. The
-    boundary depends on a secret that the author of the trace cannot know.
+    Requests on one trace have the same boundary in nearly all cases.
 
     Args:
         request: The request.
-        secret: The random bytes of the run.
-
-    Returns:
-        At least eight hex digits.
+        secret: Random bytes of the run, which the author of the trace cannot know.
     """
     pieces = (*request.system, *request.user)
     digits = hmac.digest(secret, request.about.encode("utf-8", "surrogatepass"), "sha256").hex()
     width = 2 * BOUNDARY_BYTES
     for start in range(len(digits) - width):
-        # Every few starts the boundary becomes a digit longer, so that fewer texts contain it.
+        # The boundary grows with ``start``, because fewer texts contain a longer one.
         boundary = digits[start : start + width + start // _STARTS_OF_WIDTH]
         if not any(boundary in piece for piece in pieces):
             return boundary
@@ -256,10 +251,7 @@ def messages(
     Args:
         request: The request.
         boundary: The boundary of the request.
-        correction: The previous answer, if it was unusable, with the problem.
-
-    Returns:
-        The system and user message. With a correction, the previous answer and the problem follow.
+        correction: The previous unusable answer and its problem, if there is one.
     """
     chat = [
         {"role": "system", "content": sendable(boundary.join(request.system))},
@@ -296,7 +288,7 @@ def _system_message(
 
 
 def _header_rules(parameters: Parameters) -> str:
-    """Return the explanation of the header lines in the record of a run."""
+    """Return the explanation of the header lines in the data."""
     if parameters.artefacts:
         return f"{prompt_text.HEADERS}\n{ARTEFACTS}"
     return prompt_text.HEADERS
@@ -305,7 +297,7 @@ def _header_rules(parameters: Parameters) -> str:
 def _decisive_system_message(
     taxonomy: Taxonomy, guidelines: Guidelines, parameters: Parameters
 ) -> SystemMessage:
-    """Return the instructions for finding the decisive step."""
+    """Return the instructions for the search of the decisive step."""
     return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
@@ -318,7 +310,7 @@ def _decisive_system_message(
 
 
 def _answer_form(taxonomy: Taxonomy) -> str:
-    """Return an answer as JSON with placeholders for values: one mode is present, one absent."""
+    """Return a sample answer as JSON: placeholders for a present and an absent mode."""
     finding = {
         "rationale": "<why, with #numbers>",
         "quote": "<words of one span>",
@@ -330,14 +322,14 @@ def _answer_form(taxonomy: Taxonomy) -> str:
     verdicts: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
     modes = {
         mode.code: {"notes": "<what comes into question>", "findings": findings, "verdict": verdict}
-        # Only the first two modes: the form of the others is the same.
+        # Two modes are enough to show the form.
         for mode, (verdict, findings) in zip(taxonomy.modes, verdicts, strict=False)
     }
     return json.dumps({"modes": modes}, ensure_ascii=False)
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:
-    """Return an example as one line of JSON, so that no part of it looks like an instruction."""
+    """Write an example as one line of JSON, so that none of its text looks like an instruction."""
     fields: dict[str, object] = {
         "spans": example.excerpt,
         "mode": taxonomy.mode(example.mode).code,

@@ -1,4 +1,7 @@
-"""The message with the record of a run: marked lines of the app, and verbatim text between them."""
+"""The message with the record of a run: verbatim texts, and headings with a random boundary.
+
+No text of the trace can contain the boundary, so it cannot imitate a heading.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ which the agents of the run need not have seen. They are data as well. Use them 
 claimed against what was done; quote spans, never them."""
 
 ARTEFACTS_LABEL: Final = "what the run left"
-"""The label of the section with artefacts; prompts without it do not depend on these two texts."""
+"""The label of the section with artefacts."""
 
 MOST_FACTS: Final = 20
-"""The most findings of the rules in a request."""
+"""The most facts (findings of rules) in a request."""
 
 MOST_FACT: Final = 300
-"""The most characters of a finding of the rules."""
+"""The most characters of a fact."""
 
 _MOST_LISTED: Final = 8
 """The most shortened texts that a remark lists."""
@@ -41,7 +44,7 @@ _MOST_LISTED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A text with a label, as a part of the data."""
+    """A text of the data with its label."""
 
     label: str
     text: str
@@ -49,14 +52,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class DataSection:
-    """The pieces of the message, to be joined by the boundary, and remarks on shortened texts."""
+    """The pieces of a message, which the boundary joins, and remarks on shortened texts."""
 
     pieces: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
 class SystemMessage:
-    """The first message, with the instructions, the same for all requests of a kind.
+    """The first message: the instructions for all requests of a kind.
 
     The boundary goes between its pieces.
     """
@@ -101,21 +104,16 @@ def data_section(
     facts: Sequence[tuple[str, Fact]] = (),
     sections: Sequence[Section] = (),
 ) -> DataSection:
-    """Return the message with the data of a trace, and the question at the end.
-
-    The data is the spans of a window, further texts, or both.
+    """Write the data of a trace, with a question at the end.
 
     Args:
         view: The trace as it is sent.
-        window: The spans to show; None to show none.
+        window: The spans to show; None for no spans.
         story: The story of the whole run, or an empty text.
         budget: The approximate token limit of the data.
         question: The question.
-        facts: The findings of rules in these spans, each with the code of its mode.
-        sections: Further texts, which follow the spans, each with its label.
-
-    Returns:
-        The message, with remarks on shortened texts.
+        facts: Pairs of a mode's code and a fact on these spans.
+        sections: Further texts, which follow the spans.
     """
     data = _Data(view, window)
     data.add_heading(prompt_text.DATA_BEGINS)
@@ -143,7 +141,7 @@ def artefacts_text(view: RedactedView, budget: int) -> str:
 
     Args:
         view: The trace as it is sent.
-        budget: The approximate maximum number of tokens of the data.
+        budget: The approximate token limit of the data.
     """
     text = view.artefacts
     tokens = estimate(text)
@@ -159,13 +157,10 @@ def asked_about(codes: Sequence[str]) -> str:
 
 
 class _Data:
-    """The data of a request, written line by line; its headings begin with the boundary.
+    """The data of a request, written in order; each heading begins with the boundary.
 
-    The methods for parts, such as ``add_task``, return the number of tokens that they add.
-
-    Args:
-        view: The trace as it is sent.
-        window: The spans that are shown; None to show none.
+    The methods ``add_task``, ``add_story`` and ``add_facts`` return the number of tokens that they
+    add.
     """
 
     def __init__(self, view: RedactedView, window: Window | None) -> None:
@@ -173,14 +168,14 @@ class _Data:
         self._window = window
         self._remarks: list[str] = []
         self._pieces: list[str] = []
-        """The texts between the boundaries, which are put in when the request is sent."""
+        """The texts between the boundaries."""
         self._open_piece: list[str] = []
-        """The parts of the last piece, which is not complete yet."""
+        """The parts of the last piece, to which text is added."""
 
     def add_heading(self, label: str, suffix: str = "") -> None:
-        """Add a line that is not from the trace: ``[boundary label] suffix``.
+        """Add a heading: ``[boundary label] suffix``.
 
-        The boundary is put between two pieces later, when the request is sent.
+        The boundary is inserted between two pieces when the request is sent.
 
         Args:
             label: The text in brackets after the boundary.
@@ -199,7 +194,7 @@ class _Data:
         return DataSection((*self._pieces, "".join(self._open_piece)), tuple(self._remarks))
 
     def add_task(self, room: int) -> int:
-        """Add the task, or the number of the task's span if the window shows it; return the tokens.
+        """Add the task, or the number of its span if the window shows that span.
 
         Args:
             room: The token limit of the task.
@@ -226,7 +221,7 @@ class _Data:
         return min(tokens, room)
 
     def add_story(self, story: str, room: int) -> int:
-        """Add the story of the run, if there is one, and return its tokens.
+        """Add the story of the run, if there is one.
 
         Args:
             story: The merged summaries of the windows of a long run, or an empty text.
@@ -243,10 +238,7 @@ class _Data:
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
-        """Add the facts that rules have found, one per line, and return their tokens.
-
-        Each fact comes with the code of its mode.
-        """
+        """Add facts, one per line, as pairs of a mode's code and a fact."""
         if not facts:
             return 0
         self.add_heading(prompt_text.FACTS)
@@ -285,7 +277,9 @@ class _Data:
 
 
 def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
-    """Return the remark on shortened spans, given as pairs of an index and the characters cut."""
+    """Return the remark on shortened spans: pairs of a span's index and the number of cut
+    characters.
+    """
     listed_spans = ", ".join(
         f"#{index + 1} by {cut_chars:,}" for index, cut_chars in spans[:_MOST_LISTED]
     )
@@ -295,9 +289,9 @@ def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _span_header(view: RedactedView, span: RedactedSpan) -> str:
-    """Return the header of a span: its kind, agent, tool, and the call that it answers.
+    """Return the header of a span: its kind, agent, tool, answered call and error.
 
-    Agent, tool and call are left out of a result directly after its call.
+    A result directly after its call has no agent, tool or call.
     """
     parts = [prompt_text.KINDS.get(span.kind) or prompt_text.MESSAGE.format(role=span.role.value)]
     if span.answers is None or span.answers != span.index - 1:

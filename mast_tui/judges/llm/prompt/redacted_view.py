@@ -32,10 +32,10 @@ _TASK_WITHIN: Final = 20
 """The number of first spans that are searched for the task."""
 
 _LONG_TASK: Final = 20
-"""The fewest characters of a task that is recognised within a message."""
+"""The fewest characters of a task that is recognised inside a message."""
 
 _SUBMITTED: Final = frozenset({"submission", "model_patch", "git_patch"})
-"""The names of patches that the run itself made."""
+"""The names of patches by the run itself."""
 
 _NUMBER: Final = re.compile(r"#(\d{1,12})\b")
 
@@ -44,17 +44,17 @@ _CONTROLS: Final = bytes((*range(9), *range(11, 32), 127))
 
 
 def sendable(text: str) -> str:
-    """Replace the characters that JSON or a server may fail on; the length stays the same.
+    """Replace characters that JSON or a server may reject; the length stays the same.
 
     - A carriage return becomes a space.
-    - Other control characters become their visible symbols, except line break and tab.
+    - Other control characters become visible symbols, except line break and tab.
     - A lone surrogate becomes U+FFFD.
     """
     return text if _is_sendable(text) else _NOT_SENDABLE.sub(_replacement_character, text)
 
 
 def _is_sendable(text: str) -> bool:
-    """Check whether no character needs replacement; several times faster than a pattern."""
+    """Check whether a text needs no replacement; several times faster than the pattern."""
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
@@ -63,13 +63,13 @@ def _is_sendable(text: str) -> bool:
 
 
 def _replacement_character(match: re.Match[str]) -> str:
-    """Return the visible character that replaces a control character or a lone surrogate."""
+    """Return the visible character for a control character or a lone surrogate."""
     char = match[0]
     if char == "\r":
         return " "
     if char == "\x7f":
         return "␡"
-    # Unicode has a picture of each control character from U+2400.
+    # U+2400 and the following characters are pictures of the control characters.
     return chr(0x2400 + ord(char)) if char < " " else "�"
 
 
@@ -81,8 +81,8 @@ class RedactedSpan:
         index: The index of the span in the trace.
         kind: The kind of the span.
         role: The role of the message.
-        agent: The redacted name of the agent, on one line; empty if there is none.
-        tool: The redacted name of the tool, on one line; empty if there is none.
+        agent: The redacted name of the agent, on one line; empty without an agent.
+        tool: The redacted name of the tool, on one line; empty without a tool.
         failed: True if the status of the span is an error.
         answers: The index of the call that a result answers; None if it is unknown.
         text: The redacted text.
@@ -101,22 +101,19 @@ class RedactedSpan:
 class RedactedView:
     """A trace as it is sent; the index of the trace must be complete.
 
-    The first access to a text reads all texts in order, so that the numbers of secrets do not
-    depend on the access. About ``MOST_CACHED_CHARS`` characters are cached; other texts are read
-    again.
+    The first access to a text redacts all texts in order, so that the numbers of secrets do not
+    depend on the order of access.
 
-    Spans are sent with numbers from ``first_number``, while the timeline counts from 1. ``number``
-    and ``index_of`` convert single numbers. ``with_numbers_sent`` and ``with_timeline_numbers``
-    convert the numbers in a sentence.
+    Spans are sent with numbers from ``first_number``, while the timeline counts from 1.
     """
 
     def __init__(self, trace: Trace, redaction: Redaction, first_number: int = 1) -> None:
-        """Redact the task of the trace; the spans are redacted when they are read.
+        """Redact the task of the trace; spans are redacted on demand.
 
         Args:
             trace: The trace.
             redaction: The redaction of its texts.
-            first_number: The number with which the first span is sent.
+            first_number: The number of the first span in the sent texts.
         """
         self._trace = trace
         self._redaction = redaction
@@ -142,7 +139,7 @@ class RedactedView:
 
     @cached_property
     def tokens(self) -> array[int]:
-        """The estimated tokens of the text of each span; the texts are read in their order."""
+        """The estimated tokens of each span's text."""
         return array("Q", (estimate(self._read_text(i).text) for i in range(len(self._trace))))
 
     def text(self, index: int) -> str:
@@ -151,12 +148,11 @@ class RedactedView:
 
     @cached_property
     def artefacts(self) -> str:
-        """The final patch and the test results, redacted; empty if there are none.
+        """The final patch and the test results, redacted; empty without either.
 
-        Without a patch, the changes of files by calls replace it. The reference patch, scores and
-        verdicts are left out.
+        Without a patch, the file changes by the calls of the run replace it.
         """
-        # Secrets are numbered as they are found. Counting tokens finds those of the spans first.
+        # Secrets are numbered in the order of redaction, and those of the spans come first.
         _ = self.tokens
         key = self._trace.meta.answer_key
         patches = [(name, text) for name, text in key.patch if name in _SUBMITTED]
@@ -188,11 +184,11 @@ class RedactedView:
             raise TraceFails(str(error)) from None
 
     def number(self, index: int) -> int:
-        """Return the number with which a span is sent."""
+        """Return the number of a span in the sent texts."""
         return index + self._first_number
 
     def range_name(self, first: int, last: int) -> str:
-        """Write a range of spans: ``#12``, ``#12 to #14``.
+        """Write a range of spans as ``#12`` or ``#12 to #14``.
 
         Args:
             first: The index of the first span.
@@ -202,20 +198,20 @@ class RedactedView:
         return name if first == last else f"{name} to #{self.number(last)}"
 
     def index_of(self, number: int) -> int | None:
-        """Return the index of the span with this number, or None."""
+        """Return the index of the span with a sent number, or None."""
         index = number - self._first_number
         return index if 0 <= index < len(self._trace) else None
 
     def with_numbers_sent(self, text: str) -> str:
-        """Replace the timeline's numbers of spans in a text by the numbers that are sent."""
+        """Replace span numbers of the timeline by sent numbers."""
         return self._with_other_numbers(text, 1, self._first_number)
 
     def with_timeline_numbers(self, text: str) -> str:
-        """Replace the sent numbers of spans in a text by the numbers of the timeline."""
+        """Replace sent span numbers by numbers of the timeline."""
         return self._with_other_numbers(text, self._first_number, 1)
 
     def _with_other_numbers(self, text: str, first_number: int, new_first_number: int) -> str:
-        """Replace span numbers, counted from one first number, by numbers counted from another."""
+        """Renumber the spans in a text from one first number to another."""
         if first_number == new_first_number:
             return text
 
@@ -242,7 +238,7 @@ class RedactedView:
             last: The index of the last span.
         """
         columns = self._trace.columns(first, last + 1)
-        # A shape is a combination of kind, role, agent and tool, which many spans share.
+        # A shape is a combination of kind, role, agent and tool.
         for row, shape in enumerate(columns.shapes):
             index = first + row
             kind, role, agent, tool = columns.shape_list[shape]
@@ -258,7 +254,7 @@ class RedactedView:
             )
 
     def to_original(self, index: int, start: int, end: int) -> tuple[int, int]:
-        """Convert a range of ``text(index)`` to the range in the trace's text of that span.
+        """Convert a range of ``text(index)`` to a range of the trace's own text.
 
         Args:
             index: The index of the span.
@@ -268,10 +264,10 @@ class RedactedView:
         return self._redacted_text(index).to_original(start, end)
 
     def _redacted_text(self, index: int) -> Redacted:
-        """Return the redacted text of a span, from the cache if it is there."""
+        """Return the redacted text of a span, from the cache if possible."""
         redacted = self._cache.get(index)
         if redacted is None:
-            _ = self.tokens  # reads the spans in their order at the first access
+            _ = self.tokens  # redacts all spans in their order first
             redacted = self._read_text(index)
         return redacted
 
@@ -285,7 +281,7 @@ class RedactedView:
         """Return the name of an agent or a tool: redacted, short, on one line, without ``|``."""
         redacted_name = self._redacted_name_by_name.get(name)
         if redacted_name is None:
-            # Redact before the cut, which may split a secret; but no more than the name can need.
+            # A cut could split a secret, so redact a longer part of the name first.
             redacted_text = self._redact_text(one_line(name, _READ_CHARS)).text
             redacted_name = one_line(redacted_text, NAME_CHARS).replace("|", "¦")
             if len(self._redacted_name_by_name) < _MOST_CACHED_NAMES:
@@ -299,16 +295,11 @@ class RedactedView:
     def _find_task(self, task: str) -> tuple[int | None, str]:
         """Find the message with the task among the first spans.
 
-        - If a message begins with ``task``, the task is the whole message, because the reader of
-          the trace may have kept only its beginning.
-        - If a message contains ``task``, the task stays as it is.
-        - If ``task`` is empty, the task is the first message of the user.
-
         Args:
-            task: The task in the trace's metadata, empty if it is not known.
+            task: The task in the trace's metadata, or an empty text.
 
         Returns:
-            The index of the message, None if no message has the task, and the text of the task.
+            The index of the message, or None, and the text of the task.
         """
         head = task.strip()
         for index in range(min(_TASK_WITHIN, len(self._trace))):
@@ -316,6 +307,8 @@ class RedactedView:
             if span.kind is not SpanKind.MESSAGE or (not head and span.role is not Role.USER):
                 continue
             text = self._trace.text(index)
+            # The metadata may hold only the beginning of the task. Without metadata, the first
+            # message of the user is the task.
             if text.strip().startswith(head):
                 return index, text
             # A short task can occur in a message by chance.

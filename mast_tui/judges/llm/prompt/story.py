@@ -1,7 +1,7 @@
-"""The story of a run that takes several windows: summaries of its windows, merged in one request.
+"""The story of a run with several windows: summaries of the windows, merged by a further request.
 
-The windows are summarised at once, and then judged at once with the story of the whole run beside
-each. So a long run takes a few requests in sequence, however many windows it has.
+All windows are summarised at once, and then judged at once with the story. So a long run takes only
+a few requests in sequence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STORY_TOKENS: Final = 700
 """The approximate tokens of a story."""
 
 MOST_CHARS: Final = 6_000
-"""The most code points of a summary or story, which is cut if it is longer."""
+"""The most code points of a summary or story; a longer text is cut."""
 
 SUMMARY_ROLE: Final = """\
 You read one part of the record of a run of an AI agent, or of several agents that work together. \
@@ -88,20 +88,18 @@ def all_texts() -> tuple[str, ...]:
 
 
 class StoryPrompt:
-    """The prompt of summaries, and of the story that is made of them."""
+    """The prompts for summaries and for the story."""
 
     def __init__(self) -> None:
         self.summary_system = SystemMessage(
             SUMMARY_ROLE, prompt_text.DATA_RULES, prompt_text.HEADERS, SUMMARY_ANSWER
         )
-        """The instructions for summaries."""
         self.story_system = SystemMessage(
             STORY_ROLE, prompt_text.DATA_RULES, PARTS_RULES, STORY_ANSWER
         )
-        """The instructions for the story."""
 
     def summary_request(self, view: RedactedView, window: Window, budget: int) -> Request:
-        """Make the request that asks for the summary of a window.
+        """Make the request for the summary of a window.
 
         Args:
             view: The trace as it is sent.
@@ -120,8 +118,8 @@ class StoryPrompt:
 
         Args:
             view: The trace as it is sent.
-            summaries: The windows with their summaries, in the order of the run.
-            budget: The approximate token limit of the data; summaries are shortened to fit.
+            summaries: Pairs of a window and its summary, in the order of the run.
+            budget: The approximate token limit of the data.
         """
         task_tokens = min(estimate(view.task), task_room(budget))
         room = max(0, budget - FRAME_TOKENS - task_tokens - HEADER_TOKENS * len(summaries))
@@ -141,14 +139,14 @@ class StoryPrompt:
 
 
 def read_notes(text: str, *, field: Literal["summary", "story"]) -> str:
-    """Return a summary or the story from the answer of a model, cut to the allowed length.
+    """Return the summary or story from an answer, cut to ``MOST_CHARS``.
 
     Args:
         text: The answer.
         field: The name of the field.
 
     Raises:
-        Malformed: The answer has no such field, or its text is empty.
+        Malformed: The field is missing or empty.
     """
     fields = find_object(text, lambda value: field in value, content=field).value
     notes = as_text(fields.get(field)).strip()

@@ -1,4 +1,4 @@
-"""The definitions of a taxonomy as a model reads them."""
+"""The definitions of a taxonomy in the form for a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 Guidelines = Mapping[str, Sequence[str]]
-"""The guidelines of a team, by the slug of their mode."""
+"""The guidelines of a team, by slug of the mode."""
 
 AGREED: Final = "As this team has agreed:"
 """The heading of the guidelines in a mode's section."""
@@ -102,14 +102,14 @@ CHECKLISTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
         ),
     }
 )
-"""The questions that a person would ask for each mode of MAST, with what counts as evidence.
+"""The questions that decide on each mode of MAST, with the evidence that they need.
 
 They replace the examples and the hint of the taxonomy.
 """
 
 
 def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
-    """Return a taxonomy with its categories, and the modes in each, in a random order.
+    """Return a taxonomy with its categories, and the modes of each category, in random order.
 
     Args:
         taxonomy: The taxonomy.
@@ -117,7 +117,9 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
     """
 
     def random_key(name: str) -> bytes:
-        """Return a sort key that depends on the seed, and is the same on every machine."""
+        """Return a sort key that depends on the seed only, so that all machines have the same
+        order.
+        """
         return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
     categories = sorted(taxonomy.categories, key=lambda category: random_key(category.id))
@@ -145,11 +147,11 @@ def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) ->
 
 
 def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Return the definition of a mode, its boundaries and its guidelines, after its code and name.
+    """Return the section on a mode: name, definition, boundaries and guidelines.
 
     Args:
         mode: The mode.
-        taxonomy: Its taxonomy.
+        taxonomy: The taxonomy of the mode.
         guidelines: The guidelines of the team.
     """
     lines = [f"### {mode.code} {mode.name}"]
@@ -169,7 +171,7 @@ def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDEL
 
 
 def _checklist_of(mode: Mode, taxonomy: Taxonomy) -> Sequence[str]:
-    """Return the checklist of a mode of MAST; empty for other modes and changed definitions."""
+    """Return the checklist of a mode of MAST; empty for other modes and for changed definitions."""
     mast = _packaged_mast()
     if taxonomy.ref != mast.ref or mode not in mast.modes:
         return ()
@@ -182,7 +184,7 @@ def _packaged_mast() -> Taxonomy:
 
 
 def _bullet_lines(heading: str, points: Iterable[str]) -> list[str]:
-    """Return a heading and a line for each point; empty without points."""
+    """Return a heading and a line for each point, or nothing without points."""
     bullets = [f"- {point}" for point in points]
     return [heading, *bullets] if bullets else []
 

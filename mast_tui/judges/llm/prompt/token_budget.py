@@ -1,4 +1,4 @@
-"""The token budget of a request: the share of each span, and the shortening of long texts."""
+"""The token budget of a request: the share of each text, and the shortening of long texts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.tokens import estimate
 
 HEADER_TOKENS: Final = 24
-"""The approximate tokens of the line above a span."""
+"""The approximate tokens of a span's header."""
 
 FRAME_TOKENS: Final = 200
-"""The approximate tokens of the lines around the spans: begin and end, notes, the question."""
+"""The approximate tokens of the lines around the spans, such as the question."""
 
 _UNITS: Final = 40
-"""The number of units into which a budget is divided."""
+"""The number of units that a budget is divided into."""
 
 _TAIL_SPANS: Final = 4
 _TAIL_WEIGHT: Final = 8
-"""The units for each of the last spans of a run."""
+"""The weight, in units, of each of the last spans of a run."""
 
 _WEIGHT: Final = 5
-"""The units for each other span."""
+"""The weight, in units, of each other span."""
 
 _HEAD_SHARE: Final = 0.6
-"""The share of a shortened text that is from its beginning."""
+"""The share of a shortened text that comes from its beginning."""
 
 _SNAP_CHARS: Final = 200
-"""The most characters by which a cut moves to a line break."""
+"""The most characters that a cut moves to reach a line break."""
 
 
 def task_room(budget: int) -> int:
@@ -48,12 +48,12 @@ def artefacts_room(budget: int) -> int:
 
 
 def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
-    """Return the tokens that a request has left for spans with their headers.
+    """Return the tokens of a request for spans and their headers.
 
     Args:
         view: The trace as it is sent.
-        budget: The tokens of the request.
-        alone: True if the request has all spans, and so no story of the run.
+        budget: The token limit of the request.
+        alone: True if the request has all spans, so that it needs no story of the run.
     """
     room = budget - FRAME_TOKENS - min(estimate(view.task), task_room(budget))
     if not alone:
@@ -62,29 +62,29 @@ def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
 
 
 def weight(index: int, spans: int) -> int:
-    """Return the weight of a span's text when a request's tokens are divided.
-
-    Spans at the end of the run have a higher weight.
+    """Return the weight of a span's text; the last spans of a run weigh more.
 
     Args:
         index: The index of the span.
-        spans: The number of spans.
+        spans: The number of spans of the run.
     """
     return _TAIL_WEIGHT if index >= spans - _TAIL_SPANS else _WEIGHT
 
 
 def unit(budget: int) -> int:
-    """Return the tokens of a unit of the budget."""
+    """Return the tokens of one unit of the budget."""
     return max(1, budget // _UNITS)
 
 
 def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[int]:
-    """Distribute tokens among texts by their weights; long texts get what short texts do not need.
+    """Distribute tokens among texts by weight.
+
+    Short texts keep all their tokens, and long texts share the rest.
 
     Args:
         tokens: The tokens of each text.
         weights: The weight of each text.
-        room: The token limit of all texts.
+        room: The token limit of all texts together.
 
     Returns:
         The token limit of each text.
@@ -96,7 +96,7 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
         limits = (unit_tokens * text_weight for text_weight in weights)
         return [min(length, limit) for length, limit in zip(tokens, limits, strict=True)]
 
-    # The highest number of tokens of a weight unit with which all texts fit.
+    # Search for the most tokens per unit of weight with which all texts fit.
     fitting = 0
     too_many = max(tokens) + 1
     while too_many - fitting > 1:
@@ -109,7 +109,7 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
 
 
 def left_out(count: int) -> str:
-    """Return the mark for the characters that are left out of a text."""
+    """Return the mark that replaces a number of characters."""
     return prompt_text.LEFT_OUT.format(count=count)
 
 
@@ -118,11 +118,11 @@ def shortened(text: str, tokens: int, most_tokens: int) -> tuple[str, int]:
 
     Args:
         text: The text.
-        tokens: Its tokens.
+        tokens: The tokens of the text.
         most_tokens: The approximate token limit of the result.
 
     Returns:
-        The shortened text, and the number of characters that are left out.
+        The shortened text, and the number of cut characters.
     """
     chars = len(text) * most_tokens // max(1, tokens)
     while True:
@@ -138,11 +138,9 @@ def shortened(text: str, tokens: int, most_tokens: int) -> tuple[str, int]:
 
 
 def _cut_offsets(text: str, chars: int) -> tuple[int, int]:
-    """Return the end of the head and the start of the tail, at line breaks nearby if possible.
+    """Return the end of the head and the start of the tail, near line breaks if possible.
 
-    Args:
-        text: The text.
-        chars: The most characters of head and tail together.
+    ``chars`` is the most characters of head and tail together.
     """
     head_end = int(chars * _HEAD_SHARE)
     tail_start = len(text) - (chars - head_end)

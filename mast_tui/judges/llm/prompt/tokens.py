@@ -1,10 +1,10 @@
-"""An estimate of the tokens of a text from its characters, without a tokenizer or a network.
+"""An estimate of the tokens of a text from its characters, without a tokenizer.
 
-Each character has a weight by its kind. So has each digit after a letter, as in hashes, ids and
-base64, which tokenizers split into many tokens. The weights were fitted to the larger count of two
-common tokenizers (cl100k, o200k) on recorded runs, on code and on text in a dozen scripts, and then
-raised by about a tenth, as a request that is too long has to be sent again. On recorded runs, the
-estimate of 98 of 100 texts is between 0.8 and 1.35 times the count.
+Each kind of character has a weight. A digit after a letter has an additional weight, because
+tokenizers split hashes, ids and base64 into many tokens. The weights were fitted to the larger
+count of two tokenizers (cl100k, o200k) on recorded runs, code and text in a dozen scripts. They
+were then raised by about a tenth, because a request that is too long must be sent again. On
+recorded runs, the estimate of 98 of 100 texts is between 0.8 and 1.35 times the count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 BOUNDARY_TOKENS: Final = 6
-"""The tokens of a mark."""
+"""The approximate tokens of a boundary."""
 
 _LOWER: Final = 0
 _UPPER: Final = 1
@@ -35,7 +35,9 @@ _PAIR_WEIGHTS: Final = (
 
 
 def _kind_of_byte(byte: int) -> int:
-    """Return the kind of a UTF-8 byte: the length of its character, or the kind of ASCII."""
+    """Return the kind of a UTF-8 byte: the length of its character, or the kind of an ASCII
+    character.
+    """
     if byte >= 0xF0:
         return _FOUR_BYTES
     if byte >= 0xE0:
@@ -59,14 +61,14 @@ _LOWER_KIND: Final = bytes((_LOWER,))
 
 
 def estimate(text: str) -> int:
-    """Estimate the tokens of a text: 0 for an empty text, otherwise at least 1."""
+    """Estimate the tokens of a text; a text that is not empty has at least one."""
     if not text:
         return 0
     kinds = text.encode("utf-8", "surrogatepass").translate(_KINDS)
     other_kinds = kinds.translate(None, _LOWER_KIND)  # without the most frequent kind
     total = (len(kinds) - len(other_kinds)) * _LOWER_WEIGHT
     weights = _WEIGHTS if text.isascii() else _WEIGHTS + _WIDE_WEIGHTS
-    # Plain loops are fastest here: most texts of a trace are short.
+    # Plain loops are fastest, because most texts of a trace are short.
     for kind, weight in weights:
         total += other_kinds.count(kind) * weight
     if _DIGIT in other_kinds:

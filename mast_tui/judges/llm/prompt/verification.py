@@ -1,7 +1,6 @@
 """The verification of a finding: its prompt, the spans that it shows, and the parser of its answer.
 
-A request on a window asks for all modes. A verification asks the model about one finding, with the
-definition of its mode and the spans around it.
+A verification asks the model about one finding, with the definition of its mode.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ MODE_TOKENS: Final = 900
 """The approximate tokens of the finding and the definition of its mode."""
 
 LEAST_SHOWN: Final = 300
-"""The fewest tokens of spans with which a finding can be verified."""
+"""The fewest tokens of spans that a verification needs."""
 
 MOST_OTHERS: Final = 8
-"""The most other findings on the same spans in the request."""
+"""The most other claims on the same spans in a request."""
 
 _LONG_RANGE: Final = 30
-"""The most spans of a range that is shown whole; of a longer range, one span is shown."""
+"""The most spans of a range that is shown completely. One span stands for a longer range."""
 
 _SENTENCE_CHARS: Final = 600
 
@@ -92,9 +91,9 @@ class Verification:
     """The result of a verification.
 
     Attributes:
-        verdict: Present if the finding holds, absent if it does not hold.
-        reason: The part of the definition that is met, or is not.
-        confidence: The probability that the finding holds; None if it cannot be read.
+        verdict: Present if the finding holds, absent if it does not.
+        reason: The part of the definition that is met or missed.
+        confidence: The probability that the finding holds; None if the answer has no valid number.
     """
 
     verdict: VerdictValue
@@ -120,7 +119,7 @@ SCHEMA: Final = object_schema(
 
 
 class VerificationPrompt:
-    """The prompt of verifications: the instructions, and each mode with its boundaries."""
+    """The prompt of verifications: the instructions, and the question about a finding."""
 
     def __init__(self, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> None:
         self._taxonomy = taxonomy
@@ -142,9 +141,9 @@ class VerificationPrompt:
         Args:
             view: The trace as it is sent.
             sighting: The finding, with the indices of its spans.
-            samples: The answers on the trace; the request shows their findings on the same spans.
-            shown_tokens: The approximate token limit of the trace and the further texts.
-            story: A summary of the whole run if it has several windows, otherwise empty.
+            samples: The answers on the trace, which may have other claims on the same spans.
+            shown_tokens: The approximate token limit of the data.
+            story: The story of a run with several windows, otherwise empty.
         """
         finding = sighting.finding
         mode = self._taxonomy.mode(finding.mode)
@@ -158,10 +157,7 @@ class VerificationPrompt:
         return self.system.request(data, SCHEMA, view.trace_id)
 
     def _finding_text(self, view: RedactedView, sighting: Sighting) -> str:
-        """Return the text on a finding: mode, spans, reason, and quote.
-
-        If the judge's wording differs from the trace, the quote in the trace follows.
-        """
+        """Return the text on a finding: mode, spans, reason and quote."""
         finding = sighting.finding
         lines = [f"{_full_name(self._taxonomy.mode(finding.mode))}, {_range_name(view, sighting)}"]
         if finding.rationale:
@@ -180,11 +176,10 @@ class VerificationPrompt:
     def _claim_lines(
         self, view: RedactedView, sighting: Sighting, samples: Sequence[Sample]
     ) -> Iterator[str]:
-        """Yield a line for each other answer that bears on the spans of a finding.
+        """Yield a line for each other claim on the spans of a finding.
 
-        Such a claim is the first finding of another mode on these spans, or the answer that the
-        finding's mode is absent from a window with these spans. There is none for a finding on the
-        whole trace.
+        A claim is the first finding of another mode on these spans, or an answer that the mode is
+        absent from a window with these spans. A finding on the whole trace has no other claims.
         """
         if sighting.first is None or sighting.last is None:
             return
@@ -223,7 +218,7 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
     if verdict is None:
         raise Malformed("the verdict is neither holds, fails nor unsure")
     confidence = fields.get("confidence")
-    # The field says which condition of the definition is met or missed.
+    # The field names the part of the definition that is met or missed.
     reason = view.with_timeline_numbers(as_text(fields.get("definition")).strip())
     return Verification(
         verdict, reason[:RATIONALE_CHARS], as_confidence(confidence, scale_of([confidence]))
@@ -231,7 +226,7 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
 
 
 def by_doubt(sighting: Sighting) -> int:
-    """Return the sort key for verifications: altered quotes first, then quotes not found."""
+    """Return a sort key: altered quotes come first, then quotes that were not found."""
     evidence = sighting.finding.evidence
     doubt = QuoteDoubt.NONE if evidence is None else evidence.doubt
     return (QuoteDoubt.ALTERED, QuoteDoubt.NOT_FOUND, QuoteDoubt.NONE).index(doubt)
@@ -240,8 +235,8 @@ def by_doubt(sighting: Sighting) -> int:
 def _window_around(view: RedactedView, sighting: Sighting, shown_tokens: int) -> Window:
     """Return the spans of a finding, with as many spans on both sides as fit.
 
-    If the range is long, only one of its spans is shown: that of the quote, or the first. If the
-    finding is on the whole run without a quote, the last span of the run is shown.
+    One span stands for a long range or a whole run: the span of the quote, or else the first or
+    last span.
     """
     end = len(view) - 1
     first = sighting.first
@@ -255,11 +250,11 @@ def _window_around(view: RedactedView, sighting: Sighting, shown_tokens: int) ->
     room = shown_tokens - FRAME_TOKENS - task_room(shown_tokens)
 
     def cost(index: int) -> int:
-        """Return the tokens of a span whose text gets at most a quarter of the room now left."""
+        """Return the tokens of a span, whose text may use a quarter of the remaining room."""
         return HEADER_TOKENS + min(view.tokens[index], room // 4)
 
     room -= sum(cost(index) for index in range(first, last + 1))
-    # Each edge that may still move, with the direction in which it moves.
+    # Each edge that may still move, and its direction.
     edges = deque([(first, -1), (last, 1)])
     while edges:
         edge, direction = edges.popleft()
@@ -286,5 +281,5 @@ def _full_name(mode: Mode) -> str:
 
 
 def _redacted_line(view: RedactedView, text: str) -> str:
-    """Redact a quote or rationale, which may hold a secret of the trace, and shorten it."""
+    """Redact a quote or rationale, because it may repeat a secret of the trace, and shorten it."""
     return view.redacted(text)[:_SENTENCE_CHARS]

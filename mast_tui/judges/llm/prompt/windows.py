@@ -1,4 +1,4 @@
-"""The windows of a trace: the spans of each request, so that it fits into the model's context."""
+"""The windows of a trace: ranges of spans that each fit into one request."""
 
 from __future__ import annotations
 
@@ -28,31 +28,28 @@ LEAST_TOKENS: Final = 256
 """The fewest tokens of a window."""
 
 _OVERLAP_DIVISOR: Final = 10
-"""One part in so many of a window's room is for spans that the window before has shown."""
+"""The divisor of a window's room that gives the room for spans of the previous window."""
 
 _SPLIT_SHARE: Final = 0.6
-"""The share of a window's tokens for each part of it: a half, and some for the overlap."""
+"""The share of a window's tokens for each of its two parts: a half, and some overlap."""
 
 _SHORTENED_SHARE: Final = 0.5
-"""The share of the tokens of a single span that is shortened."""
+"""The share of a window's tokens that it keeps if it has a single span."""
 
 
 def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
-    """Plan the windows of a trace, in their order; every span is in a window.
+    """Plan the windows of a trace, in their order.
 
-    - A trace that fits is one window, or, if it is short and the setting ``decisive`` is ``step by
-      step``, a window for each step.
-    - Otherwise the last window is filled from the end of the run backwards, the other windows from
-      its beginning. Each window begins with some spans of the previous window.
+    - A trace that fits is one window. With the setting ``step by step``, a short trace has a window
+      for each step.
+    - In a longer trace, the last window is filled backwards from the end of the run. The other
+      windows are filled from the beginning and overlap a little.
     - If all modes are judged at the end of a run, there is only the last window.
 
     Args:
         view: The trace as it is sent.
         prompt: The prompt with its modes.
         parameters: The settings with the size of a window.
-
-    Returns:
-        The windows; none for a trace without spans.
     """
     span_count = len(view)
     if not span_count:
@@ -88,14 +85,14 @@ def _is_step(span: RedactedSpan) -> bool:
 
 
 def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
-    """Return the windows of a trace that does not fit into one window, as ``plan`` describes."""
-    room = spans_room(view, budget, alone=False)  # several windows get the story of the run
+    """Return the windows of a trace that does not fit into one window."""
+    room = spans_room(view, budget, alone=False)  # room for the story of the run is set aside
     last_span = len(view) - 1
     costs = _SpanCosts(view, unit(budget), 0, last_span)
     final_first = costs.first_fitting(last_span, room)  # the first span of the final window
     overlap = room // _OVERLAP_DIVISOR
     windows: list[Window] = []
-    # Without modes for every window, there is only the final one.
+    # Without modes to judge on every window, only the final window is needed.
     first = 0 if prompt.window_modes else final_first
     while first < final_first:
         last = costs.last_fitting(first, room)
@@ -113,14 +110,14 @@ def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[W
 
 
 class _SpanCosts:
-    """The tokens of a range of spans; a long text counts only as far as it is shown."""
+    """The token costs of a range of spans; a long text costs as much as its part in a request."""
 
     def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
-        """Compute the tokens of the spans ``first`` to ``last``.
+        """Compute the costs of the spans ``first`` to ``last``.
 
         Args:
             view: The trace as it is sent.
-            unit: The token limit of a text with weight 1; later spans may have a higher weight.
+            unit: The token limit of a text of weight 1.
             first: The index of the first span.
             last: The index of the last span.
         """
@@ -131,15 +128,15 @@ class _SpanCosts:
         )
         self._first = first
         self._last = last
-        # Item i is the sum of the first i costs, that is, of the spans before ``first + i``.
+        # Item i is the sum of the first i costs.
         self._sums = array("Q", accumulate(costs, initial=0))
 
     def range_tokens(self, first: int, last: int) -> int:
         """Return the tokens of a range of spans.
 
         Args:
-            first: The first span.
-            last: The last span.
+            first: The index of the first span.
+            last: The index of the last span.
         """
         return self._sums[last + 1 - self._first] - self._sums[first - self._first]
 
@@ -149,7 +146,7 @@ class _SpanCosts:
         Args:
             first: The index of the first span.
             room: The token limit.
-            least: The number of spans that are included in any case.
+            least: The number of spans to include in any case.
         """
         last = first + least - 1
         while last < self._last and self.range_tokens(first, last + 1) <= room:
@@ -157,12 +154,12 @@ class _SpanCosts:
         return last
 
     def first_fitting(self, last: int, room: int, least: int = 1) -> int:
-        """Return the first span that fits together with all spans up to ``last``.
+        """Return the index of the first span that fits together with all spans up to ``last``.
 
         Args:
-            last: The last span.
+            last: The index of the last span.
             room: The token limit.
-            least: The number of spans that are included in any case.
+            least: The number of spans to include in any case.
         """
         first = last - least + 1
         while first > self._first and self.range_tokens(first - 1, last) <= room:
@@ -173,11 +170,10 @@ class _SpanCosts:
 def split(
     window: Window, view: RedactedView, prompt: Prompt, parameters: Parameters
 ) -> tuple[Window, ...]:
-    """Split a window that is too long for the model; the same window is always split alike.
+    """Split a window that is too long for the model; the result is always the same.
 
-    - A window of several spans is split into two windows with fewer tokens each.
-    - A window of a single span keeps the span with less of its text.
-    - The first of two windows is left out if all its modes are judged at the end of a run.
+    A window of one span keeps this span with less of its text. Other windows are split into two.
+    The first half is dropped if all its modes are judged at the end of the run.
 
     Args:
         window: The window.
@@ -203,7 +199,7 @@ def split(
     if is_single_span:
         return (replace(window, tokens=part_tokens),)
     costs = _SpanCosts(view, unit(part_tokens), window.first, window.last)
-    # The last span of the first half, by tokens; both halves have at least one span.
+    # The last span of the first half by tokens; each half has at least one span.
     middle = costs.last_fitting(window.first, costs.range_tokens(window.first, window.last) // 2)
     overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP_DIVISOR
     second_first = max(window.first + 1, costs.first_fitting(middle, overlap, least=0))
@@ -220,7 +216,7 @@ def split(
 
 
 def _needed_tokens(window: Window, view: RedactedView, parameters: Parameters) -> int:
-    """Return the tokens of the data of a window if no text is shortened."""
+    """Return the tokens of a window's data without any shortening."""
     budget = parameters.window_tokens
     tokens: Sequence[int] = view.tokens[window.first : window.last + 1]
     task_tokens = min(estimate(view.task), task_room(budget))
