@@ -1,4 +1,4 @@
-"""The capabilities of a server: the form of its answers, and the names of its parameters."""
+"""The capabilities of a server: the accepted form of requests, learned from its refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
 Part = Literal["answer_format", "limit", "temperature", "system"]
-"""The parts of a request that a server may refuse while it accepts the request without them."""
+"""The parts of a request that a server may refuse."""
 
 ANSWER_NAME: Final = "judgement"
 
@@ -21,7 +21,7 @@ _NEXT_FORM: Final[Mapping[Form, Form]] = {
     "json_object": "text",
 }
 _NEWER_NAMES: Final = ("api.openai.com", *AZURE_HOSTS)
-"""The servers that know the newer name of the limit; others may ignore it silently."""
+"""The servers that know the newer name of the token limit. Others may ignore it silently."""
 
 _FORM_WORDS: Final[Mapping[Form, str]] = {
     "json_object_schema": "does not accept a JSON schema in the usual place; it is sent elsewhere",
@@ -36,9 +36,10 @@ class RequestForm:
 
     Attributes:
         answer_format: The format of the answer.
-        limit: The name of the parameter with the token limit of an answer; None to send none.
+        limit: The name of the parameter for the token limit of an answer; None to send no limit.
         temperature: True if the temperature is sent.
-        system: True if there is a system message. Otherwise its text precedes the user's message.
+        system: True if the instructions are a system message, False if they begin the user's
+            message.
     """
 
     answer_format: Form = "json_schema"
@@ -48,15 +49,15 @@ class RequestForm:
 
 
 class ApiCapabilities:
-    """The request form that a server accepts, learned from its refusals, for all tasks."""
+    """The form of requests that a server accepts, shared by all tasks."""
 
     def __init__(self, parameters: Parameters, host: str, on_remark: Callable[[str], None]) -> None:
-        """Begin with the parameters that the host is likely to accept.
+        """Begin with the form that the host is likely to accept.
 
         Args:
-            parameters: The model and its parameters.
+            parameters: The model and its settings.
             host: The host and port of the server.
-            on_remark: Called once for each setting that the server does not accept.
+            on_remark: Receives a message about each refused part of requests.
         """
         self._parameters = parameters
         self._host = host
@@ -80,10 +81,10 @@ class ApiCapabilities:
         """Return the body of a request.
 
         Args:
-            request_form: The parameters that the server accepts.
+            request_form: The form of the request.
             messages: The messages.
             schema: The JSON schema of the answer.
-            answer_tokens: The token limit of the answer; a lower limit of the server replaces it.
+            answer_tokens: The token limit of the answer, unless the server's limit is lower.
         """
         if not request_form.system:
             messages = _join_system_message(messages)
@@ -91,7 +92,7 @@ class ApiCapabilities:
         if request_form.limit is not None:
             if self._longest_answer is not None:
                 answer_tokens = min(answer_tokens, self._longest_answer)
-            body[request_form.limit] = answer_tokens  # ``limit`` is the name of the parameter
+            body[request_form.limit] = answer_tokens  # the value of ``limit`` is a parameter's name
         if request_form.temperature:
             body["temperature"] = self._parameters.temperature
         if request_form.answer_format == "json_schema":
@@ -104,11 +105,11 @@ class ApiCapabilities:
         return body | dict(self._parameters.extra_body)
 
     def change_form(self, request_form: RequestForm, part: Part) -> bool:
-        """Change the request form after a refusal, unless another task has already changed it.
+        """Change the form of requests after a refusal, unless another task changed it before.
 
         Args:
             request_form: The form of the refused request.
-            part: The name of the refused field of the form.
+            part: The refused part.
 
         Returns:
             True if the request may be sent in another form.
@@ -126,7 +127,7 @@ class ApiCapabilities:
         return True
 
     def lower_answer_limit(self, sent_limit: object, allowed_tokens: int | None) -> bool:
-        """Lower the limit of answers to the one that the server names when it refuses a request.
+        """Lower the token limit of answers to the limit that the server names.
 
         Args:
             sent_limit: The limit in the refused request.
@@ -147,10 +148,9 @@ class ApiCapabilities:
         return True
 
     def _form_without(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
-        """Return a form without a refused part, or with another value of it, and a remark.
+        """Return a form with a refused part changed or left out, and a remark, or None.
 
-        The remark is empty if the change has no effect on the answers. Return None if there is no
-        other form.
+        The remark is empty if the change has no effect on the answers.
         """
         if part == "answer_format":
             form = _NEXT_FORM.get(current.answer_format)
@@ -175,6 +175,6 @@ class ApiCapabilities:
 
 
 def _join_system_message(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return messages with the text of the system message in the user's message."""
+    """Join the system message and the user's message into one user message."""
     system, user, *further = messages
     return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *further]

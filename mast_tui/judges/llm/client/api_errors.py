@@ -1,4 +1,4 @@
-"""The errors of servers that speak the OpenAI API, classified by their meaning."""
+"""The errors of servers with the OpenAI API, classified by meaning."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ import orjson
 from mast_tui.traces.times import unix_seconds
 
 MOST_MESSAGE_CHARS: Final = 4_000
-"""The most code points of an error that are read."""
+"""The most code points of an error's message that are read."""
 
 MOST_NAME: Final = 200
-"""The most code points that are read of its code, type or parameter, and of a header."""
+"""The most code points of an error's code, type or parameter, and of a header, that are read."""
 
 DEEPEST: Final = 6
 """The depth to which an error is searched for texts."""
 
 _MOST_LISTED: Final = 5
-"""The number of entries of a list that are searched for texts."""
+"""The most entries of a list that are searched for texts."""
 
 LEAST_ROOM: Final = 800
 """The fewest tokens in which an answer on the modes of a taxonomy can end."""
 
 ROOM_SPARED: Final = 32
-"""The tokens that are left free, as counts of one request may differ a little."""
+"""The tokens that stay free, because counts of one request may differ a little."""
 
 LONGEST_WAIT: Final = 365 * 86_400.0
 """The most seconds of a wait that a server asks for."""
 
 
 class ErrorKind(Enum):
-    """The meaning of an error, by which the client decides what to do."""
+    """The meaning of an error for the client."""
 
     OVERFLOW = auto()
     """The request is too long."""
@@ -47,9 +47,9 @@ class ErrorKind(Enum):
     SYSTEM = auto()
     LIMIT = auto()
     TEMPERATURE = auto()
-    """A parameter is not accepted; the request may be sent without it."""
+    """A parameter is refused; the request may be sent without it."""
     ANSWER_TOO_LONG = auto()
-    """The limit for answers is higher than the model's."""
+    """The token limit of the answer is higher than the model allows."""
     BUSY = auto()
     """There are too many requests: send fewer, later."""
     LOADING = auto()
@@ -63,7 +63,7 @@ class ErrorKind(Enum):
     NOT_FOUND = auto()
     REDIRECT = auto()
     REFUSED = auto()
-    """Any other error; the request would be refused again."""
+    """Any other error; the same request would be refused again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class ApiError:
         status: The HTTP status.
         message: The text of the error.
         names: Its code, type and parameter, in lower case.
-        wait: The seconds that the server asks to wait; None if it does not ask.
+        wait: The seconds that the server asks to wait, or None.
         is_web_page: True if the body is a web page instead of JSON.
-        location: The address to which the server redirects.
+        location: The target of a redirect.
     """
 
     status: int
@@ -110,13 +110,13 @@ _SIZES: Final = re.compile(
     r"maximum context length (?:is|of) (?P<context>\d{1,9})\b.{1,80}?"
     r"(?:your request has|requested \d+ tokens \()\s*(?P<request>\d{1,9})\b"
 )
-"""The context length and the tokens of the messages, in the words of vLLM and its descendants."""
+"""The context length and the tokens of the request, in the wording of vLLM and its descendants."""
 
 _REQUEST_TOO_LONG: Final = re.compile(
     r"(?:request|prompt|input|message)s? (?:is |are )?too (?:large|long)"
     r"|context[ _](?:length|window|size)|reduce your message size"
 )
-"""The words of a request that is too long, for servers with status 429 for both that and load."""
+"""The wording of a request that is too long. Some servers use status 429 for it and for load."""
 
 _FILTER: Final = re.compile(r"content_filter|content management policy|responsibleaipolicy")
 _NO_MONEY: Final = frozenset(
@@ -131,13 +131,13 @@ _QUOTA_WORDS: Final = re.compile(
     r"|exceeded your current quota.{0,80}billing",
     re.DOTALL,
 )
-"""The words for a lack of credit, unless the error has a time to wait: Gemini uses the same words
-for a limit by the minute."""
+"""The wording of a lack of credit. With a time to wait, Gemini uses it for a limit by the
+minute."""
 _BAD_KEY: Final = re.compile(
     r"api_key_invalid|invalid_api_key|api[ _-]?key (?:is )?(?:not valid|invalid|missing)"
     r"|(?:invalid|incorrect|missing) api[ _-]?key|no connected db|no_db_connection"
 )
-"""The words for a bad key. LiteLLM without a database reports a foreign key as a lack of one."""
+"""The wording of a bad key. LiteLLM without a database reports a missing database."""
 _LOADING: Final = re.compile(r"loading model|model (?:\S+ )?is (?:currently |still )?loading")
 _NO_SYSTEM: Final = re.compile(
     r"(?:system|developer)[ _]?(?:role|message|prompt|instruction)s?[^.]{0,30}"
@@ -176,7 +176,7 @@ _LONGEST_ANSWER: Final = re.compile(
     r"|(?:maximum|limit)(?: value)?(?: of| is|:)? ([\d,]{1,12})\b"
     r"|\[\d+, ?(\d{1,9})\]"
 )
-"""The longest answer that a model gives, in the words of an error."""
+"""The token limit of answers, in the wording of errors."""
 
 _CONTEXT_LIMIT: Final = re.compile(
     r"(?:maximum|max|model'?s?) (?:context|prompt|input|model|sequence) (?:length|size|window)"
@@ -187,7 +187,7 @@ _CONTEXT_LIMIT: Final = re.compile(
     r"|(?:maximum|limit) (?:of|is) ([\d,]{1,12}) tokens|> ?([\d,]{1,12}) maximum"
     r"|maximum number of (?:input )?tokens allowed \(?([\d,]{1,12})\b"
 )
-"""The tokens that a server reads at most, in the words of an error."""
+"""The size of the context in tokens, in the wording of errors."""
 _FORM: Final = re.compile(
     r"response_format|response format|json_schema|json schema|json_object|json mode"
     r"|structured output|guided|grammar|schema"
@@ -197,7 +197,7 @@ _UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
 def error_kind_of(api_error: ApiError) -> ErrorKind:
-    """Return the kind of an error, from its status, its message and the names in it."""
+    """Return the kind of an error, from its status, message and names."""
     status = api_error.status
     text = " ".join((api_error.message[:MOST_MESSAGE_CHARS].lower(), *api_error.names))
     if 300 <= status < 400:
@@ -206,7 +206,7 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
         return ErrorKind.KEY
     if status == 402 or _NO_MONEY.intersection(api_error.names) or _NO_MONEY_WORDS.search(text):
         return ErrorKind.MONEY
-    # A quota that asks for a wait is a limit on the rate of requests.
+    # A quota error with a time to wait is a limit on the rate of requests.
     if api_error.wait is None and _QUOTA_WORDS.search(text):
         return ErrorKind.MONEY
     if status == 403:
@@ -228,10 +228,9 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
 
 
 def answer_room(api_error: ApiError) -> int | None:
-    """Return the tokens that the context has left for an answer.
+    """Return the tokens that the context leaves for an answer.
 
-    Return None if the error does not name the sizes of context and request, or if the rest is too
-    small.
+    Return None if the error does not name the sizes, or if the room is too small.
     """
     sizes = _SIZES.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     if sizes is None:
@@ -255,7 +254,7 @@ def longest_answer(api_error: ApiError) -> int | None:
 
 
 def _number_in(pattern: re.Pattern[str], api_error: ApiError) -> int | None:
-    """Return the number that a group of a pattern matches in the message of an error, or None."""
+    """Return the number that a pattern finds in the message of an error, or None."""
     match = pattern.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     digits = "" if match is None else match[match.lastindex or 0].replace(",", "")
     return int(digits) if digits else None
@@ -268,10 +267,7 @@ def _is_overflow(api_error: ApiError, text: str) -> bool:
 
 
 def _kind_by_parameter(api_error: ApiError, text: str) -> ErrorKind | None:
-    """Return the kind of an error about a parameter that the server does not support.
-
-    Return None for any other error.
-    """
+    """Return the kind of an error about an unsupported parameter; None for other errors."""
     if api_error.status not in _UNSUPPORTED_STATUS or api_error.is_web_page:
         return None
     if api_error.status == 404:  # no such model, or no endpoint with all parameters
@@ -294,7 +290,7 @@ def _kind_by_parameter(api_error: ApiError, text: str) -> ErrorKind | None:
 
 
 def _kind_by_status(api_error: ApiError) -> ErrorKind:
-    """Return the kind of an error from its status, for an error whose message names no kind."""
+    """Return the kind of an error from its status alone."""
     status = api_error.status
     if status in (404, 405):
         return ErrorKind.NOT_FOUND
@@ -306,11 +302,11 @@ def _kind_by_status(api_error: ApiError) -> ErrorKind:
 
 
 def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
-    """Return the error in a response whose status reports a failure.
+    """Read the error in a failed response.
 
     Args:
         status: The HTTP status.
-        headers: The headers, by their names in lower case.
+        headers: The headers, with names in lower case.
         content: The body.
     """
     is_web_page = False
@@ -328,9 +324,9 @@ def api_error_of(body: object, status: int, *, wait: float | None = None) -> Api
     """Read an error from its decoded body, in any of the usual shapes.
 
     Args:
-        body: The decoded body: JSON values, or a text.
+        body: The JSON values, or a text.
         status: The status.
-        wait: The seconds that the headers ask to wait; if None, those that the body asks for.
+        wait: The seconds that the headers ask to wait, if they do.
     """
     error = body.get("error", body) if isinstance(body, dict) else body
     message = " ".join(_error_texts(error))[:MOST_MESSAGE_CHARS].strip()
@@ -346,7 +342,7 @@ def api_error_of(body: object, status: int, *, wait: float | None = None) -> Api
 
 
 def _wait_in_body(error: object, message: str) -> float | None:
-    """Return the seconds that the body of an error asks to wait, in a field or in words."""
+    """Return the seconds that the body of an error asks to wait, or None."""
     details = error.get("details") if isinstance(error, dict) else None
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
@@ -357,14 +353,14 @@ def _wait_in_body(error: object, message: str) -> float | None:
     if match is None:
         return None
     unit = match[2] or "s"
-    # Units such as ``seconds`` and ``min`` are known by their first letter.
+    # The first letter identifies units such as ``seconds`` and ``min``.
     unit_seconds = _UNITS[unit] if unit == "ms" else _UNITS[unit[0]]
     return min(float(match[1]) * unit_seconds, LONGEST_WAIT)
 
 
 def _duration_seconds(text: str) -> float | None:
     """Read a duration such as ``38s``, ``6m0s`` or ``20ms`` in seconds; None for other texts."""
-    # Of a header, no more is read: a server may send anything.
+    # A server may send a header of any length, so read only its beginning.
     parts = _DURATION.findall(text[:MOST_NAME])
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None
@@ -394,11 +390,9 @@ def _is_page(text: str, headers: Mapping[str, str]) -> bool:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks the client to wait, at most ``LONGEST_WAIT``.
+    """Return the seconds that a response asks the client to wait, or None.
 
-    The wait is a number of seconds or a date, which is compared with the date of the response or
-    else with this machine's clock. Without either, return the time until a used-up rate limit is
-    reset, or None.
+    Without a header for this, return the time until a used-up rate limit is reset.
     """
     milliseconds = _nonnegative_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -406,10 +400,11 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     retry_after = headers.get("retry-after", "").strip()
     seconds = _nonnegative_number(retry_after)
     if seconds is None:
-        # A header is cut, since a server can send one of any length.
+        # A server may send a header of any length, so read only its beginning.
         until = unix_seconds(retry_after[:MOST_NAME])
         if until is None:
             return _limit_reset(headers)
+        # Compare with the server's date, because this machine's clock may differ.
         now = unix_seconds(headers.get("date", "")[:MOST_NAME])
         seconds = max(0.0, until - (time() if now is None else now))
     return min(seconds, LONGEST_WAIT)
@@ -418,7 +413,7 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
 def _limit_reset(headers: Mapping[str, str]) -> float | None:
     """Return the seconds until all used-up rate limits are reset, from OpenAI's headers.
 
-    If no limit is used up, return the seconds until the first is reset; None without headers.
+    If no limit is used up, return the seconds until the first reset; None without headers.
     """
     all_resets: list[float] = []
     used_up_resets: list[float] = []
@@ -433,7 +428,7 @@ def _limit_reset(headers: Mapping[str, str]) -> float | None:
 
 
 def _nonnegative_number(text: str) -> float | None:
-    """Read a finite number that is not negative; None for any other text."""
+    """Read a finite number that is not negative; None for other texts."""
     try:
         value = float(text[:MOST_NAME])
     except ValueError:

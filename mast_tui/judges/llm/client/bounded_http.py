@@ -1,4 +1,4 @@
-"""HTTP connections that read responses up to a maximum size, also compressed responses."""
+"""HTTP connections that read responses only up to a maximum size."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mast_tui.judges.llm.request import RunStops
 from mast_tui.safe_text import one_line
 
 MOST_BYTES: Final = 2 << 20
-"""The most bytes of an uncompressed response; an answer of 32,000 tokens has 130,000."""
+"""The most bytes of an uncompressed response. An answer of 32,000 tokens has 130,000."""
 
 CONNECT_SECONDS: Final = 10.0
-"""The most seconds for a connection."""
+"""The most seconds to establish a connection."""
 
 _TRANSFER_HEADERS: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-"""The headers on the transfer of a body, which do not hold after it was read."""
+"""The headers about the transfer of a body, which are wrong for the uncompressed body."""
 
 
 class ResponseTooLarge(httpx2.RequestError):
@@ -34,10 +34,7 @@ class ResponseTooLarge(httpx2.RequestError):
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """An HTTP client whose responses have a whole, uncompressed body of at most ``max_bytes``.
-
-    Parameters of the content type are removed: with a name such as ``zlib`` or ``punycode`` as the
-    character set, the text would be decompressed again, or would take very long to decode.
+    """An HTTP client that reads at most ``max_bytes`` of an uncompressed body.
 
     Raises:
         ResponseTooLarge: A body is longer, or compressed more than once.
@@ -48,7 +45,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send a request and return the response, read to its end.
+        """Send a request, and read the whole response.
 
         Args:
             request: The request.
@@ -61,7 +58,8 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         finally:
             await response.aclose()
         headers = [
-            # The character set of the content type could make the text very slow to decode.
+            # A character set such as ``zlib`` or ``punycode`` could make the text decompress again
+            # or decode very slowly.
             (name, value.split(";")[0] if name == "content-type" else value)
             for name, value in response.headers.multi_items()
             if name not in _TRANSFER_HEADERS
@@ -82,7 +80,7 @@ async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
         ResponseTooLarge: The content is too long, or compressed more than once.
     """
     encodings = response.headers.get_list("content-encoding", split_commas=True)
-    # Decompressed twice, one received part could fill the memory before it is counted.
+    # After double compression, a single part could fill the memory before it is counted.
     if sum(encoding.strip().lower() != "identity" for encoding in encodings) > 1:
         raise ResponseTooLarge("its answer is compressed more than once")
     content = bytearray()
@@ -98,11 +96,9 @@ def openai_client(
 ) -> openai.AsyncOpenAI:
     """Make a client of the OpenAI SDK, without retries and redirects.
 
-    It uses no proxy for a server on this machine.
-
     Args:
         endpoint: The endpoint of the server.
-        kind: The class of the HTTP client, which limits the bytes of a response.
+        kind: The class of the HTTP client.
 
     Raises:
         RunStops: The address or a proxy is not valid.
@@ -112,7 +108,7 @@ def openai_client(
     if is_azure(endpoint.base_url):
         headers = {"api-key": endpoint.api_key, **headers}  # older addresses accept no bearer token
     limits = openai.Timeout(endpoint.timeout, connect=min(CONNECT_SECONDS, endpoint.timeout))
-    problem = None  # raised outside the handler, without the error, which may contain the key
+    problem = None  # raised outside the handler, because the error may contain the key
     try:
         client = openai.AsyncOpenAI(
             api_key=endpoint.api_key,
@@ -139,7 +135,7 @@ def openai_client(
 def _http_client(
     base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
 ) -> httpx2.AsyncClient:
-    """Make the HTTP client; a server on this machine is reached without proxies."""
+    """Make the HTTP client; it uses no proxies for a server on this machine."""
     if not is_this_machine(base_url):
         return kind(timeout=limits, follow_redirects=False)
     is_unencrypted = base_url.strip().lower().startswith("http:")
@@ -147,6 +143,6 @@ def _http_client(
         timeout=limits,
         follow_redirects=False,
         trust_env=False,
-        # Faster start: without encryption, the certificates need not be read.
+        # Without encryption, no certificates are needed, and reading them is slow.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_unencrypted else True,
     )

@@ -1,4 +1,4 @@
-"""The budget of a run: tokens or money are reserved before a request and settled after it."""
+"""The budget of a run: tokens are reserved before each request and counted after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mast_tui.judges.llm.request import AllowanceSpent
 from mast_tui.workspace import Usage
 
 FIRST_SHARE: Final = 0.25
-"""The share of the longest answer that the first answer is expected to use."""
+"""The expected length of the first answer, as a share of its token limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,13 +24,13 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The most that a run may spend, in tokens (in and out) or in money; None for no limit."""
+    """The most tokens (in and out) or money that a run may spend; None for no limit."""
 
     tokens: int | None = None
     cost: float | None = None
 
     def share(self, used: Usage, prices: Prices | None) -> float:
-        """Return the used share of the allowance; of tokens and money, the greater share counts.
+        """Return the used share of the allowance, the greater of the shares of tokens and money.
 
         Args:
             used: The usage.
@@ -49,18 +49,18 @@ UNBOUNDED: Final = Allowance()
 
 
 class Budget:
-    """An allowance in tokens, in money, or both, and the usage; for the tasks of one event loop.
+    """An allowance and its usage, for the tasks of one event loop.
 
-    A request is sent only if its estimate fits, so that at most one answer of each worker exceeds
-    the allowance.
+    A request is sent only if its estimate fits, so each worker exceeds the allowance by at most one
+    answer.
 
     Args:
         allowed: The allowance, with money in the unit of the prices.
         prices: The prices of tokens.
-        used: The usage before.
+        used: The earlier usage.
 
     Raises:
-        ValueError: Money is limited, and there are no prices.
+        ValueError: An allowance in money has no prices.
     """
 
     def __init__(
@@ -75,7 +75,6 @@ class Budget:
         self._allowed = allowed
         self._prices = prices
         self.used = used or Usage()
-        """The usage so far."""
         self._answer_count = 0
         self._answer_tokens = 0
         self._reservations: set[Reserved] = set()
@@ -87,20 +86,20 @@ class Budget:
         return self.used.tokens_in + self.used.tokens_out
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
-        """Reserve the expected tokens of a request; the caller settles or releases them.
+        """Reserve the expected tokens of a request; the caller must settle, lose or release them.
 
-        If other requests have reserved the rest of the allowance, wait until one of them ends.
+        Wait while other requests have reserved the rest of the allowance.
 
         Args:
             tokens_in: The estimated tokens of the request.
-            answer_tokens: The token limit of its answer.
+            answer_tokens: The token limit of the answer.
 
         Raises:
-            AllowanceSpent: The rest of the allowance does not suffice.
+            AllowanceSpent: The rest of the allowance is too small.
         """
         while True:
             request = Reserved(tokens_in, self._expected_answer_tokens(answer_tokens))
-            # Even the end of all other requests would not leave enough.
+            # The end of all other requests would not leave enough.
             if not self._fits_allowance([request]):
                 raise AllowanceSpent(self._spent_message(request))
             if self._fits_allowance([*self._reservations, request]):
@@ -126,17 +125,17 @@ class Budget:
         self.release(reserved)
 
     def lose(self, reserved: Reserved) -> None:
-        """Count the request of a lost answer, which may have to be paid."""
+        """Count the request of a lost answer, because it may have to be paid."""
         self._add_usage(reserved.tokens_in, 0, 0)
         self.release(reserved)
 
     def release(self, reserved: Reserved) -> None:
-        """Release reserved tokens, unless they are settled."""
+        """Release reserved tokens, unless they were released before."""
         self._reservations.discard(reserved)
         self._reservation_ended.set()
 
     def _expected_answer_tokens(self, answer_tokens: int) -> int:
-        """Return the mean tokens of earlier answers, or a share of the longest answer."""
+        """Return the mean tokens of earlier answers, at first a share of the token limit."""
         if not self._answer_count:
             return round(answer_tokens * FIRST_SHARE)
         return min(answer_tokens, -(-self._answer_tokens // self._answer_count))

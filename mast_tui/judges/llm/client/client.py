@@ -48,42 +48,42 @@ from mast_tui.safe_text import one_line
 TRIES: Final = 6
 
 TIMEOUTS: Final = 2
-"""The most tries of a request that times out: each may cost money."""
+"""The most timed-out tries of a request. Each may cost money."""
 
 FREE_WAIT_SECONDS: Final = 900.0
-"""The total seconds of requested waits that use up no tries."""
+"""The most seconds of waits that do not count as failed tries. The server asked for these waits."""
 
 LOADING_WAIT: Final = 5.0
 """The seconds between two requests to a server that loads its model."""
 
 MAX_UNPROVEN: Final = 8
-"""The most requests before a first usable answer: more would fail alike, and these are enough to
-learn which parameters the server refuses."""
+"""The most requests before the first usable answer. They are enough to learn the parameters that
+the server refuses, and more would fail alike."""
 
 MAX_WAIT: Final = 600.0
-"""The longest wait in seconds, even if a server asks for more."""
+"""The most seconds of a wait, even if a server asks for more."""
 
 LONG_WAIT: Final = 10.0
-"""Longer waits, in seconds, are reported to the user."""
+"""The fewest seconds of a wait that is reported to the user."""
 
 NAMES_TIMEOUT: Final = 5.0
-"""The seconds that a server has to list its models for an error message."""
+"""The most seconds in which a server may list its models for an error message."""
 
 MAX_NAMES: Final = 5
 
 CUT_FACTOR: Final = 1.2
-"""A request counts as cut if its estimate is this many times its count and the count is a context
-size: 19 of 20 estimates are nearer."""
+"""The ratio of estimated to counted tokens that shows a cut request, if the count is a context
+size. For 19 of 20 requests, the ratio is lower."""
 
 RESTART: Final = 120.0
-"""The seconds that a gateway or a server may take to restart."""
+"""The most seconds that a server may take to restart."""
 
 MIN_RESTART_WAIT: Final = 1.0
 MAX_RESTART_WAIT: Final = 15.0
-"""The bounds of the wait for a restarting server, which is as long as it has been away."""
+"""The bounds of a wait for a restarting server, in seconds."""
 
 LONG_ANSWER: Final = 100_000
-"""Answers with more code points are searched for the key in another thread."""
+"""The fewest code points of an answer from which another thread searches for the key."""
 
 _REFUSED_PARTS: Final[Mapping[ErrorKind, Part]] = {
     ErrorKind.FORM: "answer_format",
@@ -95,7 +95,7 @@ _PASSING_ERRORS: Final = (ErrorKind.BUSY, ErrorKind.TEMPORARY, ErrorKind.LOADING
 """The errors after which the same request may succeed later."""
 
 AWAY_STATUS: Final = (502, 503)
-"""The status of a gateway whose server is away, and of a server that is not ready."""
+"""The HTTP status of a gateway without its server, and of a server that is not ready."""
 
 _UNREACHED_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """The errors of connections that were never established."""
@@ -107,14 +107,14 @@ class _FailedTry:
 
     Attributes:
         reason: The reason, for a person.
-        server_reached: There was a connection.
-        answer_lost: The server may have answered, but the answer did not arrive.
-        answer_late: The answer did not arrive in time.
-        server_busy: The server only had too many requests.
-        wait: The seconds that the server asked to wait; all tasks wait.
-        model_loading: The server has not loaded its model.
-        server_away: The server, or the server behind it, is not there, as during a restart.
-        form_changed: The request is sent again at once in another form.
+        server_reached: True if there was a connection.
+        answer_lost: True if the server may have answered, but the answer did not arrive.
+        answer_late: True if the answer did not arrive in time.
+        server_busy: True if the server only had too many requests.
+        wait: The seconds that all tasks wait before the next try.
+        model_loading: True if the server is loading its model.
+        server_away: True if the server seems to be down, as during a restart.
+        form_changed: True if the request is sent again at once in another form.
     """
 
     reason: str
@@ -134,8 +134,7 @@ class _FailedTries:
 
     Attributes:
         sent: All tries.
-        failed: The tries that count against the limit: not those in another form, those after which
-            the server asked for a short wait, or those while it answered other requests.
+        failed: The tries that count against the limit.
         unreached: The tries without a connection.
         late: The tries whose answer did not arrive in time.
         waited_seconds: The total of the waits that the server asked for.
@@ -167,15 +166,13 @@ class _FailedTries:
 
 
 class Client(ModelClient):
-    """Requests to one server for one model, by the tasks of one event loop.
-
-    Proxies of the environment are used, but not for this machine.
+    """A client for one model of one server, shared by the tasks of one event loop.
 
     Args:
-        parameters: The model and its parameters.
+        parameters: The model and its settings.
         endpoint: The server.
         budget: The allowance.
-        limiter: The limit of simultaneous requests.
+        limiter: The limit of concurrent requests.
         tries: The most tries of a request.
         on_wait: Receives a message about each long wait.
         on_remark: Receives a message about each parameter that the server refuses.
@@ -203,14 +200,15 @@ class Client(ModelClient):
         self._tries = tries
         self._budget = budget or Budget()
         self.limiter = limiter or RateLimiter()
-        """The limit of simultaneous requests."""
+        """The limit of concurrent requests."""
         self._on_wait = on_wait
         self.capabilities = ApiCapabilities(parameters, endpoint.host, on_remark)
-        """The parameters that the server accepts, as far as is known."""
+        """The parameters that the server is known to accept."""
         self._boundary_secret = secrets.token_bytes(32)
         self._answer_count = 0
         self._unproven_count = 0
-        """The requests before the first usable answer, without those that only had to wait."""
+        """The number of requests before the first usable answer, without those that only had to
+        wait."""
         self._in_flight_count = 0
         self._response_arrived = asyncio.Event()
         self._last_problem = ""
@@ -238,23 +236,23 @@ class Client(ModelClient):
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; no request can be sent any more."""
+        """Close all connections; no further request can be sent."""
         await self._openai.close()
         self._key_filter.leave()
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Ask the model, as ``ModelClient`` defines.
+        """Ask the model, and try again after a passing error.
 
         Args:
             request: The request.
             answer_tokens: The token limit of the answer.
-            correction: The problem of an earlier answer, which the model is to correct.
+            correction: The previous unusable answer and its problem, if there is one.
 
         Raises:
             ContextOverflow: The request is too long, or the server read only a part of it.
-            Unanswered: There was no usable answer in the allowed tries, or the request was refused.
+            Unanswered: All allowed tries failed, or the server refused the request.
             RunStops: No request will be answered, or the allowance is spent.
         """
         tries = _FailedTries()
@@ -280,9 +278,9 @@ class Client(ModelClient):
                 await timing.sleep(back_off(max(tries.failed, 1), timing.random()))
 
     def _give_up_error(self, tries: _FailedTries, last_try: _FailedTry) -> AskError | None:
-        """Return the error of a request that is not tried again; None if it is tried again.
+        """Return the error if the request must not be tried again, otherwise None.
 
-        The run stops if no try reached the server.
+        If no try reached the server, the error stops the run.
         """
         if last_try.server_away and not last_try.wait:
             count = tries.sent
@@ -304,7 +302,7 @@ class Client(ModelClient):
     async def _send_once(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None
     ) -> Reply | _FailedTry | AskError:
-        """Send a request once, and account for the tokens that it used.
+        """Send a request once, and count the tokens that it used.
 
         Returns:
             The reply, the failed try if the request may be sent again, or the error to raise.
@@ -313,7 +311,7 @@ class Client(ModelClient):
             await self._await_permission()
             if self._stop_reason is not None:
                 return RunStops(self._stop_reason)
-            # Read only now: other answers may have changed the limit while the request waited.
+            # Other answers may have changed the limit while this request waited, so read it late.
             answer_limit = int(answer_tokens)
             reserved = await self._budget.reserve(request.tokens, answer_limit)
             try:
@@ -356,10 +354,9 @@ class Client(ModelClient):
     def _count_tokens(
         self, received: Reply | UnusableReply | ApiError | _FailedTry, reserved: Reserved
     ) -> None:
-        """Count the tokens of a request that the server answered, or may have answered.
+        """Count the tokens of a request that may have to be paid.
 
-        The reserved tokens of the request are counted if the tokens of an unusable or lost answer
-        are unknown, because it may have to be paid.
+        If the tokens of an unusable or lost answer are unknown, count the reserved tokens.
         """
         if isinstance(received, Reply | UnusableReply) and received.tokens_in:
             cached_tokens = received.tokens_cached if isinstance(received, Reply) else 0
@@ -370,11 +367,7 @@ class Client(ModelClient):
             self._budget.lose(reserved)
 
     def _wait_for_restart(self, outcome: _FailedTry, slow_downs_before: int) -> _FailedTry:
-        """Make all tasks wait for a server that restarts.
-
-        Args:
-            outcome: The failed try.
-            slow_downs_before: The limiter's count of slow-downs when the request was sent.
+        """Make all tasks wait for a server that seems to restart.
 
         Returns:
             The failed try with its wait; without a wait if the server has been away too long.
@@ -395,11 +388,10 @@ class Client(ModelClient):
         return replace(outcome, wait=wait)
 
     def record_problem(self, problem: str | None) -> None:
-        """Record whether an answer was usable.
+        """Record the problem of an answer; a usable answer opens the limiter.
 
         Args:
-            problem: The reason why the answer was not usable; None for a usable answer, which ends
-                the limit that requests have until the server is known to work.
+            problem: The reason why the answer was not usable; None for a usable answer.
         """
         if problem is None:
             self.limiter.open()
@@ -407,11 +399,10 @@ class Client(ModelClient):
             self._last_problem = problem
 
     async def _await_permission(self) -> None:
-        """Count a new request, once it is allowed; stop the run if the server seems not to work.
+        """Wait until a new request is allowed, and count it.
 
-        Until the first usable answer, which opens the limiter, only ``MAX_UNPROVEN`` requests are
-        allowed. Further ones wait for the requests in flight; if none of these gets a usable
-        answer, the run stops.
+        Only ``MAX_UNPROVEN`` requests are allowed before the first usable answer. If they all end
+        without one, the run stops.
         """
         while (
             not self.limiter.opened
@@ -429,10 +420,7 @@ class Client(ModelClient):
         self._unproven_count += 1
 
     async def _post_request(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
-        """Send a request, and return the text of a successful response, or the error.
-
-        Errors are returned, not raised.
-        """
+        """Send a request, and return the text of a successful response or its error."""
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 return await self._openai.post(
@@ -453,14 +441,14 @@ class Client(ModelClient):
             return _FailedTry(self._endpoint.clean(str(error)) or type(error).__name__)
 
     def _connection_failure(self, error: openai.APIConnectionError) -> _FailedTry:
-        """Return the failed try of a connection that broke off or was never established."""
+        """Return the failed try of a connection that broke or was never established."""
         cause = error.__cause__ or error
         reached = not isinstance(cause, _UNREACHED_ERRORS)
         reason = self._endpoint.clean(str(cause)) or "the connection was lost"
         is_late = isinstance(error, openai.APITimeoutError)
         if is_late:
             reason = "no answer in time" if reached else "no connection in time"
-        # A server that has answered before is probably restarting.
+        # A server that answered before is probably restarting.
         is_away = not reached and self._answer_count > 0
         return _FailedTry(
             reason,
@@ -473,10 +461,7 @@ class Client(ModelClient):
     async def _checked_reply(
         self, reply: Reply, chat_messages: Sequence[Mapping[str, str]], request: Request
     ) -> Reply | ContextOverflow:
-        """Return a reply without the API key, or an overflow if the server cut the request.
-
-        The reply also counts as an answer for the limits of all tasks.
-        """
+        """Return a reply without the API key, or an overflow if the server cut the request."""
         self._answer_count += 1
         self._away_since = None
         self.limiter.request_succeeded()
@@ -499,14 +484,13 @@ class Client(ModelClient):
     def _is_cut_to_context(self, reply: Reply, request: Request) -> bool:
         """Check whether the server cut a request to the size of its context.
 
-        The token count of the reply is recorded and compared with those of earlier replies:
+        The count of tokens shows a cut if it is lower than the estimate and one of these holds:
 
-        - A higher count of another request, or an estimate that is not higher than the count,
-          shows that the request was not cut.
-        - With a common context size as count, the request was cut if a different request has the
-          same count, or if its own estimate is clearly more than the count.
-        - With any other count, the request was cut if the estimate of a request with the same
-          count differs clearly.
+        - The count is a usual context size. It is also the count of another request, or much lower
+          than the estimate.
+        - Another request with a clearly different estimate has the same count.
+
+        A higher count of another request shows that the server has a larger context.
         """
         count = reply.tokens_in
         if not reply.counted or count < LEAST_CHECKED:
@@ -539,10 +523,10 @@ class Client(ModelClient):
         body: Mapping[str, object],
         slow_downs_before: int,
     ) -> Reply | _FailedTry | AskError:
-        """Return the outcome of a try that the server answered with an error.
+        """Handle an error of the server, and return the outcome of the try.
 
-        The method also learns which parameters the server refuses, slows down all tasks if the
-        server is busy, and stops the run if no request can succeed.
+        A refused parameter changes the form of later requests. A busy server slows down all tasks.
+        An error that concerns all requests stops the run.
         """
         message = self._endpoint.clean(api_error.message)
         if api_error.is_web_page:
@@ -568,7 +552,7 @@ class Client(ModelClient):
                 return _FailedTry(reason, form_changed=True)
         if error_kind is ErrorKind.FILTERED:
             return Reply(message, "refusal", request_form.answer_format, 0, 0, counted=False)
-        # A key that was accepted before is not at fault: only this request is denied.
+        # A key that was accepted before is valid, so only this request is denied.
         is_denied_alone = error_kind is ErrorKind.DENIED and self._answer_count
         if error_kind is ErrorKind.REFUSED or is_denied_alone:
             return Unanswered(f"{self._host} refuses the request: {reason}")
@@ -580,13 +564,8 @@ class Client(ModelClient):
     def _passing_failure(
         self, error_kind: ErrorKind, api_error: ApiError, reason: str, slow_downs_before: int
     ) -> _FailedTry:
-        """Return the failed try of an error that may pass; all tasks wait if the server asks.
-
-        Args:
-            error_kind: One of ``_PASSING_ERRORS``.
-            api_error: The error.
-            reason: The message of the error, for a person.
-            slow_downs_before: The limiter's count of slow-downs when the request was sent.
+        """Return the failed try of a passing error, and make all tasks wait if the server asks for
+        it.
         """
         is_busy = error_kind is ErrorKind.BUSY
         is_loading = error_kind is ErrorKind.LOADING
@@ -604,10 +583,9 @@ class Client(ModelClient):
         )
 
     def _slow_down_all(self, slow_downs_before: int, wait: float | None) -> None:
-        """Lower the limit of concurrent requests, and make all tasks wait if the server asks.
+        """Lower the limit of concurrent requests, and make all tasks wait if ``wait`` is given.
 
-        ``slow_downs_before`` is the number that the limiter has yielded for the refused request.
-        The wait is at most ``MAX_WAIT``. A long wait is reported if it is longer than before.
+        A long wait is reported unless an earlier wait is as long.
         """
         allowed_wait = None if wait is None else min(wait, MAX_WAIT)
         is_longer = self.limiter.slow_down(slow_downs_before, allowed_wait)
@@ -619,15 +597,12 @@ class Client(ModelClient):
         self._on_wait(message)
 
     def _stop_run(self, reason: str) -> RunStops:
-        """Stop all further requests, and return the error that says why."""
+        """Stop all further requests, and return the error with the reason."""
         self._stop_reason = reason
         return RunStops(reason)
 
     async def _stop_message(self, error_kind: ErrorKind, api_error: ApiError, reason: str) -> str:
-        """Return the message for an error of the server that stops the run.
-
-        Errors of all other kinds mean that the server has no such model or address.
-        """
+        """Return the message for an error of the server that stops the run."""
         variable = self._endpoint.key_variable
         if error_kind is ErrorKind.KEY and self._endpoint.api_key == NO_KEY:
             return f"{self._host} needs a key: set {variable} ({api_error.status})"
@@ -648,9 +623,9 @@ class Client(ModelClient):
         return await self._not_found_message(error_kind, reason)
 
     async def _not_found_message(self, error_kind: ErrorKind, reason: str) -> str:
-        """Return the message that the model is unknown, or that the address is not an API."""
+        """Return the message that the model is unknown, or that the address is no API."""
         names: list[str] = []
-        with suppress(RunStops):  # the server cannot be asked
+        with suppress(RunStops):  # if the server cannot be asked, list no names
             names = await self.models()
         model = self._endpoint.clean(self._model)
         if names and self._model not in names:
@@ -699,9 +674,9 @@ class Client(ModelClient):
 
 
 def _leaves_server_unproven(outcome: _FailedTry | AskError) -> bool:
-    """Check whether a try does not show that the server cannot answer.
+    """Check whether an outcome says nothing on the server's ability to answer.
 
-    The request was too long, or the server is not ready yet and may answer later.
+    Such an outcome is a wait for the server, or a request that is too long.
     """
     if isinstance(outcome, _FailedTry):
         return bool(outcome.wait) and (outcome.model_loading or outcome.server_away)

@@ -1,6 +1,6 @@
-"""The endpoint of a server that speaks the OpenAI API: its address, its key, and its host.
+"""The endpoint of a server with the OpenAI API: its address and key.
 
-Requests go only to hosts that are allowed. The key is removed from all texts.
+Requests go only to allowed hosts. The key is removed from all texts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,13 @@ AZURE_HOSTS: Final = (
 
 
 def is_azure(base_url: str) -> bool:
-    """Check whether an address is of Azure, which expects the key in a header ``api-key``."""
+    """Check whether an address belongs to Azure."""
     parts = _split_address(base_url)
     return parts is not None and (parts.hostname or "").endswith(AZURE_HOSTS)
 
 
 def host_of(base_url: str) -> str:
-    """Return the host and port of an address, safe for display.
-
-    A text that is no web address is returned as it is, on one line.
-    """
+    """Return the host and port of a web address, or the text on one line if it is none."""
     parts = _split_address(base_url)
     if parts is None:
         return one_line(base_url, 80)
@@ -49,9 +46,9 @@ def host_of(base_url: str) -> str:
 
 
 def is_this_machine(base_url: str) -> bool:
-    """Check whether an address is of the loopback device: localhost, 127.x.x.x or ::1.
+    """Check whether an address is on the loopback device: localhost, 127.x.x.x or ::1.
 
-    Names are not resolved, so any other name is of another machine.
+    Names are not resolved.
     """
     parts = _split_address(base_url)
     if parts is None:
@@ -73,8 +70,8 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
         allow_http: True to allow unencrypted requests to another machine.
 
     Raises:
-        RunStops: The address is no web address, contains a password, or is unencrypted and of
-            another machine.
+        RunStops: The address is no web address, contains a password, or belongs to another machine
+            and is unencrypted.
     """
     parts = _split_address(base_url)
     if parts is None:
@@ -95,7 +92,7 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
 
 
 def _split_address(base_url: str) -> SplitResult | None:
-    """Split a web address; None for any other text."""
+    """Split a web address; None for other texts."""
     try:
         parts = urlsplit(base_url.strip())
         name = parts.hostname or ""
@@ -109,30 +106,29 @@ def _split_address(base_url: str) -> SplitResult | None:
 DEFAULT_VARIABLE: Final = "OPENAI_API_KEY"
 
 NO_KEY: Final = "none"
-"""The key for a server on this machine that needs none."""
+"""The key for a server on this machine without one."""
 
 HIDDEN: Final = "[key]"
 
 SHORTEST: Final = 4
-"""The fewest characters of a key that is removed; a shorter one occurs in ordinary words."""
+"""The fewest characters of a key that is removed. A shorter key may occur in ordinary words."""
 
 SHORTEST_ENCODED: Final = 8
-"""The fewest characters of a key that is removed in hexadecimal digits or base64."""
+"""The fewest characters of a key that is removed in hexadecimal and base64."""
 
 LEAST_PART: Final = 12
-"""The fewest consecutive characters of a key that are removed like the whole key."""
+"""The fewest consecutive characters of a key that are removed."""
 
 
 def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
-    """Return the key in the environment, or ``NO_KEY`` if a server on this machine needs none.
+    """Return the key in the environment, or ``NO_KEY`` for a server on this machine without one.
 
     Args:
         base_url: The address of the server.
         variable: The name of the environment variable.
 
     Raises:
-        RunStops: The server is on another machine and the variable is not set, or its value
-            cannot be a key.
+        RunStops: A server on another machine has no key, or the value cannot be a key.
     """
     key = os.environ.get(variable, "").strip()
     if not key:
@@ -145,31 +141,27 @@ def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
 
 
 def scrub(text: str, key: str) -> str:
-    """Remove a key from a text, also in encoded forms.
+    """Replace a key, or a long part of it, in a text by ``HIDDEN``.
 
-    The forms are: any case; the escapes of URLs, JSON, HTML and source code; hexadecimal digits and
-    base64; white space or invisible characters between the characters. In each form, every part
-    that encodes ``LEAST_PART`` characters or more of the key is removed.
+    Encoded forms are replaced too: escapes of URLs, JSON, HTML and source code; hexadecimal and
+    base64; any case; invisible characters in between.
 
     Args:
         text: A text of a server or a library.
-        key: The key; ``NO_KEY``, or a key shorter than ``SHORTEST``, is not removed.
-
-    Returns:
-        The text with ``HIDDEN`` in place of the key.
+        key: The key; ``NO_KEY`` and very short keys are not replaced.
     """
     if key == NO_KEY or len(key) < SHORTEST:
         return text
     text = text.replace(key, HIDDEN)
     visible_text = _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, text))
-    # A needle is a form of the key. It is searched in the view that has the text in this form.
+    # A needle is a form of the key. A view is the text in the form for some needles.
     views = _searched_views(visible_text)
     ranges: list[tuple[int, int]] = []
     for view_name, needle, least in _encoded_forms(key):
         ranges += _find_key_fragments(views[view_name], needle, least)
     if not ranges:
         return text
-    # Each visible character is written in the text as one unit: a character or an escape.
+    # A unit is a character or an escape in the text; it stands for one character of a view.
     units = _UNIT.findall(text)
     offsets = array("Q", accumulate(map(len, units), initial=0))
     is_visible = {unit: not _INVISIBLE.match(_unescape_unit(unit)) for unit in set(units)}
@@ -194,7 +186,7 @@ _INVISIBLE: Final = re.compile(
     r"\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000e0000-\U000e0fff]"
 )
-"""White space, control characters, and characters that are invisible on a screen."""
+"""White space, control characters, and other invisible characters."""
 
 
 def _unescape_match(escape: re.Match[str]) -> str:
@@ -202,22 +194,22 @@ def _unescape_match(escape: re.Match[str]) -> str:
 
 
 def _unescape_unit(unit: str) -> str:
-    """Return the character of an escape, or a character itself."""
+    """Return the character of a unit: of an escape, or the character itself."""
     if len(unit) == 1:
         return unit
     if unit[0] == "&":
-        digits = unit[2:-1]  # of ``&#65;`` or ``&#x41;``
+        digits = unit[2:-1]  # as in ``&#65;`` or ``&#x41;``
         code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
         return chr(code) if code <= sys.maxunicode else "�"
     code_text = unit.lstrip("%\\")
     if unit[0] == "%" or (code_text[:1] in ("u", "x") and len(code_text) > 1):
         return chr(int(code_text.lstrip("ux"), 16))
-    # Control characters are equally invisible, so one stands for all.
+    # All control characters are invisible, so one stands for all.
     return "\n" if code_text in tuple("bfnrtv") else unit[-1]
 
 
 def _searched_views(visible_text: str) -> Mapping[View, str]:
-    """Return the forms of a text in which the API key is searched, each as long as the text."""
+    """Return the views of a text in which a key is searched; all have the length of the text."""
     return {
         "folded": visible_text.replace("İ", "i").lower(),  # the lower case of İ has two characters
         "base64": visible_text.replace("-", "+").replace("_", "/"),
@@ -225,11 +217,10 @@ def _searched_views(visible_text: str) -> Mapping[View, str]:
 
 
 def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
-    """Yield the forms in which a key can occur in a text: plain, hexadecimal and Base64.
+    """Yield the forms in which a key may occur in a text: plain, hexadecimal and base64.
 
     Yields:
-        The view in which a form is searched, the form, and the fewest characters in a row that
-        count as a part of the key.
+        The view to search, the form, and the fewest consecutive characters that count.
     """
     least = min(LEAST_PART, len(key))
     for plain_key in {key, _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, key))}:
@@ -239,21 +230,20 @@ def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
     for cased_key in {key, key.lower(), key.upper()}:
         data = cased_key.encode()
         yield "folded", data.hex(), 2 * least
-        yield "folded", data.hex(":"), 3 * least - 1  # a colon between each two bytes
+        yield "folded", data.hex(":"), 3 * least - 1  # a colon between two bytes
         for preceding_bytes in range(3):
-            # Only the characters, of 6 bits each, that depend on no bytes around the key.
+            # Keep only the characters (of 6 bits) that do not depend on bytes around the key.
             start = -(-8 * preceding_bytes // 6)
             end = 8 * (preceding_bytes + len(data)) // 6
             encoded = b64encode(bytes(preceding_bytes) + data).decode()[start:end]
-            # The characters at both ends of a part depend on bytes outside it too.
+            # The two outer characters of a part depend on bytes outside the part.
             yield "base64", encoded, min(len(encoded), 8 * least // 6 - 1)
 
 
 def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of ``view`` that equal ``least`` or more characters in a row of ``needle``.
+    """Yield the ranges of ``view`` that equal a part of ``needle`` with at least ``least`` characters.
 
-    The needle is divided into blocks of half this length, so that each such range contains a whole
-    block and only blocks need to be searched.
+    Each such range contains a whole block of half this length, so only blocks are searched.
     """
     block_length = (least + 1) // 2
     for block_start in range(0, len(needle) - block_length + 1, block_length):
@@ -269,17 +259,14 @@ def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[in
 def _extend_match(
     view: str, needle: str, match_start: int, block_start: int, block_length: int
 ) -> tuple[int, int]:
-    """Extend a match of a block of the needle in both directions.
+    """Extend a match of a block of the needle in both directions, and return its range in the view.
 
     Args:
         view: The text.
         needle: The needle.
-        match_start: The offset of the block in the text.
+        match_start: The offset of the block in the view.
         block_start: The offset of the block in the needle.
         block_length: The length of the block.
-
-    Returns:
-        The start and end in the text of the matching part of the needle.
     """
     start = match_start
     needle_start = block_start
@@ -295,7 +282,7 @@ def _extend_match(
 
 
 def _merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges sorted by their starts; ranges that overlap or touch are merged."""
+    """Return ranges sorted by start; ranges that overlap or touch are merged."""
     merged_ranges: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         last_start, last_end = merged_ranges[-1] if merged_ranges else (-1, -1)
@@ -310,7 +297,7 @@ _LOGGERS: Final = (
     "httpx2",
     *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
 )
-"""The loggers of the HTTP library, which log the headers of responses."""
+"""The loggers of the HTTP library that log headers of responses."""
 
 
 class KeyFilter(logging.Filter):
@@ -321,7 +308,7 @@ class KeyFilter(logging.Filter):
         self._key = key
 
     def watch(self) -> None:
-        """Filter all records from now on."""
+        """Start filtering."""
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self)
 
@@ -331,7 +318,7 @@ class KeyFilter(logging.Filter):
             logging.getLogger(name).removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Remove the key from a record, and let it pass."""
+        """Remove the key from a record, and accept the record."""
         message = record.getMessage()
         cleaned = scrub(message, self._key)
         if cleaned != message:
@@ -349,12 +336,12 @@ class Endpoint:
     """The address of a server, the key, and the settings of requests.
 
     Attributes:
-        base_url: The address, such as ``https://api.openai.com/v1``. Its query is sent with each
-            request (Azure's ``api-version``).
+        base_url: The address, such as ``https://api.openai.com/v1``. Its query is added to each
+            request.
         api_key: The key, which is sent to this address only: redirects are not followed.
         key_variable: The environment variable of the key, for messages.
         timeout: The most seconds for a whole answer.
-        allow_http: True if requests to another machine may be unencrypted.
+        allow_http: True to allow unencrypted requests to another machine.
         headers: Further headers of each request.
 
     Raises:
@@ -373,7 +360,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The name of the server, for messages."""
+        """The host and port of the server, for messages."""
         return host_of(self.base_url)
 
     def clean(self, text: str) -> str:

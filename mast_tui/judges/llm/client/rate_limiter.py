@@ -1,4 +1,4 @@
-"""A limit of concurrent requests, which is lowered while a server is busy."""
+"""A limit of concurrent requests that falls while a server is busy."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from dataclasses import dataclass
 from typing import Final
 
 SPREAD: Final = 0.25
-"""The share of a common wait by which single requests are delayed further, at random."""
+"""The longest random delay after a common wait, as a share of that wait."""
 
 LEAST_SPREAD: Final = 0.5
 MOST_SPREAD: Final = 5.0
-"""The bounds of this further delay, in seconds."""
+"""The bounds of the longest random delay, in seconds."""
 
 BACK_OFF: Final = 1.0
-"""The most seconds before the second try; doubled for each further try."""
+"""The most seconds before the second try. They double with each further try."""
 
 MOST_BACK_OFF: Final = 30.0
 
 FIRST: Final = 1
-"""The concurrent requests until an answer could be used, so that few are wasted if all fail."""
+"""The concurrent requests before the first usable answer, so that few are wasted if all fail."""
 
 RAMP: Final = 0.05
 """The seconds between the first requests of a run.
 
-Requests that begin together are also answered together, again and again, and then the server is
-idle while all answers are processed.
+Requests that begin together are answered together. The server would then be idle while all answers
+are processed.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A monotonic clock in seconds, a function that waits, and a random number in [0, 1)."""
+    """A monotonic clock in seconds, a function that waits, and random numbers in [0, 1)."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -46,8 +46,8 @@ def back_off(tries: int, chance: float) -> float:
     """Return the seconds to wait before the next try.
 
     Args:
-        tries: The number of failed tries, from 1; each doubles the longest wait.
-        chance: A random number in [0, 1), the share of the longest wait.
+        tries: The number of failed tries, at least 1.
+        chance: A random share, in [0, 1), of the longest wait.
     """
     return chance * min(MOST_BACK_OFF, BACK_OFF * 2.0 ** min(tries - 1, 10))
 
@@ -55,13 +55,12 @@ def back_off(tries: int, chance: float) -> float:
 class RateLimiter:
     """A limit of concurrent requests, for the tasks of one event loop.
 
-    - ``slow_down`` halves the limit, once for all requests that were sent before it, and delays
-      all requests if the server asks for it.
-    - ``request_succeeded`` raises the limit by one after as many answers as the limit.
+    A busy server halves the limit. Answers raise it again, by one after as many answers as the
+    limit.
 
     Args:
         most: The highest limit.
-        timing: The clock and the way to wait.
+        timing: The clock.
         ramp: The seconds between the starts of the first ``most`` requests.
         first: The limit until ``open`` is called; None for ``most``.
 
@@ -80,32 +79,32 @@ class RateLimiter:
         if most < 1:
             raise ValueError("at least one request must be allowed at once")
         self.most = most
-        """The limit with a healthy server."""
+        """The limit for a healthy server."""
         self.timing = timing or Timing()
         self.opened = first is None
-        """True once ``open`` was called, or if there is no first limit."""
+        """True after a call of ``open``, or without a first limit."""
         self.allowed = most if first is None else min(first, most)
-        """The current limit."""
         self.running_count = 0
-        """The number of running requests."""
         self._success_count = 0
-        """The number of answers since the limit was changed."""
+        """The number of answers since the last change of the limit."""
         self._wait_until = 0.0
         """The time until which the server asked all requests to wait."""
         self._spread = 0.0
-        """The longest random time after ``_wait_until``, so that not all requests start at once."""
+        """The longest random delay after ``_wait_until``, so that requests do not start
+        together."""
         self._slow_down_count = 0
         """The number of times that the limit was lowered."""
         self._ramp = ramp
         self._ramp_ends: float | None = None
-        """The time from which on requests start without a pause; None before the first one."""
+        """The end of the ramp, the phase in which requests start one by one; None before it
+        begins."""
         self._next_start = 0.0
         """The time of the next start during the ramp."""
         self._slot_freed = asyncio.Event()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
-        """Return a context that waits for a slot for a request, and holds it.
+        """Wait for a slot for a request, and hold it during the context.
 
         Yields:
             The number of times that the limit was lowered so far, for ``slow_down``.
@@ -113,10 +112,10 @@ class RateLimiter:
         await self._wait_for_ramp()
         await self._wait_for_server()
         while self.running_count >= self.allowed:
-            # The event wakes all waiting tasks in their order, and the first ones get the slots.
+            # The event wakes all waiting tasks in their order, so the first of them get the slots.
             self._slot_freed.clear()
             await self._slot_freed.wait()
-            # While this request waited, the server may have asked all requests to wait.
+            # The server may have asked for a wait in the meantime.
             await self._wait_for_server()
         self.running_count += 1
         try:
@@ -132,10 +131,10 @@ class RateLimiter:
         self.opened = True
         if not self._slow_down_count:
             self.allowed = self.most
-        self._slot_freed.set()  # wakes the tasks that wait for a slot
+        self._slot_freed.set()  # wake the tasks that wait for a slot
 
     def request_succeeded(self) -> None:
-        """Count an answered request; raise a limit of n requests by 1 after n answers."""
+        """Count an answered request; after as many answers as the limit, raise the limit by 1."""
         if self.allowed == self.most or not self.opened:
             return
         self._success_count += 1
@@ -148,13 +147,13 @@ class RateLimiter:
         """Lower the limit after a busy server refused a request, and make all requests wait.
 
         Args:
-            slow_downs_before: The number that ``turn`` has yielded for the request.
-            wait: The seconds to wait that the server asked for, None if it did not.
+            slow_downs_before: The number that ``turn`` yielded for the request.
+            wait: The seconds that the server asked to wait, or None.
 
         Returns:
-            True if all requests must now wait at least a second longer than before.
+            True if the common wait is now at least a second longer than before.
         """
-        # Of the requests that were on their way together, only the first refusal lowers the limit.
+        # Of concurrent requests that are refused, only the first lowers the limit.
         if slow_downs_before == self._slow_down_count:
             self._slow_down_count += 1
             self.allowed = max(1, self.allowed // 2)
@@ -168,10 +167,10 @@ class RateLimiter:
         return is_longer
 
     async def _wait_for_ramp(self) -> None:
-        """Wait until ``ramp`` seconds after the previous request, at the beginning of a run."""
+        """Wait for the next start while the ramp at the beginning of a run lasts."""
         now = self.timing.now()
         if self._ramp_ends is None:
-            # The ramp is over once ``most`` requests have started.
+            # In this time, ``most`` requests start.
             self._ramp_ends = now + self._ramp * self.most
             self._next_start = now
         if now < self._ramp_ends:
@@ -181,7 +180,7 @@ class RateLimiter:
                 await self.timing.sleep(wait)
 
     async def _wait_for_server(self) -> None:
-        """Wait for the time that the server asked for, and a random time more."""
+        """Wait as long as the server asked, plus a random delay."""
         remaining = self._wait_until - self.timing.now()
         while remaining > 0:
             await self.timing.sleep(remaining + self.timing.random() * self._spread)

@@ -1,4 +1,4 @@
-"""The parser of a server's responses, which checks that they contain an answer."""
+"""The parser of a server's successful responses."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mast_tui.judges.llm.request import MOST_TOKENS, OVERSHOOT, Finish, Form, Re
 from mast_tui.traces.search.pattern import encodable_text
 
 LEAST_CHECKED: Final = 500
-"""The fewest tokens of a request that is checked for truncation, by a count that is too low."""
+"""The fewest tokens of a request that is checked for truncation."""
 
 LEAST_COUNT: Final = 256
-"""The fewest tokens of a plausible count of a long request: no context is smaller."""
+"""The fewest tokens of a plausible count for a long request. No context is smaller."""
 
 _REFUSALS: Final = frozenset(
     {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}
@@ -34,10 +34,10 @@ _LONG_RUN: Final = re.compile(r"(.)\1{3,}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class UnusableReply:
-    """A response with status 200 without an answer.
+    """A response with status 200 but without an answer.
 
     Attributes:
-        content: The description of what it holds instead.
+        content: The description of its content.
         is_web_page: True if it is a web page.
         tokens_in: The tokens of the request that the server counted.
         tokens_out: The tokens of the answer that the server counted.
@@ -50,14 +50,14 @@ class UnusableReply:
 
 
 def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
-    """Return the reply in a response with status 200, or the error in it.
+    """Read a response with status 200: a reply, an error, or something else.
 
-    An empty answer whose tokens were counted is an ordinary reply, since it has to be paid.
+    An empty answer with counted tokens is an ordinary reply, because it must be paid.
 
     Args:
         text: The body.
-        form: The form of answer that was requested.
-        sent_tokens: The estimated tokens of the request, used if the server counted none.
+        form: The requested form of the answer.
+        sent_tokens: The estimated tokens of the request, in case the server counted none.
     """
     try:
         body = _join_stream(text) if _EVENT.match(text) else _decode_json(text)
@@ -67,12 +67,12 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
 
 
 def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
-    """Read the decoded body of a response with status 200, as ``read_reply`` does.
+    """Read the decoded body of a response with status 200.
 
     Args:
         body: The decoded body.
-        form: The form of answer that was requested.
-        sent_tokens: The estimated tokens of the request, used if the server counted none.
+        form: The requested form of the answer.
+        sent_tokens: The estimated tokens of the request, in case the server counted none.
     """
     if not isinstance(body, dict):
         return UnusableReply("JSON that is not an answer")
@@ -91,7 +91,7 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
         answer_text = refusal_text or answer_text or "the provider's filter stopped the answer"
     elif not answer_text.strip() and finish == "stop":
         answer_text = _text_of_call_or_reasoning(message)
-    # Some servers report a small number without counting; only a short request can have so few.
+    # Some servers report a small number without counting. Only a short request can have so few.
     is_counted = usage.tokens_in >= LEAST_COUNT or (
         usage.tokens_in > 0 and sent_tokens < LEAST_CHECKED
     )
@@ -121,8 +121,8 @@ def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
         return False
     if reply.tokens_in * OVERSHOOT >= sent_tokens:
         return False
-    # The estimate counts a long run of one character in full, but it can be a single token. So the
-    # request was truncated only if the server counted too few tokens without such runs too.
+    # The estimate is too high for a long run of one character, which may be a single token. So the
+    # count must be too low without such runs too.
     least_tokens = sum(estimate(_LONG_RUN.sub(r"\1\1\1", text)) for text in texts)
     return least_tokens >= LEAST_CHECKED and reply.tokens_in * OVERSHOOT < least_tokens
 
@@ -141,7 +141,7 @@ def _decode_json(text: str) -> object:
 
 
 def _unreadable_reply(text: str) -> UnusableReply:
-    """Return the description of a response that is not JSON."""
+    """Describe a response that is not JSON."""
     if text.lstrip().startswith("<"):
         return UnusableReply("a web page", is_web_page=True)
     if _EVENT.match(text):
@@ -154,7 +154,7 @@ def _unreadable_reply(text: str) -> UnusableReply:
 def _join_stream(text: str) -> dict[str, object]:
     """Join the chunks of a streamed answer to the body of an ordinary response.
 
-    Some servers stream although the request does not ask for a stream.
+    Some servers stream without being asked.
 
     Raises:
         ValueError: A chunk is not a JSON object, or the end is missing.
@@ -186,7 +186,7 @@ def _join_stream(text: str) -> dict[str, object]:
 
 
 def _call_arguments(message: Mapping[str, object]) -> str:
-    """Return the arguments of the first call in a message that has arguments; empty without one."""
+    """Return the arguments of the first call in a message that has any, or an empty text."""
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
@@ -197,14 +197,14 @@ def _call_arguments(message: Mapping[str, object]) -> str:
 
 
 def _first_choice(choices: object) -> dict[str, object]:
-    """Return the first choice of a response; empty if there is none."""
+    """Return the first choice of a response, or an empty object."""
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
     return {}
 
 
 def _content_text(content: object) -> str:
-    """Return the text of a message, whose content may be in parts; empty for any other value."""
+    """Return the text of a message's content, which may be in parts; empty for other values."""
     if isinstance(content, str):
         return encodable_text(content)
     if not isinstance(content, list):
@@ -214,7 +214,7 @@ def _content_text(content: object) -> str:
 
 
 def _text_of_call_or_reasoning(message: Mapping[str, object]) -> str:
-    """Return the answer in a message without content, from a tool call or the reasoning.
+    """Return the answer in a message without content.
 
     Some servers put the JSON of an answer into a tool call, others into the reasoning.
     """
@@ -229,7 +229,7 @@ def _text_of_call_or_reasoning(message: Mapping[str, object]) -> str:
 
 
 def _finish_of(reason: object, refusal_text: str) -> Finish:
-    """Return how an answer ended, from the vendor's reason and the text of a refusal, if any."""
+    """Return how an answer ended, from the vendor's reason and the text of a refusal."""
     name = reason.lower() if isinstance(reason, str) else ""
     if refusal_text or name in _REFUSALS:
         return "refusal"
@@ -238,9 +238,10 @@ def _finish_of(reason: object, refusal_text: str) -> Finish:
 
 @dataclass(frozen=True, slots=True)
 class _Usage:
-    """The tokens that a server counted, 0 for numbers that it did not give.
+    """The tokens that a server counted; 0 for missing counts.
 
-    ``cached_tokens`` is a part of ``tokens_in``, ``thinking_tokens`` a part of ``tokens_out``.
+    ``cached_tokens`` is a part of ``tokens_in``, and ``thinking_tokens`` is a part of
+    ``tokens_out``.
     """
 
     tokens_in: int = 0
@@ -250,7 +251,7 @@ class _Usage:
 
 
 def _read_usage(usage: object) -> _Usage:
-    """Read the counts of tokens in a response, as different servers give them."""
+    """Read the token counts in a response, in the shapes of different servers."""
     if not isinstance(usage, dict):
         return _Usage()
     tokens_in = _positive_integer(usage.get("prompt_tokens"))
@@ -258,7 +259,7 @@ def _read_usage(usage: object) -> _Usage:
     if cached_tokens > tokens_in:  # some servers count cached tokens separately
         tokens_in += cached_tokens
     thinking_tokens = _detail_count(usage, "completion_tokens_details", "reasoning_tokens")
-    # Thinking has to be paid, also if only the total includes it.
+    # Thinking must be paid, even if only the total includes it.
     tokens_out = max(
         _positive_integer(usage.get("completion_tokens")),
         _positive_integer(usage.get("total_tokens")) - tokens_in if tokens_in else 0,

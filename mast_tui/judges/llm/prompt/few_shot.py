@@ -308,8 +308,7 @@ class ExampleMaker:
         return examples
 
     def _make_example(self, candidate: ExampleSource) -> Example | None:
-        """Return the redacted example of a candidate; None if its trace or spans are not available.
-        """
+        """Return the redacted example of a candidate; None if its trace or spans are missing."""
         choice = candidate.choice
         trace = self._find_trace(choice.trace_id)
         excerpt = None if trace is None else _excerpt_and_quote(trace, candidate, self._most_chars)
