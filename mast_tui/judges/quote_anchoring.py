@@ -243,8 +243,7 @@ class Locator:
     def _similar_location(
         self, texts: JoinedTexts, pieces: tuple[str, ...]
     ) -> QuoteLocation | None:
-        """Return the location of a text like the first piece, followed by the other pieces, or None.
-        """
+        """Return the location of a text like the first piece, with the other pieces after it."""
         # ``closest`` tries closer kinds of match first. A quote of one piece was searched by these
         # before.
         find = closest if len(pieces) > 1 else find_part

@@ -1,6 +1,4 @@
-"""Runs of a judge over many traces; the result of each trace is stored at once, so a run can
-resume.
-"""
+"""Runs of a judge over many traces; each result is stored at once, so that a run can resume."""
 
 from __future__ import annotations
 

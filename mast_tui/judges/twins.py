@@ -157,8 +157,7 @@ class _Task:
                     break
 
     def _with_similar_actions(self, has_action: _Matrix) -> _Matrix:
-        """Return the runs with each action or a similar one of the same tool, as actions × runs.
-        """
+        """Return the runs with each action or a similar one of its tool, as actions × runs."""
         actions_by_tool = defaultdict(list)
         for action, number in self.numbers.items():
             actions_by_tool[action.kind, action.tool].append((number, action.text))

@@ -30,7 +30,7 @@ class Rule:
         sees: The pattern that it looks for, in a few words.
         find: Yields its findings in a trace.
         default: True if it runs by default; docs/lint.md states the conditions.
-        needs_end: True if it holds only for a finished run, as it is about the last steps.
+        needs_end: True if it is about the last steps, so that the run must be finished.
     """
 
     name: str
@@ -112,7 +112,8 @@ GUARD_RULES: Final = (
         needs_end=True,
     ),
 )
-"""The conditions of guards: all rules, and those that only labels can qualify."""
+"""The conditions of guards: all rules, and two that are too uncertain without qualification by
+labels."""
 
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
@@ -158,10 +159,10 @@ def _quoted(names: set[str]) -> str:
 class RulesJudge:
     """A judge that suggests modes by patterns, with evidence, without a model.
 
-    Its cost grows with the number of spans; of a long text it reads the two ends.
+    Its cost grows with the number of spans. Of a long text, it reads only the two ends.
 
     Args:
-        rules: The rules that run.
+        rules: The rules to run.
     """
 
     def __init__(self, rules: Sequence[Rule] = DEFAULT) -> None:
@@ -169,7 +170,7 @@ class RulesJudge:
 
     @property
     def name(self) -> str:
-        """The annotator of its labels; it contains the rules that ran."""
+        """The annotator of its labels, which contains the names of its rules."""
         name = f"judge:rules@{VERSION}"
         if self.rules == DEFAULT:
             return name
@@ -179,7 +180,7 @@ class RulesJudge:
 
     @property
     def covered_by(self) -> tuple[str, ...]:
-        """The judge with all rules, whose verdicts include this judge's; empty for itself."""
+        """The judge with all rules, which includes the verdicts of this judge; empty for itself."""
         return () if self.rules == RULES else (f"judge:rules@{VERSION}+all",)
 
     @property
@@ -196,7 +197,7 @@ class RulesJudge:
         return Judgement(tuple(finding for _, finding in self.findings(trace)))
 
     def findings(self, trace: Trace, /) -> list[tuple[Rule, Finding]]:
-        """Return the findings in a trace, each with its rule, in reading order.
+        """Return pairs of a rule and its finding in a trace, in reading order.
 
         Raises:
             OSError: The source of the trace cannot be read.
@@ -206,7 +207,7 @@ class RulesJudge:
         index_by_key = {step.span.key: step.index for step in trace_walk.steps}
 
         def reading_order(item: tuple[Rule, Finding]) -> tuple[int, int, str]:
-            """Return the indices of the first and last span, then the mode."""
+            """Return a sort key: the indices of the first and last span, then the mode."""
             _, finding = item
             assert finding.first is not None
             assert finding.last is not None

@@ -1,4 +1,4 @@
-"""Tables of the effects of well-known commands, tools and code, by program."""
+"""The effects of well-known commands, tools and code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITHOUT_EFFECT: Final = word_set(
     "cd pwd echo printf sleep wait date true false : set export source . whoami clear exit"
     " pushd popd which type unset trap test [ [[ tput for case done fi esac break in"
 )
-"""Shell commands that neither change nor look at anything that matters."""
+"""Shell commands that neither change nor read anything that matters."""
 
 READING: Final = word_set(
     "ls cat head tail less more grep egrep fgrep rg ag find fd wc sort uniq cut tr awk gawk"
@@ -29,7 +29,7 @@ READING: Final = word_set(
     " csvcut sqlite3 psql mysql mongosh redis-cli valkey-cli kcat openssl nc telnet xmllint"
     " sed"
 )
-"""Shell commands that look at something, unless their arguments say otherwise."""
+"""Shell commands that read something, unless their arguments say otherwise."""
 
 CHANGING: Final = word_set(
     "rm mv cp mkdir rmdir touch ln chmod chown chgrp dd truncate tee install patch"
@@ -45,10 +45,10 @@ PACKAGE_TOOLS: Final = word_set(
 WRAPPERS: Final = word_set(
     "sudo timeout nohup time watch xargs env nice stdbuf command exec busybox"
 )
-"""Commands whose arguments are another command."""
+"""Commands with another command as their arguments."""
 
 KEYWORDS: Final = word_set("if then elif else while until do ! { }")
-"""Words of the shell's own grammar that stand before a command."""
+"""Words of the shell's grammar before a command."""
 
 SHELL_TOOLS: Final = word_set("bash sh zsh dash")
 
@@ -91,7 +91,7 @@ VERBS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
         word_set("apply destroy import taint untaint refresh init"),
     ),
 }
-"""Programs with sub-commands: those that look, and those that change."""
+"""The subcommands of programs: those that read, and those that change."""
 
 LOOKING_VERBS: Final = word_set(
     "get list ls read search find fetch query describe view show check look lookup calculate"
@@ -112,7 +112,7 @@ CHANGING_VERBS: Final = word_set(
 IDLE_VERBS: Final = word_set(
     "think plan note reflect wait sleep noop finish done terminate respond todo"
 )
-"""First words of the names of tools that neither look nor change: thinking, planning, waiting."""
+"""First words of the names of tools that neither read nor change anything."""
 
 KNOWN_VERBS: Final = LOOKING_VERBS | CHANGING_VERBS | IDLE_VERBS
 
@@ -142,7 +142,7 @@ STORE_CHANGES: Final = re.compile(
     r"|incr|decr|rename|restore|config\s+set|config\s+rewrite|client\s+kill|script\s+flush|replicaof)\b",
     re.IGNORECASE,
 )
-"""Commands of Redis-like stores that change something, as they stand after the client's options."""
+"""Commands of Redis-like stores that change something."""
 
 KAFKA_CHANGES: Final = re.compile(
     r"--(?:execute|create|delete|alter|delete-offsets|add-config|delete-config)\b"

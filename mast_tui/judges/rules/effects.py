@@ -1,7 +1,6 @@
 """The effect of a tool call on its environment: it changes it, reads it, or does neither.
 
-The effect follows from the names of tools, programs and functions alone: nothing is executed, and
-no model is asked. Rules treat an ``UNKNOWN`` effect with care.
+The effect follows from the names of tools, programs and functions alone.
 """
 
 from __future__ import annotations
@@ -65,10 +64,10 @@ _CODE_TOOLS: Final = re.compile(r"python|code|ipython|interpreter|jupyter", re.I
 
 
 def command_of(arguments: str) -> str:
-    """Return the command or code in a call's arguments, or else the arguments themselves.
+    """Return the command or code in a call's arguments, or else the arguments.
 
-    Arguments are mostly JSON: ``{"command": ["bash", "-lc", "kubectl get pods"]}``,
-    ``{"cmd": "…"}``, ``{"code": "…"}``. The command is returned without its shell.
+    Arguments are mostly JSON: ``{"command": ["bash", "-lc", "kubectl get pods"]}``, ``{"cmd":
+    "…"}``, ``{"code": "…"}``. The command is returned without its shell.
     """
     text = arguments.strip()
     if not text.startswith("{"):
@@ -93,19 +92,19 @@ def effect_of(name: str, arguments: str, command: str) -> Effect:
     """Return the effect of a call, by the first of these that is known:
 
     1. The name of a tool with a known effect.
-    2. The command or code, if the tool runs commands or code.
+    2. The command or code, if the tool runs any.
     3. The verbs in the name of the tool.
 
     Args:
         name: The name of the tool; may be empty.
         arguments: The arguments as they are in the trace.
-        command: The command or code in them, as ``command_of`` returns it.
+        command: The result of ``command_of`` for the arguments.
     """
     if name == "apply_patch":
         return Effect.CHANGES
     if name in commands.HANDING_OVER:
         return Effect.NONE  # a message to another agent or to the user
-    # ``command_of`` returns arguments without a command as they are.
+    # ``command_of`` returns arguments without a command unchanged.
     has_command = command != arguments.strip()
     tokens = name_words(name)
     if name in commands.VERBS:  # a program with subcommands, such as ``git``
@@ -142,8 +141,8 @@ def effect_of_code(code: str) -> Effect:
         if function_name in commands.HANDING_OVER:
             continue  # A message to another agent or to the user changes nothing outside.
         tokens = name_words(function_name)
-        # A name of one word, such as 'x.add(', is often a method of a list or set, without an
-        # outside effect; 'api.like_song(' has one.
+        # A name of one word, such as 'x.add(', is often a method of a list or set. 'api.like_song('
+        # has an effect outside.
         if len(tokens) > 1 and tokens[0] in commands.CHANGING_VERBS:
             return Effect.CHANGES
     return Effect.READS if code.strip() else Effect.NONE
@@ -154,7 +153,7 @@ def effect_of_command(command: str) -> Effect:
     effects: list[Effect] = []
 
     def remove_body(match: re.Match[str]) -> str:
-        """Add the effect of a here-document to ``effects``, and return the line that starts it."""
+        """Add the effect of a here-document, and return the line that starts it."""
         text_before = command[max(0, match.start() - 80) : match.start()]
         if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", text_before):
             effects.append(effect_of_code(match["body"]))
@@ -169,7 +168,7 @@ def effect_of_command(command: str) -> Effect:
 
 
 def _simple_commands(command: str) -> Iterator[list[str]]:
-    """Yield the simple commands of a line, as words."""
+    """Yield the simple commands of a line, as lists of words."""
     tokens: list[str] = []
     for match in _TOKEN.finditer(command):
         token = match[0]
@@ -195,9 +194,10 @@ def _effect_of_simple_command(tokens: list[str]) -> Effect:
 
 
 def _without_wrappers(tokens: list[str]) -> list[str]:
-    """Return the words from the program's name on, without prefixes.
+    """Return the words of a command from the program's name on.
 
-    Prefixes are wrappers such as ``sudo`` or ``timeout 30``, keywords, and assignments ``A=b``.
+    Words before it are wrappers such as ``sudo`` or ``timeout 30``, keywords, and assignments such
+    as ``A=b``.
     """
     tokens = list(tokens)
     while tokens:
@@ -214,7 +214,7 @@ def _without_wrappers(tokens: list[str]) -> list[str]:
 
 
 def _effect_of_words(tokens: list[str]) -> Effect:
-    """Return the effect of a simple command from its words; its redirected output is ignored."""
+    """Return the effect of a simple command from its words; redirected output does not count."""
     tokens = _without_wrappers(tokens)
     if not tokens:
         return Effect.NONE
@@ -241,9 +241,9 @@ def _effect_of_words(tokens: list[str]) -> Effect:
 
 
 def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
-    """Return the effect of a command that is run in a container or on another host.
+    """Return the effect of a command that runs in a container or on another host.
 
-    ``program`` is ``ssh``, or a program of containers with ``exec`` among its arguments.
+    ``program`` is ``ssh``, ``kubectl`` or ``docker``.
     """
     if "--" in arguments:
         remote_command = arguments[arguments.index("--") + 1 :]
@@ -260,14 +260,14 @@ def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
 
 
 def _without_options(arguments: list[str], value_options: Collection[str]) -> list[str]:
-    """Return the arguments after leading options; the next word is the value of some options."""
+    """Return the arguments after leading options; some options take the next word as a value."""
     while arguments and arguments[0].startswith("-"):
         arguments = arguments[2 if arguments[0] in value_options else 1 :]
     return arguments
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
-    """Return the effect of a program whose effect depends on its arguments; None for others."""
+    """Return the effect of a program that depends on its arguments; None for other programs."""
     if program in commands.VERBS:
         return _effect_of_subcommand(program, line)
     if program in ("python", "python3", "node", "ruby", "perl"):
@@ -300,7 +300,7 @@ def _effect_of_subcommand(program: str, line: str) -> Effect:
         return Effect.READS
     tokens = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
     for index, word in enumerate(tokens):
-        # The word after these decides: ``kubectl rollout status`` reads.
+        # The next word decides: ``kubectl rollout status`` reads.
         if word == "rollout" or (word == "config" and program == "kubectl"):
             next_word = tokens[index + 1 : index + 2]
             return Effect.READS if reading_verbs.intersection(next_word) else Effect.CHANGES

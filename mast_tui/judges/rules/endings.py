@@ -1,7 +1,7 @@
-"""The end of a run: 1.5, 3.1 and 3.3.
+"""Rules on the end of a run: modes 1.5, 3.1 and 3.3.
 
-1.5 Unaware of termination conditions, 3.1 Premature termination, and 3.3 Incorrect verification:
-success claimed against the last check, or without one.
+1.5 Unaware of termination conditions, 3.1 Premature termination, and 3.3 Incorrect verification
+(success claimed against the last check, or without a check).
 """
 
 from __future__ import annotations
@@ -48,17 +48,14 @@ _STATES_DONE: Final = frozenset(
 _HANDED_OVER: Final = re.compile(r"transfer|escalat|hand_?o(?:ff|ver)", re.IGNORECASE)
 _LAST_STEPS: Final = 6
 _MESSAGE_END: Final = 40
-"""The characters at the end of a message in which an announcement is its last statement."""
+"""The characters at the end of a message where an announcement is its last statement."""
 
 _RESULT_END: Final = 400
-"""The characters at the end of a tool result in which the harness may have added a message."""
+"""The characters at the end of a tool result where the harness may have added a message."""
 
 
 def find_limit(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on a limit that ends the run.
-
-    There is no finding if one of the last messages before the limit claims success.
-    """
+    """Yield a finding on a limit that ends the run, unless success was claimed shortly before."""
     for step in walk.steps[-_LAST_STEPS:]:
         quote = _limit_quote(step)
         if quote is None:
@@ -78,13 +75,11 @@ def find_limit(walk: Walk) -> Iterator[Finding]:
 
 
 def _limit_quote(step: RuleStep) -> Quote | None:
-    """Return the words by which a step says that a limit was reached; None if it does not.
-
-    Words in a call do not count, nor do words before the end of a tool's result.
-    """
+    """Return the words of a step that say that a limit was reached, or None."""
     quote = step.find_last(_LIMIT)
     if quote is None or step.span.kind is SpanKind.TOOL_CALL:
         return None
+    # The harness adds its message at the end of a result.
     is_result = step.span.kind is SpanKind.TOOL_RESULT
     if is_result and quote.end < step.length - _RESULT_END:
         return None
@@ -92,7 +87,7 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on the last message if fewer calls follow the plan than it has open steps.
+    """Yield a finding if the last plan has more open steps than calls follow it.
 
     Agents often do not update their plan, but every step takes a call.
     """
@@ -119,7 +114,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
 def find_early_end(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on the last message if it says that the goal is not met.
 
-    There is none if the message claims success too, or the run ends by a policy or a handover.
+    There is none if the message also claims success, or if the run ends by a policy or a handover.
     """
     final = _last_message(walk)
     if final is None:
@@ -148,7 +143,7 @@ def _is_handed_over(walk: Walk, final: RuleStep) -> bool:
 
 def _last_message(walk: Walk) -> RuleStep | None:
     """Return the last message or commented call of an agent; None if a call follows it."""
-    # The sentences of a step that is no speech are the comments of a call.
+    # Only calls have sentences without being speech: their comments.
     messages = [
         step for step in walk.steps if step.is_message or (step.sentences and not step.is_speech)
     ]
@@ -158,10 +153,7 @@ def _last_message(walk: Walk) -> RuleStep | None:
 
 
 def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
-    """Return a quote of the last message that shows an unmet goal, and a sentence about it.
-
-    Return None if the message does not show that the goal is unmet.
-    """
+    """Return a quote of the last message that shows an unmet goal, and a reason, or None."""
     quote = speech.gives_up(final)
     if quote is not None:
         return quote, "the run ends with the agent giving up."
@@ -169,7 +161,7 @@ def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
     if quote is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
     quote = speech.announces_step(final)
-    # A plan earlier in the message may be carried out in its rest.
+    # A plan earlier in the message may be carried out in the rest of it.
     if final.is_message and quote is not None and quote.end >= final.length - _MESSAGE_END:
         return quote, "a next step is announced, and the run ends without it."
     return None
@@ -195,7 +187,7 @@ _NOTE_WORDS: Final = frozenset(
     {"note", "notes", "comment", "timeline", "report", "journal", "summary"}
 )
 
-# A measured value against the bound that a claim names: 'below 500 ms' when 4608 was read.
+# Measured values and the bounds of claims, such as 'below 500 ms' and 4608.
 _NUMBER: Final = r"\d+(?:\.\d+)?"
 _BOUND: Final = any_of(
     rf"(?P<side>below|under|less than|lower than|at most|above|over|more than|at least) "
@@ -216,13 +208,13 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 
 
 class _Claim(NamedTuple):
-    """A message that claims success, with the last change before it and the last check after that.
+    """A message that claims success after a change.
 
     Attributes:
         message: The message.
         quote: The sentence with the claim.
         change: The last change before the message.
-        check: The last check between both; None if nothing was checked.
+        check: The last check between the change and the message, or None.
     """
 
     message: RuleStep
@@ -232,9 +224,9 @@ class _Claim(NamedTuple):
 
 
 def find_failed_check(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each claim of success that the latest check before it contradicts.
+    """Yield a finding on each claim of success that the last check contradicts.
 
-    Only a check after the last change counts, and only the first claim after that change.
+    Only the first claim after a change counts.
     """
     claimed_changes: set[int] = set()
     for message, quote, change, check in _claims(walk):
@@ -268,11 +260,9 @@ def find_unchecked_claim(walk: Walk) -> Iterator[Finding]:
 
 
 def _claims(walk: Walk) -> Iterator[_Claim]:
-    """Yield the messages that claim success and end a turn or call the work finished.
+    """Yield claims of success after a change, at the end of a turn or of the whole work.
 
-    Each comes with the last change before it, and the last check between both. Before the first
-    change there is nothing to verify. A message that also calls the problem unsolved does not
-    count.
+    A message that also calls the problem unsolved does not count.
     """
     turn_ends = _turn_ends(walk)
     change: Call | None = None
@@ -292,7 +282,7 @@ def _claims(walk: Walk) -> Iterator[_Claim]:
 
 
 def _turn_ends(walk: Walk) -> frozenset[int]:
-    """Return the indices of the steps that end a turn: the last one, or before a user's message.
+    """Return the indices of the steps that end a turn: the last, or one before a user's message.
 
     Logs may follow such a step.
     """
@@ -307,21 +297,16 @@ def _turn_ends(walk: Walk) -> frozenset[int]:
 
 
 def _only_takes_notes(call: Call) -> bool:
-    """Check whether a call only takes notes, in a text file or by a note-taking tool."""
+    """Check whether a call only takes notes, in a text file or with a note-taking tool."""
     if _NOTE_WORDS & set(name_words(call.tool)):
         return True
     return call.effect is Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
 
 
 def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | None:
-    """Return the part of a check's result that contradicts a claim of success, else None.
+    """Return the part of a check's result that contradicts a claim of success, or None.
 
     A check with the same tool as the change counts only if both commands name the same object.
-
-    Args:
-        change: The last call before the claim that changed anything.
-        check: The last call between both that read anything.
-        claim: The message that claims success.
     """
     changed_names = set(_OBJECT_NAME.findall(change.command))
     is_other_object = changed_names.isdisjoint(_OBJECT_NAME.findall(check.command))
@@ -338,10 +323,9 @@ def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | 
 
 
 def _wrong_value(check: Call, claim: str) -> Quote | None:
-    """Return the last value in a check's result if it is outside the bound that a claim names.
+    """Return the last value in a check's result if it is outside the bound of a claim, or None.
 
-    Return None if the result does not end in a number, or if the command does not show its unit
-    (``…_milliseconds_…``, ``…_seconds_…``, a ratio).
+    The command must show the unit of the value (``…_milliseconds_…``, ``…_seconds_…``, a ratio).
     """
     bound = _BOUND.search(claim)
     value = _VALUE.search(check.answer or "")
@@ -362,7 +346,7 @@ def _wrong_value(check: Call, claim: str) -> Quote | None:
 
 
 def _unit_of_command(command: str) -> tuple[str, float] | None:
-    """Return the quantity that a command shows and the factor to its base unit, or None."""
+    """Return the quantity in a command and the factor to its base unit, or None."""
     if re.search(r"millis|_ms\b", command):
         return "time", 0.001
     if "seconds" in command:

@@ -1,7 +1,7 @@
-"""Guards: conditions on runs that labels have qualified, in a file that people read and edit.
+"""Guards: conditions on runs that were tested against labels, in a file that people edit.
 
-A guard is a row: a condition of the rules (or phrases that an agent must not say), the mode that it
-guards against, and its error rates on labelled runs that it was not chosen on.
+A guard consists of a condition, the mode that it detects, and its error rates on labelled runs that
+it was not chosen on. The condition is a rule, or phrases that an agent must not say.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONFIDENCE: Final = 0.6
 
 
 class InvalidGuards(MastError):
-    """A file of guards that cannot be used."""
+    """An error of a file of guards."""
 
 
 class TestedRates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class TestedRates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         false_alarm_bound: The upper bound of the share of false alarms; None without runs.
         failures: The runs with the failure.
         hits: The runs with the failure in which the guard fires.
-        hit_interval: Both ends of the interval of the share of hits; None without failures.
+        hit_interval: The ends of the interval of the share of hits; None without failures.
     """
 
     runs: Annotated[int, Meta(ge=0)]
@@ -69,11 +69,11 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
     @property
     def rule(self) -> Rule:
-        """The rule that finds what the guard guards against.
+        """The rule of the guard.
 
         Raises:
-            InvalidGuards: The condition is unknown or about another mode, or the guard names no
-                phrases or a phrase of several sentences.
+            InvalidGuards: The condition is unknown or about another mode, or the phrases cannot be
+                used.
         """
         if self.condition == PHRASES:
             if not self.phrases:
@@ -108,7 +108,7 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
 
 class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of guards: the annotator of the labels that they were made from, and the guards."""
+    """A file of guards; ``labels`` is the annotator of the labels that they were made from."""
 
     format: Literal["mast-tui guards"]
     version: Literal[1]
@@ -117,7 +117,7 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     guards: tuple[Guard, ...] = ()
 
     def rules(self, modes: Iterable[str]) -> tuple[Rule, ...]:
-        """Return the rules of the guards that are switched on.
+        """Return the rules of the guards that are on.
 
         Args:
             modes: The slugs of all modes.
@@ -153,12 +153,12 @@ def read_guards(path: Path) -> GuardsFile:
 
 
 def read_rules(path: Path, taxonomy: Taxonomy, *, any_taxonomy: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of those guards in a file that are switched on.
+    """Return the rules of the guards in a file that are on.
 
     Args:
         path: The file.
         taxonomy: The taxonomy of the modes.
-        any_taxonomy: True to allow guards for another taxonomy; their modes are not checked.
+        any_taxonomy: True to allow guards of another taxonomy; their modes are not checked.
 
     Raises:
         InvalidGuards: The file cannot be read, is for another taxonomy, or has no valid guard that
@@ -195,9 +195,7 @@ def guards_text(guards: GuardsFile) -> str:
 
 
 def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> list[str]:
-    """Return the reasons why a session may not end: the findings that end at its last message.
-
-    Findings that end earlier are left out, because they cannot be undone.
+    """Return the reasons why a session must not end: the findings that end at its last message.
 
     Args:
         rules: The rules of the guards.
@@ -211,6 +209,7 @@ def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> lis
     last_message = trace_walk.last_message
     if last_message is None:
         return []
+    # Earlier findings cannot be undone, so they are no reason to continue.
     findings = (finding for rule in rules for finding in rule.find(trace_walk))
     return [finding.rationale for finding in findings if finding.last == last_message.span.key]
 
@@ -220,5 +219,5 @@ def _escape_phrase(phrase: str) -> str:
 
 
 def _toml_line(key: str, value: object) -> str:
-    # JSON of these values is TOML.
+    # JSON of these values is valid TOML.
     return f"{key} = {json.dumps(value, ensure_ascii=False)}"

@@ -1,8 +1,7 @@
-"""2.2 Fail to ask for clarification: values and inputs that were not given are made up or assumed.
+"""Rules on mode 2.2 Fail to ask for clarification: values and inputs that an agent makes up.
 
-Only values of calls that cannot be derived count: identifiers, addresses, account numbers, and
-placeholders. A value that occurs anywhere before the call was given. Of messages, those count in
-which an agent continues as if it had an input that it lacks.
+Values of calls count if they cannot be derived: identifiers, addresses, account numbers and
+placeholders. Messages count if the agent continues as if it had an input that it lacks.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ASKED_FOR: Final = re.compile(
     r"(?:_(?:id|number|address|method(?:_id)?|code))?\Z",
     re.IGNORECASE,
 )
-"""Names of arguments whose values the agent cannot know by itself."""
+"""Names of arguments with values that the agent cannot know by itself."""
 
 _IDENTIFIER: Final = re.compile(
     r"[^@\s]+@[^@\s]+\.\w+|(?=\S*\d\S*\d\S*\d)[#A-Za-z]?[\w+-]{3,40}|[+(]?\d[\d() -]{5,20}"
@@ -63,20 +62,20 @@ _LOOKED_UP: Final = any_of(
 )
 _FIGURE: Final = re.compile(r"(?<![\w.,/#-])\d(?:[\d,]*\d){3,}(?:\.\d+)?(?![\w/-])")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
-"""Years, which need no source, unlike other numbers of four digits and more."""
+"""Years need no source, unlike other numbers of four or more digits."""
 
 _HYPOTHESIS: Final = any_of(
     r"if|suppose|(?:do|did|should|must|can|could)(?: not|n't) assume|cannot assume|never assume"
     r"|instead of|rather than|not",
 )
-"""Words that make an assumption a hypothesis, or a rejected one."""
+"""Words that make an assumption a hypothesis, or reject it."""
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each argument of a call whose value no earlier step contains.
+    """Yield a finding on each value in a call that no earlier step contains.
 
-    Two sorts of values are checked: placeholders, and values that an agent cannot know by itself.
-    The agent's own messages and calls do not count as earlier steps.
+    Only placeholders and values that an agent cannot know by itself are checked. The agent's own
+    messages and calls are no source.
     """
     first_uses: dict[str, tuple[Call, str, str]] = {}
     for call in walk.calls:
@@ -111,7 +110,7 @@ find_assumed: Final = Saying(
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each message that gives numbers as looked up which no step before has."""
+    """Yield a finding on each message that reports numbers as looked up without a source."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_statement:
@@ -141,13 +140,13 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
 
 
 def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
-    """Return, for each value that occurs, the index of the step in which it occurs first.
+    """Return the index of the first step with each value.
 
-    ``values`` maps each value, in its plain form, to an agent whose own messages and calls are not
-    searched for it; None if all steps are searched.
+    ``values`` maps the plain form of a value to the agent whose own messages and calls are skipped,
+    or None to search all steps.
     """
     first_index: dict[str, int] = {}
-    # All values are searched at once, so that each text is read once.
+    # Search for all values at once, so that each text is read once.
     pending = dict(values)
     for step in walk.steps:
         if not pending:
@@ -162,10 +161,9 @@ def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str
 
 
 def _argument_values(step: RuleStep) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of a call's arguments, also of nested arguments.
+    """Yield the names and values of a call's arguments, including nested arguments.
 
     An item of a list has the name of the list in the singular: ``order_id`` in ``order_ids``.
-    Values that are too short or too long to be searched for are left out.
     """
     try:
         arguments = orjson.loads(step.head)
@@ -185,7 +183,7 @@ def _argument_values(step: RuleStep) -> Iterator[tuple[str, str]]:
 
 
 def _needs_source(name: str, value: str) -> bool:
-    """Check whether an agent cannot know a value by itself, or whether it is a placeholder."""
+    """Check whether a value is a placeholder, or one that an agent cannot know by itself."""
     if _PLACEHOLDER.fullmatch(value):
         return True
     return bool(_ASKED_FOR.search(name) and _IDENTIFIER.fullmatch(value))

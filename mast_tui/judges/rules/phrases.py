@@ -1,4 +1,4 @@
-"""Patterns made of lists of phrases, written nearly as they are read."""
+"""Patterns made of lists of phrases."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mast_tui.labels import Finding
 def any_of(*phrases: str) -> re.Pattern[str]:
     """Make a pattern that matches any of the phrases as whole words, in any case.
 
-    The phrases are regular expressions, in which a space matches any white space and ``'`` either
-    apostrophe.
+    A phrase is a regular expression. A space in it matches any white space, and ``'`` matches
+    either apostrophe.
     """
     alternatives = "|".join(phrase.replace(" ", r"\s+").replace("'", "['’]") for phrase in phrases)
     return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
@@ -43,11 +43,11 @@ class Saying:
 
     Args:
         mode: The slug of the mode.
-        phrases: The phrases, of which a sentence of the message has at least one.
+        phrases: The phrases; a sentence of the message must contain one of them.
         reason: The rest of the rationale, after the number of the message.
         confidence: The confidence of a finding.
-        without: Phrases that the sentence does not have.
-        every: True if each such message is suggested, not only the first.
+        without: Phrases that the sentence must not contain.
+        every: True to suggest each such message, not only the first.
     """
 
     mode: str
@@ -58,7 +58,7 @@ class Saying:
     every: bool = False
 
     def __call__(self, walk: Walk) -> Iterator[Finding]:
-        """Yield a finding on the first message with a phrase; on each such message if ``every``."""
+        """Yield a finding on the first message with a phrase, or on all with ``every``."""
         for step in walk.steps:
             quote = last_sentence(step, self.phrases, without=self.without)
             if quote is None or not step.is_statement:

@@ -1,8 +1,7 @@
-"""1.3 Step repetition: the same call, the same view or the same message again.
+"""Rules on mode 1.3 Step repetition: the same call, the same view or the same message again.
 
-A call counts if nothing has changed in between. Agents such as Magentic-One's report in a message
-their action and the view of their window after it. The same action with the same view, without
-another view in between, had no effect.
+A repeated call counts if nothing changed in between. Some browsing agents report their action and
+the view after it in a message. The same action with the same view again had no effect.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from mast_tui.traces.model import Role, SpanKind
 MODE: Final = "step_repetition"
 
 _FAIR_WAITS: Final = 2
-"""The number of repetitions after a wait that are fair while a change may still take effect."""
+"""The most repetitions after a wait that are fair, because a change may still take effect."""
 
 _LONG_PAUSE: Final = 45.0
 """The seconds between two calls that count as a wait."""
 
-# Comments and the presentation of the output do not make it another command.
+# Comments and the presentation of the output do not make another command.
 _PRESENTATION: Final = re.compile(
     r"\|\s*(?:head|tail|less|cat)\b(?:\s+-\w*\s*\d*)?|--(?:tail|limit|max-count)[ =]\d+"
     r"|-o[ =]?(?:wide|name)\b|2>&1|2>/dev/null|--no-(?:headers|pager)|--color\S*"
@@ -49,7 +48,8 @@ class _Chain:
 
     Attributes:
         first: The first call.
-        after_change: The first call follows a change, so that repetitions after a wait are fair.
+        after_change: True if a change precedes the first call, so that a repetition after a wait is
+            fair.
         unknown_before: The number of calls of unknown effect in the run before the first call.
         unknown_count: The number of such calls from the first call to the last repetition.
         repetitions: The later calls, without those after a fair wait.
@@ -70,7 +70,7 @@ class _Chain:
 
     @property
     def may_wait(self) -> bool:
-        """True if a repetition after a wait is fair, as the change may still take effect."""
+        """True if a repetition after a wait is fair, because a change may still take effect."""
         return self.after_change and not self.repetitions and self.waits < _FAIR_WAITS
 
 
@@ -82,9 +82,9 @@ class _Repetition(NamedTuple):
 
 
 def find_same(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding for each block of calls that repeat earlier ones.
+    """Yield a finding for each block of calls that repeat earlier calls.
 
-    Only calls that think, wait or hand over may be between the calls of a block. Two calls that
+    Between the calls of a block are only calls that think, wait or hand over. Two calls that
     alternate form one block.
     """
     block: list[_Repetition] = []
@@ -109,7 +109,6 @@ def _useless_repetitions(walk: Walk) -> list[_Repetition]:
 
 
 def _block_finding(walk: Walk, block: Sequence[_Repetition]) -> Finding:
-    """Return the finding on a block of repetitions."""
     calls = [repetition.call for repetition in block]
     chains = [repetition.chain for repetition in block]
     first_numbers = list(dict.fromkeys(chain.first.step.number for chain in chains))
@@ -118,7 +117,7 @@ def _block_finding(walk: Walk, block: Sequence[_Repetition]) -> Finding:
         numbers += " …"
     times = f"{len(calls)} calls"
     if len(first_numbers) == 1:
-        # The block may have only a part of the repetitions of its chain.
+        # The block may have only some of the repetitions of its chain.
         times = _repetitions_phrase(len(calls), len(chains[0].repetitions))
     return walk.finding(
         MODE,
@@ -148,8 +147,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
 class _ChainCollector:
     """The chains of the calls of a run so far.
 
-    A change ends all chains, and a new request of the user ends the chains of calls that read. A
-    call may be repeated a few times after a wait, while an earlier change may still take effect.
+    A change ends all chains. A new request of the user ends the chains of calls that read.
     """
 
     def __init__(self) -> None:
@@ -157,14 +155,13 @@ class _ChainCollector:
         self._open_chains: dict[tuple[str, str, str], _Chain] = {}
         """The chains that a call may continue, by agent, tool and plain command."""
         self._unknown_count = 0
-        """The number of calls of unknown effect."""
         self._after_change = False
         self._has_waited = False
-        """True if there was a wait since the last call that works."""
+        """True after a wait until the next call that works."""
         self._previous: Call | None = None
 
     def end_chains_of_reads(self) -> None:
-        """Start new chains for calls that read, as after a new request of the user."""
+        """End the chains of calls that read, as after a new request of the user."""
         self._open_chains = {
             key: chain
             for key, chain in self._open_chains.items()
@@ -181,7 +178,7 @@ class _ChainCollector:
         key = (call.agent, call.tool, plain_command)
         chain = self._open_chains.get(key)
         if call.changed:
-            # After a change every call has a use again, except the same change again.
+            # After a change, every call may have a new result, except the same change again.
             self._open_chains = {}
             self._after_change = True
         # A call with another answer was of use.
@@ -194,18 +191,18 @@ class _ChainCollector:
             chain.repetitions.append(call)
             chain.unknown_count = self._unknown_count - chain.unknown_before
         self._open_chains[key] = chain
-        # Such a call may have changed something, which makes later repetitions less certain.
+        # Such a call may have changed something, so later repetitions are less certain.
         self._unknown_count += call.effect is Effect.UNKNOWN
         self._previous = call
         self._has_waited = False
 
 
 def _request_indices(walk: Walk) -> Iterator[int]:
-    """Yield the indices of new user messages; one that the agent's harness repeats is not new."""
+    """Yield the indices of the user's new messages, without repetitions by the harness."""
     result_indices = {call.result.index for call in walk.calls if call.result is not None}
     earlier_texts: set[str] = set()
     for step in walk.steps:
-        # Some harnesses return results of calls and output of code as messages of the user.
+        # Some harnesses send results of calls and output of code as messages of the user.
         if step.span.role is not Role.USER or step.index in result_indices or step.is_output:
             continue
         text = " ".join(step.text.split())
@@ -232,7 +229,7 @@ _SAME_VIEW_BODY: Final = 95.0
 
 
 class _View(NamedTuple):
-    """The part of a page that an agent sees, as a browsing tool describes it.
+    """A view of a page, as a browsing tool describes it.
 
     Attributes:
         step: The step with the description.
@@ -279,23 +276,23 @@ def _is_same_view_body(body: str, other: str) -> bool:
 
 
 _SAME_WORDS: Final = 95.0
-"""The similarity of two messages from which their words are compared one by one."""
+"""The similarity (0 to 100) of two messages from which they are compared word by word."""
 
 _LENGTH_PARTS: Final = 20
-"""Messages that are the same differ in length by at most a twentieth of the longer one."""
+"""The lengths of equal messages differ by at most one part in 20 of the longer one."""
 
 _SHORTEST_MESSAGE: Final = 80
 _FEWEST_MESSAGES: Final = 3
 _LONG_MESSAGE: Final = 600
-"""The length from which a message counts as repeated the second time; a shorter message the third
-time."""
+"""The length from which a message counts when it appears twice. A shorter message must appear three
+times."""
 
 _COMPARED_MESSAGE_CHARS: Final = 800
 _MESSAGE_LOOK_BACK: Final = 12
 """The number of an agent's last different messages with which a new one is compared."""
 
 _SHARED_BY: Final = 2
-"""The number of agents from which a sentence of all of them is a part of a shared prompt."""
+"""The number of agents that shows that their common sentence is from a shared prompt."""
 
 
 class _Message(NamedTuple):
@@ -313,7 +310,7 @@ class _Message(NamedTuple):
 
 
 def find_repeated_message(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each message of an agent that repeats an earlier one."""
+    """Yield a finding on each message of an agent that repeats an earlier message."""
     for group in _message_groups(walk):
         first, *repetitions = group
         # A short message is repeated by chance more often.
@@ -336,12 +333,12 @@ def find_repeated_message(walk: Walk) -> Iterator[Finding]:
 def _message_groups(walk: Walk) -> list[list[_Message]]:
     """Group the similar messages of each agent.
 
-    A message joins a group only if there are events by others after the last message of the group.
-    Without such an event, the log has printed one message twice.
+    A message joins a group only if others acted after the last message of the group. Otherwise one
+    message was logged twice.
     """
     agents_by_sentence = _agents_of_sentences(walk)
     groups_by_agent: dict[str, list[list[_Message]]] = defaultdict(list)
-    # An event that is logged again counts once. Calls and results are by the agent "".
+    # An event that is logged again counts once. The agent of calls and results is "".
     counted_events: set[tuple[str, str]] = set()
     events_by_agent: Counter[str] = Counter()
     for step in walk.steps:
@@ -402,7 +399,7 @@ def _is_same_part(part: str, other_part: str) -> bool:
 
     if part == other_part:
         return True
-    # Compared in both directions: ``compare`` ignores words at the ends of its second text.
+    # Compared in both directions, because ``compare`` ignores words at the ends of its second text.
     return (
         fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
         and compare(part, other_part).likeness is not WordLikeness.ALTERED

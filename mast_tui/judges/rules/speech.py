@@ -1,7 +1,6 @@
 """Statements of an agent about its work: finished, verified, given up, and announced steps.
 
-All of them are recognised in single sentences, so that 'the task is done' and 'once it is done'
-differ.
+Each is recognised in a single sentence, so that 'the task is done' and 'once it is done' differ.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ _CONDITION: Final = any_of(
     r"if|once|when|after|until|unless|before|then|would|could|might|later|finally|eventually"
     r"|in case"
 )
-"""Words that make an announcement one for later, or for a condition."""
+"""Words that make an announcement conditional or later."""
 
 _WORKING_VERBS: Final = word_set(
     "check look inspect read examine list get query view fetch search count compare verify describe"
@@ -115,9 +114,9 @@ _WORKING_VERBS: Final = word_set(
 
 
 def _finished_sentence(step: RuleStep) -> Quote | None:
-    """Return the last sentence that calls the work finished; None if there is none.
+    """Return the last sentence that calls the work finished, or None.
 
-    A last or first sentence such as 'Done' counts too.
+    A bare 'Done' counts as the last or first sentence.
     """
     quote = last_sentence(step, _FINISHED, without=_QUALIFIED)
     if quote is not None or not step.sentences:
@@ -157,7 +156,7 @@ def announces_step(step: RuleStep) -> Quote | None:
     for start, sentence in step.sentences:
         for match in _ANNOUNCED.finditer(sentence):
             stem = match["doing"]
-            # ``check`` of checking, ``mak`` + e of making, ``runn`` without its end of running.
+            # ``check`` for checking, ``make`` for making, ``run`` for running.
             verbs = (match["verb"],) if stem is None else (stem, f"{stem}e", stem[:-1])
             is_work = any(verb.lower() in _WORKING_VERBS for verb in verbs)
             if is_work and not _CONDITION.search(sentence[: match.start()]):

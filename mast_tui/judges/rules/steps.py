@@ -1,7 +1,7 @@
-"""The steps of a trace for the rules: kinds, the ends of their texts, and the agents' sentences.
+"""The steps of a trace for the rules: kinds, ends of texts, and sentences of agents.
 
-Only the head and tail of a text are kept, so that a trace of 20,000 spans with texts of any length
-stays small. Offsets are code points in the whole text, ``trace.text(i)``.
+Only the head and tail of a text are kept, to save memory. Offsets are code points in the whole
+text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
 HEAD: Final = 2400
 TAIL: Final = 1600
-"""The code points that are kept from the beginning and from the end of a text."""
+"""The code points that are kept from the beginning and the end of a text."""
 
 QUOTED: Final = 240
 """The most code points of a quote."""
@@ -30,7 +30,7 @@ _SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=[^\s\"')\]*])[^.!?\n]*)*[.!?
 _LINE: Final = re.compile(r"[^\n]*\S[^\n]*")
 _SHORTEST_HARNESS_LINE: Final = 24
 _NOT_SHORT: Final = 30
-"""The characters from which a sentence is not short."""
+"""The fewest characters of a sentence that is not short."""
 
 VIEW_HEADER: Final = re.compile(
     r"\AAddress: \S[^\n]*\n(?:[^\n]*\n){0,3}?Viewport position: [^\n]*"
@@ -44,7 +44,7 @@ _OUTPUT_BEGINNING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# A comment in code, also where the code stands escaped in a JSON string.
+# A comment in code, which may be escaped in a JSON string.
 _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"]|\\[^n])+)")
 
 
@@ -84,7 +84,7 @@ class RuleStep:
 
     @property
     def number(self) -> str:
-        """The number of the step in the timeline: ``#1`` for the first."""
+        """The number of the step in the timeline, ``#1`` for the first."""
         return f"#{self.span.index + 1}"
 
     @property
@@ -99,12 +99,12 @@ class RuleStep:
 
     @property
     def is_output(self) -> bool:
-        """True if the text begins as the output of code does."""
+        """True if the text begins like the output of code."""
         return _OUTPUT_BEGINNING.match(self.head) is not None
 
     @property
     def is_statement(self) -> bool:
-        """True for an agent's message that is neither output of code nor a view of a window."""
+        """True for an agent's message that is neither output of code nor a view of a web page."""
         return self.is_message and not self.is_output and VIEW_HEADER.match(self.head) is None
 
     @cached_property
@@ -157,10 +157,9 @@ class RuleStep:
                 yield offset + match.start(), match[0]
 
     def quote(self, start: int, end: int) -> Quote:
-        """Return the quote of a range of the text, of at most ``QUOTED`` characters.
+        """Return the quote of a range, without white space at its ends and cut to ``QUOTED``.
 
-        White space at its ends is left out. The quote is empty if the range begins neither in the
-        head nor in the tail of the text, since only these are kept.
+        The quote is empty if the range begins neither in the head nor in the tail.
 
         Args:
             start: The offset at which the range begins.
@@ -175,7 +174,7 @@ class RuleStep:
         return Quote(self.span.key, start, start, "")
 
     def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
-        """Return the last match of a pattern, blank matches aside; None without a match."""
+        """Return the last match of a pattern that is not blank, or None."""
         for offset, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
             if matches:
@@ -183,7 +182,7 @@ class RuleStep:
         return None
 
     def first_sentence(self) -> Quote | None:
-        """Return the agent's first own sentence that is not short, or else its first, or None."""
+        """Return the agent's first sentence that is not short, or else its first sentence."""
         long_sentences = [item for item in self.sentences if len(item[1]) >= _NOT_SHORT]
         candidates = long_sentences or self.sentences
         if not candidates:
@@ -193,30 +192,29 @@ class RuleStep:
 
 
 class _LineOwners:
-    """The owners of the lines of all steps, an agent or the harness, computed when first needed.
+    """The owners of the lines of all steps: an agent, or the harness that runs the agents.
 
-    The harness is the program that runs the agents. A line belongs to an agent if the first step
-    with that line is speech of an agent. Later steps do not count: frameworks repeat their prompt
-    in each turn, and log agents' messages again.
+    A line belongs to an agent if the first step with that line is speech of an agent. Later steps
+    do not count, because harnesses repeat prompts and log messages again.
     """
 
     def __init__(self, steps: Sequence[RuleStep]) -> None:
         self._steps = steps
 
     def is_agents(self, line: str, index: int) -> bool:
-        """Check whether a line is an agent's own: the harness has not written it before.
+        """Check whether a line is an agent's own: the harness did not write it in an earlier step.
 
-        Lines that are too short to tell count as the agent's own.
+        Short lines count as the agent's own.
 
         Args:
             line: The line.
-            index: The index of the step with the line; later steps do not count.
+            index: The index of the step with the line.
         """
         return index < self._first_harness_step.get(line, inf)
 
     @cached_property
     def _first_harness_step(self) -> Mapping[str, float]:
-        """The step from which each long line is the harness's; infinite for an agent's line."""
+        """The first step in which each long line is the harness's; infinity for an agent's line."""
         first_harness_step: dict[str, float] = {}
         for step in self._steps:
             is_harness = step.span.role in (Role.SYSTEM, Role.USER, Role.LOG)
@@ -235,7 +233,7 @@ def read_steps(trace: Trace, final_message: str) -> tuple[RuleStep, ...]:
 
     Args:
         trace: The trace.
-        final_message: The last message of a session whose file does not have it yet; may be empty.
+        final_message: The last message of a session, if its file may lack it; may be empty.
 
     Raises:
         OSError: The source of the trace cannot be read.
@@ -269,5 +267,5 @@ def _make_step(span: Span, text: str, line_owners: _LineOwners) -> RuleStep:
 
 
 def is_one_sentence(text: str) -> bool:
-    """Check if a text lies within one sentence, as the sentences of agents are divided."""
+    """Check whether a text is one sentence."""
     return sum(bool(match[0].strip()) for match in _SENTENCE.finditer(text)) == 1

@@ -1,4 +1,4 @@
-"""The steps of a trace, and its calls paired with their results and effects, for the rules."""
+"""The steps of a trace for the rules, and its calls with their results and effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPACE: Final = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call (or a block of code that another agent runs) with its result, if it has one."""
+    """A tool call, or a block of code that another agent runs, with its result."""
 
     step: RuleStep
     result: RuleStep | None
@@ -47,7 +47,7 @@ class Call:
 
     @property
     def last_index(self) -> int:
-        """The index of the result, or of the call if it has no result."""
+        """The index of the result, or of the call without a result."""
         return self.index if self.result is None else max(self.index, self.result.index)
 
     @property
@@ -67,10 +67,10 @@ class Call:
 
     @cached_property
     def answer(self) -> str | None:
-        """The text of the result in a form in which results with the same content are equal.
+        """The text of the result in a form for comparison; None without a result.
 
         The header of the agent's harness, times and ages are removed, and white space is
-        normalized. Results with different counters stay different. None without a result.
+        normalised.
         """
         if self.result is None:
             return None
@@ -84,7 +84,7 @@ class Call:
         return _SPACE.sub(" ", _VOLATILE.sub("~", text)).strip()
 
     def quote(self) -> Quote:
-        """Return the first line of the command in the text of the span, or the text's beginning."""
+        """Return the first line of the command, or the beginning of the text without a command."""
         first_line = self.command.strip().split("\n", 1)[0][:_QUOTED_CHARS]
         start = max(0, self.step.head.find(first_line))
         return self.step.quote(start, start + (len(first_line) or _QUOTED_CHARS))
@@ -110,7 +110,7 @@ class Walk:
         return next((step for step in reversed(self.steps) if step.is_message), None)
 
     def steps_with_calls(self) -> Iterator[tuple[RuleStep, Call | None]]:
-        """Yield each step with its call; None if it is no call."""
+        """Yield each step with its call, or None."""
         call_by_index = {call.index: call for call in self.calls}
         for step in self.steps:
             yield step, call_by_index.get(step.index)
@@ -123,7 +123,7 @@ class Walk:
         rationale: str,
         confidence: float,
     ) -> Finding:
-        """Return a finding on a range of steps, with a quote as its evidence.
+        """Make a finding on a range of steps, with a quote as its evidence.
 
         Args:
             mode: The slug of the mode.
@@ -145,11 +145,11 @@ class Walk:
         )
 
     def calls_between(self, start: int, end: int) -> list[Call]:
-        """Return the calls between two indices that do more than think, wait or hand over.
+        """Return the calls between two steps that do more than think, wait or hand over.
 
         Args:
-            start: The index of a step before the first call.
-            end: The index of a step after the last call.
+            start: The index of the step before the first call.
+            end: The index of the step after the last call.
         """
         first_call = bisect_right(self.calls, start, key=attrgetter("index"))
         end_call = bisect_left(self.calls, end, key=attrgetter("index"))
@@ -161,7 +161,7 @@ def walk(trace: Trace, final_message: str = "") -> Walk:
 
     Args:
         trace: The trace.
-        final_message: The last message of a session whose file does not have it yet.
+        final_message: The last message of a session, if its file may lack it.
 
     Raises:
         OSError: The source of the trace cannot be read.
@@ -181,12 +181,12 @@ _SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
 
 
 def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
-    """Yield the calls of tools, and the messages with code whose output is the next step.
+    """Yield the calls of tools, and the messages with code that the next step runs.
 
-    The result of a call is the first result that names it. If none does, a result in the next step
-    counts if it names no call.
+    The result of a call is the first result that names it, or else a result without a call in the
+    next step.
     """
-    # In reversed order, the first result of a call is the last to be set.
+    # In reversed order, the first result of a call is set last.
     result_by_call = {
         step.span.parent: step
         for step in reversed(steps)

@@ -1,4 +1,4 @@
-"""Merging the answers on the windows of a trace, from one sample or several, to a judgement."""
+"""Merging the answers on the windows and samples of a trace to one judgement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sighting:
     def from_finding(
         cls, finding: Finding, trace: Trace, window_spans: tuple[int, int], sample: int
     ) -> Sighting:
-        """Make the sighting of a finding, with the indices of its spans in the trace.
+        """Add the indices of the spans to a finding.
 
         Args:
             finding: The finding.
@@ -73,7 +73,7 @@ def _index_or_none(trace: Trace, key: str | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class WindowAnswer:
-    """The answer on one window: a verdict for each mode that it names, and the findings."""
+    """The answer on one window: verdicts by slug of the mode, and the findings."""
 
     window: Window
     verdicts: Mapping[str, VerdictValue]
@@ -81,23 +81,22 @@ class WindowAnswer:
 
 
 Sample = Sequence[WindowAnswer]
-"""The answers of one sample on the windows of a trace, in their order."""
+"""The answers of one sample, in the order of the windows."""
 
 
 def judgement_of(
     samples: Sequence[Sample], modes: Sequence[str], confirmed: Sequence[Sighting] | None = None
 ) -> Judgement:
-    """Return the judgement on a trace from the answers of all samples.
+    """Merge the answers of all samples to a judgement.
 
     - A mode with a finding is present.
     - Any other mode has the verdict of most samples, unsure on a tie.
     - A mode without a verdict in any sample is not judged.
-    - A sample whose findings of a mode were not confirmed counts as absent.
 
     Args:
         samples: The answers on the trace.
         modes: The slugs of the modes, in their order.
-        confirmed: The findings of ``merge_sightings`` that hold; None for all findings.
+        confirmed: The merged findings that hold; None for all findings.
     """
     sightings = merge_sightings(samples, modes) if confirmed is None else confirmed
     findings = tuple(sighting.finding for sighting in sightings)
@@ -106,7 +105,7 @@ def judgement_of(
     unsure = []
     for mode in modes:
         sample_verdicts = (verdict_of(sample, mode) for sample in samples)
-        # Without a confirmed finding, a sample that says present counts as absent.
+        # This sample's findings were not confirmed, so it counts as absent.
         verdicts = [
             VerdictValue.ABSENT if verdict is VerdictValue.PRESENT else verdict
             for verdict in sample_verdicts
@@ -120,7 +119,7 @@ def judgement_of(
 
 
 def partial_judgement(sightings: Sequence[Sighting]) -> Judgement:
-    """Return a judgement with verdicts only on the modes that were found."""
+    """Return a judgement with verdicts only on the modes of the findings."""
     findings = tuple(sighting.finding for sighting in sightings)
     return Judgement(findings, (), tuple(dict.fromkeys(finding.mode for finding in findings)))
 
@@ -133,8 +132,7 @@ def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sig
         modes: The slugs of the modes that count.
 
     Returns:
-        A sighting (a finding with the indices of its spans) for each distinct finding, in reading
-        order.
+        The distinct findings, in reading order.
     """
     sightings = [sighting for sample in samples for sighting in merged_windows(sample)]
     merged = merged_samples(sightings, len(samples))
@@ -143,13 +141,10 @@ def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sig
 
 
 def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
-    """Return a list with the decisive step that most samples name, or an empty list.
+    """Return the decisive step that most samples name as the only item, or an empty list.
 
-    A sighting is a finding, here the decisive step, with the indices of its spans.
-
-    - On a tie, the earliest step is returned.
-    - Of a sample that names several steps, the step with the highest confidence counts.
-    - With several samples, the confidence is the share of samples that name the step.
+    On a tie, the earliest step counts. With several samples, the confidence is the share of samples
+    that name the step.
     """
     sample_choices = []
     for sample in samples:
@@ -172,16 +167,15 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
     """Return the verdict of one sample on a mode.
 
-    A mode with a finding is present. Otherwise the mode is absent if it is absent in all windows
-    that were asked about it, or else unsure.
+    A mode with a finding is present. Without one, it is absent if all windows say absent, otherwise
+    unsure.
 
     Args:
         sample: The answers of the sample.
         mode: The slug of the mode.
 
     Returns:
-        The verdict. None if the mode has no finding, and a window has no verdict on it or no
-        window was asked about it.
+        The verdict, or None without a verdict on each window that was asked.
     """
     if any(sighting.finding.mode == mode for answer in sample for sighting in answer.sightings):
         return VerdictValue.PRESENT
@@ -193,21 +187,21 @@ def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
 
 
 def merged_windows(sample: Sample) -> list[Sighting]:
-    """Merge the findings of one sample: of equal findings, the best one stays."""
+    """Merge the findings of one sample; the best one of equal findings stays."""
     sightings = (sighting for answer in sample for sighting in answer.sightings)
     return [best_of(group) for group in _group_same(sightings, _is_same_finding)]
 
 
 def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sighting]:
-    """Merge the findings of several samples that have the same mode and overlap.
+    """Merge the findings of several samples with the same mode and overlapping ranges.
 
     Args:
         sightings: The findings of all samples.
         sample_count: The number of samples.
 
     Returns:
-        The merged findings. With several samples, their confidence is the share of samples with
-        the finding.
+        The merged findings. With several samples, their confidence is the share of samples with the
+        finding.
     """
     if sample_count == 1:
         return list(sightings)
@@ -220,10 +214,7 @@ def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sig
 
 
 def best_of(group: Sequence[Sighting]) -> Sighting:
-    """Return the sighting whose finding has the best evidence.
-
-    Of equal evidence, the highest confidence counts, then the first position.
-    """
+    """Return the finding with the best evidence, then confidence, then position."""
     return min(
         group,
         key=lambda sighting: (
@@ -234,16 +225,16 @@ def best_of(group: Sequence[Sighting]) -> Sighting:
 
 
 def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> list[Sighting]:
-    """Sort findings by their ranges, with findings on the whole trace last.
+    """Sort findings by range; findings on the whole trace come last.
 
     Args:
-        sightings: The findings, each with the indices of its spans.
-        modes: The slugs of the modes, in the order for findings with equal ranges.
+        sightings: The findings.
+        modes: The slugs of the modes, in the order for equal ranges.
     """
     mode_position = {mode: position for position, mode in enumerate(modes)}
 
     def order_key(sighting: Sighting) -> tuple[object, ...]:
-        """Return the range, the position of the mode, and the words of a finding."""
+        """Return a sort key: the range, the position of the mode, and the words of a finding."""
         finding = sighting.finding
         return (
             *_span_range(sighting),
@@ -257,7 +248,7 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
 def _majority_verdict(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | None:
     """Return absent if more verdicts are absent than unsure, else unsure; None without verdicts.
 
-    No verdict is present: the caller has replaced these.
+    No verdict may be present.
     """
     counts = Counter(verdict for verdict in verdicts if verdict is not None)
     if not counts:
@@ -272,10 +263,7 @@ def _group_same(
 ) -> list[list[Sighting]]:
     """Group the findings of each mode that are the same, directly or through other findings.
 
-    Args:
-        sightings: The findings, each with the indices of its spans.
-        is_same: Returns True if two findings of a mode are the same. It must return False for
-            findings without a common span.
+    ``is_same`` must return False for findings without a common span.
     """
     sightings_by_mode: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
@@ -288,7 +276,8 @@ def _group_same(
             still_open: list[list[Sighting]] = []
             merged_group: list[Sighting] = []
             for group in open_groups:
-                # Findings are sorted by their first span: all later ones begin after this group.
+                # All following findings begin after this group, because they are sorted by first
+                # span.
                 last_span = max(_span_range(other)[1] for other in group)
                 if last_span < first_span:
                     complete_groups.append(group)
@@ -305,11 +294,10 @@ def _is_same_finding(sighting: Sighting, other: Sighting) -> bool:
     """Check whether two findings of a mode in one sample are the same.
 
     - Findings on the whole trace are the same.
-    - Findings whose quotes overlap are the same.
-    - In one window, findings with equal ranges are the same. Different quotes in a single span are
-      the exception.
-    - In different windows, findings whose ranges overlap by half are the same. So are findings of
-      which one range contains the other, if both windows show the shorter range.
+    - Findings with overlapping quotes are the same.
+    - In one window, findings with equal ranges are the same, except different quotes in one span.
+    - In different windows, findings with half of their ranges in common are the same. So are
+      findings with one range inside the other, if both windows show the shorter range.
     """
     spans = sighting.range
     other_spans = other.range
@@ -340,7 +328,7 @@ def _quotes_overlap(finding: Finding, other: Finding) -> bool:
 
 
 def _quote_range(finding: Finding) -> tuple[int, int]:
-    """Return the offsets of the quote in its span, -1 and -1 if it was not located."""
+    """Return the offsets of the quote in its span; -1 and -1 if it was not located."""
     evidence = finding.evidence
     if evidence is None or evidence.char_start is None or evidence.char_end is None:
         return -1, -1
@@ -355,7 +343,6 @@ def _ranges_overlap(sighting: Sighting, other: Sighting) -> bool:
 
 
 def _common_span_count(spans: tuple[int, int], other: tuple[int, int]) -> int:
-    """Return the number of common spans of two ranges."""
     first, last = spans
     other_first, other_last = other
     return max(0, min(last, other_last) - max(first, other_first) + 1)
@@ -371,21 +358,19 @@ def _span_count(spans: tuple[int, int]) -> int:
 
 
 def _span_range(sighting: Sighting) -> tuple[float, float]:
-    """Return the indices of the first and last span; infinity for the whole trace, to sort last."""
+    """Return the first and last span; infinity for the whole trace, so that it sorts last."""
     return sighting.range or (float("inf"), float("inf"))
 
 
 def _evidence_rank(finding: Finding) -> int:
-    """Return the rank of the evidence of a finding, a higher number for better evidence.
-
-    From the best: a located quote, a quote in parts, no quote, altered words, a quote that was not
-    located.
-    """
+    """Return the rank of a finding's evidence; better evidence has a higher rank."""
     if finding.evidence is None:
         return 2
+    # From the best: a located quote, a quote in parts, no quote, altered words, a quote not
+    # located.
     if not finding.evidence.placed:
         return 0
-    # A quote without a stated match is an exact one.
+    # A quote without a kind of match is exact.
     return {Match.ALTERED: 1, Match.IN_PARTS: 3}.get(finding.evidence.match or Match.EXACT, 4)
 
 
@@ -394,7 +379,7 @@ def _highest_confidence_first(sighting: Sighting) -> tuple[float, float, float, 
 
 
 def _text_key(finding: Finding) -> tuple[int, str, str]:
-    """Return the quote's offset, the quote and the rationale, to sort findings of one range."""
+    """Return the quote's offset, the quote and the rationale as a sort key."""
     evidence = finding.evidence
     if evidence is None:
         return 0, "", finding.rationale

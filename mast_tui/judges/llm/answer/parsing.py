@@ -1,4 +1,4 @@
-"""The answers of a model: their JSON schema, the search for their JSON, and its reading."""
+"""The answers of a model: their JSON schema, and the parser."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.search.pattern import encodable_text
 
 QUOTE_CHARS: Final = 10_000
-"""The most code points of a quote; a longer one is cut."""
+"""The most code points of a quote; a longer quote is cut."""
 
 RATIONALE_CHARS: Final = 4_000
-"""The most code points of a rationale; a longer one is cut."""
+"""The most code points of a rationale; a longer rationale is cut."""
 
 ASKED_FINDINGS: Final = 5
 """The most findings of one mode that the schema allows."""
 
 SMALL_ANSWER: Final = 2_000
-"""The tokens of an answer below which the schema bounds the length of each text."""
+"""The token limit of an answer below which the schema bounds the length of each text."""
 
 MOST_FINDINGS: Final = 20
-"""The most findings of one mode that are read from an answer; each costs a search in the trace."""
+"""The most findings of a mode that are read from an answer. Each costs a search in the trace."""
 
 MOST_ENTRIES: Final = 1_000
 """The most entries for modes that are read from an answer."""
@@ -46,10 +46,10 @@ _UNKNOWN_CONFIDENCE: Final = 0.5
 """The confidence of a finding without a readable confidence."""
 
 _TEXTS_OF_MODE: Final = 3
-"""The texts in the answer on one mode: its notes, and the rationale and quote of a finding."""
+"""The number of texts in the answer on one mode: the notes, and a finding's rationale and quote."""
 
 _LEAST_CHARS: Final = 30
-"""The fewest characters of a useful text; with less room, the schema has no bounds."""
+"""The fewest characters of a useful text. With less room, the schema has no bounds."""
 
 _NUMBER_PATTERN: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
 _RANGE_PATTERN: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
@@ -61,7 +61,7 @@ _RATIONALE_FIELDS: Final = ("rationale", "reason", "explanation")
 CONFIDENCE_FIELDS: Final = ("confidence", "score", "probability", "certainty", "likelihood")
 _FINDINGS_FIELDS: Final = ("findings", "instances", "occurrences")
 _SPANS_FIELDS: Final = ("spans", "span", "range", "steps", "step", "number")
-"""The field names that models use; the first one is that of the schema."""
+"""The field names that models use; the schema has the first."""
 
 Report = Callable[[str], object]
 """A function that records a problem of the answer, as a sentence."""
@@ -83,13 +83,13 @@ class NumberedSpans(Protocol):
     """The spans of a trace by the numbers with which they were sent."""
 
     def index_of(self, number: int) -> int | None:
-        """Return the index of the span with this number, or None."""
+        """Return the index of the span with a number, or None."""
 
     def key(self, index: int) -> str:
         """Return the key of a span in the trace."""
 
     def with_timeline_numbers(self, text: str) -> str:
-        """Replace the numbers of spans in a text by those of the timeline."""
+        """Replace the sent numbers of spans in a text by those of the timeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,9 @@ class Answer:
     """The answer of a model on one window.
 
     Attributes:
-        verdicts: The verdicts by slug, without the modes that the answer leaves out. A mode is
-            ``present`` if and only if there is a finding of it.
-        findings: The findings before their quotes are searched in the trace. The quotes are those
-            of the model, without offsets. The ranges name spans that exist, or no span.
+        verdicts: The verdicts by slug. A mode is present if and only if it has a finding.
+        findings: The findings, with the quotes of the model, without offsets. Their ranges name
+            existing spans or no span.
         remarks: Sentences on problems of the answer.
     """
 
@@ -112,14 +111,11 @@ class Answer:
 def answer_schema(codes: Sequence[str], *, tokens: int) -> dict[str, object]:
     """Make the JSON schema of an answer, in the strict form of structured outputs.
 
-    Every property is required and no other is allowed. Models write the properties in the order of
-    the schema, so the evidence precedes the verdict. Each mode is a property, so that no mode is
-    left out.
+    All properties are required, and models write them in this order. So the evidence precedes the
+    verdict, and no mode is left out.
 
-    Small models write long texts. In a short answer a mode has therefore at most one finding, and
-    the schema bounds the length of each text: the answer fits even if each character is a token.
-    The servers of small models respect ``maxLength``. Some vendors' servers refuse it, so the
-    schema of a longer answer has no bounds.
+    In a short answer, the schema bounds the findings and the length of each text, because small
+    models write long texts. Some vendors refuse ``maxLength``, so a longer answer has no bounds.
 
     Args:
         codes: The codes of the modes.
@@ -151,7 +147,7 @@ def answer_schema(codes: Sequence[str], *, tokens: int) -> dict[str, object]:
 
 
 def object_schema(**properties: dict[str, object]) -> dict[str, object]:
-    """Make the schema of an object whose properties are all required, in their order."""
+    """Make the schema of an object; all properties are required, in their order."""
     return {
         "type": "object",
         "properties": properties,
@@ -163,8 +159,8 @@ def object_schema(**properties: dict[str, object]) -> dict[str, object]:
 def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> Answer:
     """Read the answer of a model on a window.
 
-    A field in another form than the schema's is read if it has only one possible meaning, and a
-    remark is added.
+    A field in another form than the schema's is read if it has only one possible meaning. A remark
+    then notes the problem.
 
     Args:
         text: The answer, with any text around its JSON.
@@ -181,7 +177,7 @@ def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSp
 
 
 def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
-    """Return the notes in a model's answer on present and absent modes, by slug.
+    """Return the notes on each mode in an answer, by slug.
 
     Args:
         text: The answer, with any text around its JSON.
@@ -221,20 +217,20 @@ def _mode_entries(
 
 
 class _Reader:
-    """The parser of one answer. It collects the verdicts, findings and remarks."""
+    """The parser of one answer."""
 
     def __init__(self, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> None:
         self._taxonomy = taxonomy
         self._window = window
         self._view = view
         self._remarks: dict[str, None] = {}
-        """The remarks, each once, in their order."""
+        """The distinct remarks, in their order."""
         self._verdicts: dict[str, VerdictValue] = {}
         # Of several findings with the same mode, range and evidence, the most confident counts.
         self._findings_by_key: dict[tuple[object, ...], Finding] = {}
         self._finding_counts: Counter[str] = Counter()
         self._scale = 1
-        """The highest confidence on the scale that the answer uses, such as 1, 10 or 100."""
+        """The highest value of confidences in the answer, such as 1, 10 or 100."""
 
     def is_answer(self, value: Mapping[str, object]) -> bool:
         """Check whether an object can be an answer."""
@@ -245,10 +241,10 @@ class _Reader:
 
         Args:
             value: The object.
-            repaired: True if it was invalid JSON that had to be repaired.
+            repaired: True if its JSON was invalid and had to be repaired.
 
         Raises:
-            Malformed: The answer names no mode that was asked for.
+            Malformed: The answer names no requested mode.
         """
         if repaired:
             self._add_remark("the answer's JSON had faults, which were repaired")
@@ -271,7 +267,7 @@ class _Reader:
         self._remarks[sentence] = None
 
     def _read_entry(self, name: object, entry: object) -> None:
-        """Add the verdict and the findings of one mode; leave out a mode that was not asked for."""
+        """Add the verdict and the findings of one mode; skip a mode that was not requested."""
         mode = find_mode(self._taxonomy, name)
         if mode is None:
             suffix = f": {one_line(name, 40)}" if isinstance(name, str) else ""
@@ -291,10 +287,9 @@ class _Reader:
         self._add_verdict(mode, verdict, self._read_findings(mode, findings))
 
     def _read_findings(self, mode: Mode, findings: object) -> list[Finding]:
-        """Return the readable findings of a mode, and add a remark on each unreadable one."""
+        """Return the readable findings of a mode, and add remarks on problems."""
 
         def report(sentence: str) -> None:
-            """Add a remark; the sentence continues the code of the mode."""
             self._add_remark(f"{mode.code} {sentence}")
 
         if findings is None:
@@ -356,7 +351,7 @@ class _Reader:
 def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report) -> list[int]:
     """Read the first and last span of a finding.
 
-    A field may hold a range. If one of the two fields is missing, the other replaces it.
+    A field may hold a range. If one field is missing, the other replaces it.
 
     Args:
         fields: The finding in the answer.
@@ -391,7 +386,7 @@ def read_finding(
     scale: int,
     report: Report,
 ) -> Finding:
-    """Return the finding in an answer, with its texts cut to the allowed lengths.
+    """Read the finding in an answer, and cut its texts to the allowed lengths.
 
     Args:
         fields: The finding in the answer.
@@ -425,9 +420,6 @@ def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
     Args:
         taxonomy: The taxonomy of the modes.
         name: A value of an answer.
-
-    Returns:
-        The mode, or None if the value names no mode of the taxonomy.
     """
     if isinstance(name, bool) or not isinstance(name, str | int | float):
         return None
@@ -447,9 +439,9 @@ def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
 
 
 def _object_with_modes(value: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the object with the field of the modes: the value itself, or an object in it.
+    """Return the object with the field of the modes: the value, or the only such object in it.
 
-    Return the value if none or several objects in it have such a field.
+    Return the value if there is no such object.
     """
     if first_of(value, _MODES_FIELDS) is not None:
         return value
@@ -463,13 +455,13 @@ def first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
 
     Args:
         value: An object of an answer.
-        names: The possible names of the field, in their order.
+        names: The possible names of the field, in order of preference.
     """
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def scale_of(confidences: Iterable[object]) -> int:
-    """Return the scale of confidences: the least of 1, 5, 10 and 100 that none of them exceeds.
+    """Return the scale of confidences: the least of 1, 5, 10 and 100 that no confidence exceeds.
 
     Numbers above 100 do not count.
     """
@@ -498,14 +490,14 @@ def _mode_name(entry: object) -> object:
 
 
 def as_text(value: object) -> str:
-    """Read a text, or a list of texts, which an ellipsis joins; empty for any other value."""
+    """Read a text, or join a list of texts by ellipses; empty for other values."""
     if isinstance(value, list):
         value = " … ".join(part for part in value if isinstance(part, str))
     return encodable_text(value) if isinstance(value, str) else ""
 
 
 def as_number(value: object) -> int | None:
-    """Read a span's number: an integer, or a text such as ``12`` or ``#12``; None otherwise."""
+    """Read the number of a span: an integer, or a text such as ``12`` or ``#12``."""
     if isinstance(value, str):
         match = _NUMBER_PATTERN.fullmatch(value)
         return None if match is None else int(match[1])
@@ -515,7 +507,7 @@ def as_number(value: object) -> int | None:
 
 
 def as_verdict(value: object) -> VerdictValue | None:
-    """Return the verdict that a name, a synonym or a boolean stands for; None for other values."""
+    """Return the verdict for a name, a synonym or a boolean; None for other values."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
     if not isinstance(value, str):
@@ -539,15 +531,12 @@ def _as_number_range(value: object) -> tuple[int | None, int | None]:
 
 
 def as_confidence(value: object, scale: int) -> float | None:
-    """Convert a value of an answer to a confidence from 0 to 1.
+    """Convert a value of an answer to a confidence from 0 to 1, or None if it is none.
 
     Args:
-        value: A number from 0 to ``scale``, or a text such as ``0.8``, ``80 %`` or ``80``; a text
+        value: A number from 0 to ``scale``, or a text such as ``0.8``, ``80 %`` or ``80``. A text
             above 1 means percent.
-        scale: The highest value that a number may have.
-
-    Returns:
-        The confidence; None if the value is none.
+        scale: The highest value of a number.
     """
     if isinstance(value, str):
         match = _CONFIDENCE_PATTERN.fullmatch(value)
@@ -557,19 +546,19 @@ def as_confidence(value: object, scale: int) -> float | None:
         scale = 100 if match[2] or value > 1 else scale
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Compared before the division: an integer of more than 308 digits cannot become a float.
+    # Compared before the division, because an integer of over 308 digits is no float.
     return value / scale if 0 <= value <= scale else None
 
 
 def _as_boolean(value: object) -> bool | None:
-    """Return a boolean, which a model may write as a verdict; None for any other value."""
+    """Return a boolean, which a model may write as a verdict; None for other values."""
     verdict = as_verdict(value)
     if verdict is None or verdict is VerdictValue.UNSURE:
         return None
     return verdict is VerdictValue.PRESENT
 
 
-# The JSON object in the text that a model has written around it
+# The functions from here on search for JSON in a text.
 
 _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _OBJECT_START: Final = re.compile(r'\{\s*(?=["}])')
@@ -577,10 +566,10 @@ _MOST_STARTS: Final = 200
 """The most braces that are tried as the beginning of an object."""
 
 _MOST_READ: Final = 20_000_000
-"""The most characters that all of these tries read together."""
+"""The most characters that all tries together read."""
 
 MOST_REPAIRED_CHARS: Final = 200_000
-"""The most code points of an answer that is repaired: a repair is much slower than parsing."""
+"""The most code points of an answer that is repaired. A repair is much slower than parsing."""
 
 _PYTHON_OBJECT: Final = re.compile(r"\{\s*'")
 
@@ -589,12 +578,12 @@ _TRAILING_WORDS: Final = re.compile(r"[^\"'{}\[\]:]*")
 
 _BRACKETS: Final = re.compile(r"\\*\"|[{}\[\]]")
 _BRACKETS_OF_PYTHON: Final = re.compile(r"\\*'|[{}\[\]]")
-"""Brackets, and quote marks with the backslashes before them. A quote mark begins or ends a text if
-the number of backslashes is even."""
+"""Brackets, and quotation marks with the backslashes before them. After an even number of
+backslashes, a quotation mark begins or ends a text."""
 
 
 class Malformed(AskError):
-    """A model's answer cannot be used; the message says what is wrong and where."""
+    """An answer that cannot be used; the message says why."""
 
 
 class FoundObject(NamedTuple):
@@ -609,15 +598,15 @@ def find_object(
 ) -> FoundObject:
     """Find the last complete JSON object of the expected kind in a text.
 
-    JSON with small faults, as models write it, is repaired, unless it breaks off.
+    JSON with small faults is repaired unless its end is missing.
 
     Args:
         text: The answer of a model, with any text around its JSON.
-        fits: Returns True if an object is the expected one.
+        fits: Returns True for an object of the expected kind.
         content: The content of the expected object, for messages.
 
     Raises:
-        Malformed: There is no such object, or an object after it breaks off.
+        Malformed: There is no such object, or the end of a later object is missing.
     """
     stripped = text.strip()
     if not stripped:
@@ -625,7 +614,7 @@ def find_object(
     try:
         value = orjson.loads(stripped)
         if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = orjson.loads(value)  # JSON that was written as a text within JSON
+            value = orjson.loads(value)  # JSON as a text within JSON
     except orjson.JSONDecodeError:
         answer = _text_after_thoughts(text)
         try:
@@ -646,10 +635,7 @@ def find_object(
 
 
 def _repair_object(text: str) -> Mapping[str, object] | None:
-    """Return the repaired JSON object of a text.
-
-    Return None if the object breaks off, is too long or has too much text after it.
-    """
+    """Return the repaired JSON object of a text, or None if it cannot be repaired."""
     start = text.find("{")
     last = text.rfind("}")
     if not 0 <= start < last <= start + MOST_REPAIRED_CHARS:
@@ -669,7 +655,7 @@ def _repair_object(text: str) -> Mapping[str, object] | None:
 
 
 def _python_literal(text: str) -> object:
-    """Convert a Python literal to a JSON value; None for any other text."""
+    """Convert a Python literal to a JSON value; None for other texts."""
     if not _PYTHON_OBJECT.match(text):
         return None
     try:
@@ -677,15 +663,13 @@ def _python_literal(text: str) -> object:
             value = ast.literal_eval(text)
         return json.loads(json.dumps(value))  # tuples become lists, and all keys texts
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None  # the documented errors of these functions for a text that is no literal
+        return None  # the documented errors for a text that is no literal
 
 
 def _has_open_brackets(object_text: str, *, has_double_quotes: bool) -> bool:
     """Check whether brackets outside of strings stay open, so that a part is missing.
 
-    Args:
-        object_text: The text of an object.
-        has_double_quotes: True if strings are in double quotation marks, not in single ones.
+    ``has_double_quotes`` selects double or single quotation marks as the limits of strings.
     """
     pattern = _BRACKETS if has_double_quotes else _BRACKETS_OF_PYTHON
     depth = 0
@@ -703,7 +687,7 @@ def _has_open_brackets(object_text: str, *, has_double_quotes: bool) -> bool:
 
 
 def _text_after_thoughts(text: str) -> str:
-    """Return the text after the last closed thought, up to the next thought if it is not closed."""
+    """Return the text after the last closed thought, up to the next open thought."""
     start = 0
     end = len(text)
     for tag in _THOUGHT.finditer(text):
@@ -719,12 +703,10 @@ def _text_after_thoughts(text: str) -> str:
 def _find_last_object(
     text: str, fits: Callable[[Mapping[str, object]], bool], content: str
 ) -> Mapping[str, object]:
-    """Return the last complete JSON object in a text among those that fit.
-
-    ``content`` is the content of the expected object, for messages.
+    """Return the last complete JSON object that fits; ``content`` describes it in messages.
 
     Raises:
-        Malformed: No object fits, or an object after the last fitting one breaks off.
+        Malformed: No object fits, or the end of a later object is missing.
     """
     last_match: Mapping[str, object] | None = None
     problem = ""
@@ -756,8 +738,8 @@ class _Decoded(NamedTuple):
 
     Attributes:
         value: The value; None if there is a problem.
-        end: The offset to which the text was read.
-        problem: The reason why there is no value; empty if there is one.
+        end: The offset up to which the text was read.
+        problem: The reason why there is no value, otherwise empty.
     """
 
     value: object
@@ -766,14 +748,14 @@ class _Decoded(NamedTuple):
 
 
 def _decode_object(text: str, start: int) -> _Decoded:
-    """Decode the JSON object that begins at an offset of a text."""
+    """Decode the JSON object at an offset of a text."""
     decoder = json.JSONDecoder(strict=False)  # accepts line breaks in strings
     try:
         return _Decoded(*decoder.raw_decode(text, start))
     except json.JSONDecodeError as error:
         place = f"at character {error.pos + 1:,} of {len(text):,}"
         return _Decoded(None, error.pos, f"{error.msg.removesuffix(' at')} {place}")
-    # These errors do not name the place, so the whole text counts as read.
+    # These errors do not name the offset, so the whole text counts as read.
     except RecursionError:
         return _Decoded(None, len(text), "it is nested too deeply")
     except ValueError:
@@ -781,7 +763,7 @@ def _decode_object(text: str, start: int) -> _Decoded:
 
 
 def _kind_name(value: object) -> str:
-    """Return the kind of a JSON value in words, for error messages."""
+    """Return the kind of a JSON value in words."""
     if isinstance(value, list):
         return "a JSON list"
     if isinstance(value, str):

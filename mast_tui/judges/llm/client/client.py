@@ -564,9 +564,7 @@ class Client(ModelClient):
     def _passing_failure(
         self, error_kind: ErrorKind, api_error: ApiError, reason: str, slow_downs_before: int
     ) -> _FailedTry:
-        """Return the failed try of a passing error, and make all tasks wait if the server asks for
-        it.
-        """
+        """Return the failed try of a passing error; make all tasks wait if the server asks."""
         is_busy = error_kind is ErrorKind.BUSY
         is_loading = error_kind is ErrorKind.LOADING
         wait = api_error.wait or (LOADING_WAIT if is_loading else None)

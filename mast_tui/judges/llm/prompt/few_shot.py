@@ -444,8 +444,7 @@ def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
 def _excerpt_and_quote(
     trace: Trace, candidate: ExampleSource, most_chars: int
 ) -> tuple[str, str] | None:
-    """Return an excerpt of the spans of a candidate, and the quote in it; None if either is
-    missing.
+    """Return an excerpt of the spans of a candidate, and the quote in it, or None.
 
     The excerpt of a long range has its first spans and the last one. Long texts are shortened
     around the quote.

@@ -277,9 +277,7 @@ class _Data:
 
 
 def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
-    """Return the remark on shortened spans: pairs of a span's index and the number of cut
-    characters.
-    """
+    """Return the remark on shortened spans: pairs of an index and a number of cut characters."""
     listed_spans = ", ".join(
         f"#{index + 1} by {cut_chars:,}" for index, cut_chars in spans[:_MOST_LISTED]
     )

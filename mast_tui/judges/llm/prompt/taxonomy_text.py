@@ -117,9 +117,7 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
     """
 
     def random_key(name: str) -> bytes:
-        """Return a sort key that depends on the seed only, so that all machines have the same
-        order.
-        """
+        """Return a sort key that depends only on the seed, so that all machines have one order."""
         return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
     categories = sorted(taxonomy.categories, key=lambda category: random_key(category.id))

@@ -35,9 +35,7 @@ _PAIR_WEIGHTS: Final = (
 
 
 def _kind_of_byte(byte: int) -> int:
-    """Return the kind of a UTF-8 byte: the length of its character, or the kind of an ASCII
-    character.
-    """
+    """Return the kind of a UTF-8 byte: the length of its character, or the kind of ASCII."""
     if byte >= 0xF0:
         return _FOUR_BYTES
     if byte >= 0xE0:

@@ -2,8 +2,7 @@
 
 The lines have the form of the OpenAI Batch API and of vLLM's ``run-batch``. A request has
 ``custom_id``, ``method``, ``url`` and ``body``; an answer has ``custom_id``, ``response`` and
-``error``. The ``custom_id`` depends on the trace, the sample, all that the answer depends on, and
-the number of earlier answers. The random boundary of a prompt is no part of it.
+``error``.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ ENDPOINT: Final = "/v1/chat/completions"
 
 MOST_REQUESTS: Final = 50_000
 MOST_BYTES: Final = 200_000_000
-"""The limits of a vendor for one file (platform.openai.com/docs/guides/batch, November 2026)."""
+"""A vendor's limits of one file (platform.openai.com/docs/guides/batch, November 2026)."""
 
 _KEY_DIGITS: Final = 32
 _TEMPORARY_ERRORS: Final = frozenset(
@@ -66,17 +65,17 @@ _TEMPORARY_ERRORS: Final = frozenset(
         ErrorKind.MONEY,
     )
 )
-"""Errors that are not about the request, which is written again."""
+"""The errors that do not concern the request itself, so that it is written again."""
 
 _MESSAGE_CHARS: Final = 200
 
 _BAD_RESPONSE_STATUS: Final = 502
 _NOT_SENT_STATUS: Final = 503
-"""The statuses of errors that have no status of their own; such a request is written again."""
+"""The status of errors without a status. The requests are written again."""
 
 
 class BatchFileError(MastError):
-    """A file of requests or answers cannot be used; the message says why, and what to do."""
+    """An error of a file of requests or answers; the message says what to do."""
 
 
 def custom_id(request: Request, key: str, answer_count: int) -> str:
@@ -94,8 +93,8 @@ def custom_id(request: Request, key: str, answer_count: int) -> str:
 class RequestFiles:
     """Files of requests, one request in each line, as many files as the limits require.
 
-    The first file has the given path, ``F.jsonl``, the others ``F-2.jsonl`` and so on. Only their
-    owner may read them. ``finish`` puts the new files in place of older ones.
+    The files are ``F.jsonl``, ``F-2.jsonl`` and so on. Only their owner may read them. ``finish``
+    puts them in place of older files.
 
     Args:
         path: The path of the first file.
@@ -103,7 +102,7 @@ class RequestFiles:
         most_bytes: The most bytes of a file.
 
     Raises:
-        BatchFileError: The path holds something else than requests.
+        BatchFileError: The path holds something other than requests.
     """
 
     def __init__(
@@ -121,12 +120,11 @@ class RequestFiles:
         self._byte_count = 0
         """The bytes of the last file."""
         self.paths: list[Path] = []
-        """The paths of the files."""
         self.counts: list[int] = []
         """The number of requests in each file."""
 
     def write(self, name: str, body: Mapping[str, object]) -> None:
-        """Write one request, into a new file if the last one is full.
+        """Write one request, to a new file if the last one is full.
 
         Args:
             name: The ``custom_id`` of the request.
@@ -136,7 +134,7 @@ class RequestFiles:
             {"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body},
             option=orjson.OPT_APPEND_NEWLINE,
         )
-        # An empty file takes a request of any length.
+        # An empty file accepts a request of any length.
         if self._file is None or (self._is_full(len(line)) and self.counts[-1]):
             self._file = self._open_next_file()
         self._file.write(line)
@@ -208,9 +206,9 @@ class _AnswerLocation(NamedTuple):
 
 
 class AnswerFiles:
-    """The answers in files, found by their names; the lines stay on disk.
+    """The answers in files, by the names of their requests; the lines stay on disk.
 
-    If several answers have one name, the last successful one counts.
+    Of several answers with one name, the last successful one counts.
 
     Args:
         paths: The files.
@@ -224,7 +222,7 @@ class AnswerFiles:
         self._files: list[IO[bytes]] = []
         self._locations: dict[str, _AnswerLocation] = {}
         self._found_names: set[str] = set()
-        """The names of the answers to requests of this run, as ``find`` records them."""
+        """The names with which ``find`` was successful."""
         self.broken_count = 0
         """The number of lines that are no answers."""
         for path in paths:
@@ -270,11 +268,7 @@ class AnswerFiles:
         self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Return the answer to the request with a name; None if there is no such answer.
-
-        Also record that a request of this run has the answer, so that it is no stranger for
-        ``count_strangers``.
-        """
+        """Return the answer to the request of a name, or None, and record that it was found."""
         location = self._locations.get(name)
         if location is None:
             return None
@@ -284,10 +278,10 @@ class AnswerFiles:
         return _parse_answer(file.readline())
 
     def count_strangers(self, keys: Iterable[str]) -> int:
-        """Count the answers that belong neither to a request of this run nor to an earlier answer.
+        """Count the answers to neither a request of this run nor an earlier request.
 
         Args:
-            keys: The keys of the answers that the workspace has.
+            keys: The keys of the stored answers.
         """
         answered_keys = {key[:_KEY_DIGITS] for key in keys}
         stranger_count = 0
@@ -322,9 +316,6 @@ def _status_of(response: Mapping[str, Any]) -> int:
 class Batch:
     """The files of one command: answers to read, and requests without an answer to write.
 
-    Unusable answers that an earlier command read are counted, so that reading a file twice changes
-    nothing.
-
     Args:
         setup: The judge and its settings.
         workspace: The workspace with the stored answers.
@@ -346,7 +337,8 @@ class Batch:
         run = RunRecord(setup, workspace, again=again).previous_run if again else None
         run_id = None if run is None else run.id
         self.unusable_by_key: dict[str, list[Asked]] = defaultdict(list)
-        """The unusable answers by the key of their request, in their order."""
+        """The stored unusable answers by the key of their request, in their order. They are a part
+        of a request's name, so reading a file twice changes nothing."""
         for unusable in workspace.unusable_answers():
             if not again or unusable.run_id == run_id:
                 self.unusable_by_key[unusable.key].append(unusable)
@@ -356,7 +348,7 @@ class Batch:
         self.read_count = 0
         """The number of answers that this command has read."""
         self.troubles: Counter[str] = Counter()
-        """The number of lines without a usable answer, by the problem."""
+        """The number of lines without a usable answer, by problem."""
 
     def count_strangers(self) -> int:
         """Count the answers in the files that belong to no request of this run."""
@@ -368,19 +360,19 @@ class Batch:
     async def connect(
         self, setup: Setup, spent: Usage, _on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
-        """Return a context with a client that answers from the files.
+        """Open a client that answers from the files.
 
         Args:
             setup: The judge and its settings.
             spent: The usage of the run so far.
-            on_remark: Called with settings that the server does not accept.
+            on_remark: Receives settings that the server refuses.
         """
         budget = Budget(setup.allowance, prices=setup.prices, used=spent)
         yield _BatchClient(self, setup, budget, on_remark)
 
 
 class _BatchClient(ModelClient):
-    """A client that answers from files, and defers and writes the other requests."""
+    """A client that answers from files, and writes and defers the other requests."""
 
     def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Report) -> None:
         self._batch = batch
@@ -390,17 +382,17 @@ class _BatchClient(ModelClient):
         self._boundary_secret = secrets.token_bytes(32)
         self._api_key = os.environ.get(setup.key_variable, "").strip()
         self._answer_count_by_key: Counter[str] = Counter()
-        """The number of answers that were read to each request, by ``Prompt.answer_key``."""
+        """The number of answers read for each key."""
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Return the answer to a request from the result files, or write the request to a file.
+        """Return the answer to a request from the result files, or write the request.
 
         Args:
             request: The request.
             answer_tokens: The token limit of the answer.
-            correction: The problem of an earlier answer, which the model is to correct.
+            correction: The previous unusable answer and its problem, if there is one.
 
         Raises:
             Deferred: There is no answer yet; the request was written.
@@ -411,7 +403,7 @@ class _BatchClient(ModelClient):
         key = self._setup.prompt.answer_key(request, answer_limit)
         unusable_answers = self._batch.unusable_by_key.get(key, [])
         if correction is None:
-            # With an unusable answer, the caller asks next for its correction.
+            # For an unusable answer, the caller asks for a correction next.
             stored_reply = _correctable_reply(unusable_answers)
             if stored_reply is not None:
                 return stored_reply
@@ -447,7 +439,7 @@ class _BatchClient(ModelClient):
     def _read_reply(self, line: Mapping[str, Any], request: Request) -> Reply | None:
         """Return the reply in a line of a result file, without the API key.
 
-        Return None if the request has to be sent again.
+        Return None if the request must be sent again.
 
         Raises:
             ContextOverflow: The request was too long, or the server read only a part of it.
@@ -473,7 +465,7 @@ class _BatchClient(ModelClient):
         return replace(outcome, text=scrub(outcome.text, self._api_key))
 
     def _reply_to_error(self, error: ApiError, form: Form) -> Reply | None:
-        """Return the reply for a filtered request; None if the request has to be sent again.
+        """Return the reply for a filtered request; None if the request must be sent again.
 
         Raises:
             ContextOverflow: The request was too long.
@@ -494,10 +486,10 @@ class _BatchClient(ModelClient):
 
 
 def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
-    """Return the last unusable answer to a request if its correction is still to be requested.
+    """Return the last unusable answer to a request if a correction must follow it.
 
-    An answer that was cut off is always returned. A complete answer (``stop``) is corrected once;
-    after that, the request is sent again from the beginning.
+    A complete answer (``stop``) is corrected once. After that, the request is sent again from the
+    beginning.
     """
     last = unusable[-1] if unusable else None
     if last is None or last.finish == "refusal":
@@ -508,7 +500,7 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
             if asked.finish != "stop":
                 break
             complete_count += 1
-        # Of complete answers in a row, each second one is the answer to a correction.
+        # Of consecutive complete answers, every second one is the answer to a correction.
         if complete_count % 2 == 0:
             return None
     return reply_from_record(last)
@@ -517,19 +509,19 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
 def outcome_of(
     line: Mapping[str, Any], form: Form, sent_tokens: int
 ) -> Reply | ApiError | UnusableReply:
-    """Return the reply in a line of a result file, or the error of the server.
+    """Read a line of a result file: a reply, or the error of the server.
 
     Args:
         line: The JSON fields of the line.
-        form: The form of answer that was requested.
-        sent_tokens: An estimate of the request's tokens.
+        form: The requested form of the answer.
+        sent_tokens: The estimated tokens of the request.
     """
     response = line.get("response")
     error = line.get("error")
     if isinstance(response, dict) and _is_success(line):
         return read_body(response.get("body", response), form=form, sent_tokens=sent_tokens)
     if not isinstance(response, dict):
-        # A request that expired or was cancelled has no status: it was not sent to a model.
+        # An expired or cancelled request has no status, because no model got it.
         return api_error_of(error, _NOT_SENT_STATUS)
     status = _status_of(response)
     if status < 400:

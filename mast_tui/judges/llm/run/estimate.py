@@ -1,4 +1,4 @@
-"""The estimate of the requests and the cost of a run, before anything is sent."""
+"""The estimate of a run's requests and cost, before anything is sent."""
 
 from __future__ import annotations
 
@@ -32,36 +32,33 @@ from mast_tui.workspace import TraceRecord, Workspace
 
 ANSWER_TOKENS: Final = 300
 ANSWER_TOKENS_A_MODE: Final = 40
-"""A guess at the tokens of an answer of a model without earlier answers."""
+"""A guess at the tokens of an answer: a base, and more for each mode."""
 
 VERIFIED_FINDINGS: Final = 3
-"""A guess at the number of findings of a window that are verified."""
+"""A guess at the findings of a window that are verified."""
 
 UNSHARED_FINDINGS: Final = 3
 """A guess at the most findings of a trace that only one of its windows has."""
 
 ESTIMATE_RATIO: Final = 1.15
-"""The median ratio of the estimated tokens of a request to the count of servers."""
+"""The median ratio of a request's estimated tokens to the count of servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """The estimated requests and tokens of a run.
-
-    Tokens are estimated from characters, rather too high.
+    """The estimated requests and tokens of a run; the tokens are rather too high.
 
     Attributes:
         traces: The number of traces.
         known: The number of traces that were judged before.
         unread: The number of traces that could not be read.
         windows: The number of windows.
-        requests: The number of requests: windows × samples, a guess at the number of
-            verifications, and the requests for stories.
+        requests: The number of requests on windows, for stories and for verifications.
         tokens_in: The tokens of the requests.
         tokens_out: The tokens of the answers.
-        shortened: The number of spans whose text does not fit.
-        story_requests: The part of ``requests`` for the stories of traces of several windows.
-        story_tokens: The part of ``tokens_in`` and ``tokens_out`` for these stories.
+        shortened: The number of spans with shortened texts.
+        story_requests: The part of ``requests`` for stories.
+        story_tokens: The part of ``tokens_in`` and ``tokens_out`` for stories.
     """
 
     traces: int = 0
@@ -77,7 +74,7 @@ class RunEstimate:
 
     @property
     def to_judge(self) -> int:
-        """The number of traces that the model would judge."""
+        """The number of traces for the model to judge."""
         return self.traces - self.known - self.unread
 
     def __add__(self, other: RunEstimate) -> RunEstimate:
@@ -96,7 +93,7 @@ def estimate_run(
     again: bool = False,
     on_trace: Callable[[RunEstimate], object] = lambda _: None,
 ) -> RunEstimate:
-    """Return an estimate of a run's requests and tokens; nothing is written.
+    """Estimate the requests and tokens of a run; nothing is written.
 
     Args:
         setup: The judge and its server.
@@ -111,7 +108,7 @@ def estimate_run(
     for trace in traces:
         had_no_requests = total.requests == 0
         total += _estimate_trace(trace, setup, judged_before, expected)
-        # Once per run: the first tries of a thinking model fail, as they have too few tokens.
+        # Only the first tries of a run fail because a thinking model has too few tokens.
         if had_no_requests and total.requests:
             total += RunEstimate(tokens_out=expected.first_try_out)
         on_trace(total)
@@ -120,7 +117,7 @@ def estimate_run(
 
 
 class _RequestGroup(NamedTuple):
-    """Requests of one kind for a trace, with the total tokens of their first tries."""
+    """The requests of one kind for a trace, and the tokens of their first tries."""
 
     requests: int = 0
     tokens_in: int = 0
@@ -138,7 +135,7 @@ def _estimate_trace(
         read_fully(trace)
         if judged is not None and judged.has(TraceRecord.from_trace(trace)):
             return RunEstimate(traces=1, known=1)
-        # Secrets are short: without redaction the sums are the same, and faster to compute.
+        # Redaction hardly changes the sums, because secrets are short, and it takes time.
         view = RedactedView(trace, Redaction.none())
         planned = plan(view, setup.prompt, setup.parameters)
         windows = tuple(_split_windows(setup, view, planned, expected.longest_request))
@@ -146,7 +143,7 @@ def _estimate_trace(
         shortened = 0 if len(windows) == 1 else _shortened_count(setup, view)
     except OSError:
         return RunEstimate(traces=1, unread=1)
-    # If each window asks about one step, there is no story.
+    # Windows that each ask about one step have no story.
     has_story = len(windows) > 1 and windows[0].step is None
     story = _story_requests(setup, view, windows) if has_story else _RequestGroup()
     verifications = _verifications(setup, view, len(windows), expected, has_story=has_story)
@@ -166,7 +163,7 @@ def _estimate_trace(
 def _judgements(
     setup: Setup, view: RedactedView, windows: Sequence[Window], expected: ExpectedAnswers
 ) -> _RequestGroup:
-    """Estimate the requests that ask for the modes, or for the decisive step, of each window."""
+    """Estimate the requests for the modes, or for the decisive step, of each window."""
     samples = setup.parameters.samples
     is_whole = len(windows) == 1
     tokens_of_a_sample = sum(
@@ -189,7 +186,7 @@ def _verifications(
     if setup.parameters.verify:
         count = VERIFIED_FINDINGS * window_count
     elif has_story and not setup.parameters.decisive:
-        # Findings that no other window confirms are verified; few windows have few of them.
+        # Findings that no other window confirms are verified. A few windows have few of them.
         count = min(UNSHARED_FINDINGS, (window_count - 1) // 2)
     data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
     request_tokens = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
@@ -203,13 +200,8 @@ def _split_windows(
 ) -> Iterator[Window]:
     """Yield the windows of a trace, split until the server accepts their requests.
 
-    A window that cannot be split is yielded as it is.
-
-    Args:
-        setup: The judge and its server.
-        view: The trace.
-        planned: The windows that are tried first.
-        longest: The approximate longest request that the server accepts; None without a limit.
+    ``longest`` is the approximate token limit of a request, or None. A window that cannot be split
+    is yielded unchanged.
     """
     whole_range = (planned[0].first, planned[0].last) if len(planned) == 1 else None
     pending = deque(planned)
@@ -226,21 +218,15 @@ def _split_windows(
 
 
 def _request_tokens(setup: Setup, view: RedactedView, window: Window, *, is_whole: bool) -> int:
-    """Estimate the tokens of the request on a window.
+    """Estimate the tokens of the request on a window; ``is_whole`` if it is the only window.
 
-    If the trace has several windows, the request also tells the story of the whole run.
-
-    Args:
-        setup: The judge and its server.
-        view: The trace.
-        window: The window.
-        is_whole: True if the window is the only one of the trace.
+    One of several windows also gets the story of the run.
     """
     budget = window.tokens or setup.parameters.window_tokens
     task_tokens = min(estimate(view.task), task_room(budget))
     tokens = view.tokens[window.first : window.last + 1]
     span_tokens = sum(tokens)
-    # The texts of the only window are shortened only if the window has its own limit.
+    # The texts of the only window are shortened only if it has its own limit.
     if not is_whole or window.tokens is not None:
         span_tokens = sum(map(min, tokens, _most_shown_tokens(view, budget)[window.first :]))
     data_tokens = FRAME_TOKENS + task_tokens + span_tokens + HEADER_TOKENS * len(tokens)
@@ -252,7 +238,7 @@ def _story_requests(setup: Setup, view: RedactedView, windows: Sequence[Window])
     """Estimate the requests for a summary of each window and for the story of a trace."""
     prompt = setup.prompt
     budget = setup.parameters.window_tokens
-    # A summary has other instructions than a judgement, and no story beside the spans.
+    # A summary has other instructions than a judgement, and no story.
     less_tokens = prompt.system.tokens - prompt.story.summary_system.tokens + story_room(budget)
     summary_tokens = sum(
         _request_tokens(setup, view, window, is_whole=False) - less_tokens for window in windows
@@ -268,7 +254,7 @@ def _story_requests(setup: Setup, view: RedactedView, windows: Sequence[Window])
 
 
 def _shortened_count(setup: Setup, view: RedactedView) -> int:
-    """Count the spans that are shortened in a trace of several windows."""
+    """Count the shortened spans in a trace of several windows."""
     most_tokens = _most_shown_tokens(view, setup.parameters.window_tokens)
     return sum(tokens > most for tokens, most in zip(view.tokens, most_tokens, strict=True))
 
@@ -284,12 +270,11 @@ class ExpectedAnswers:
     """The expected tokens of answers.
 
     Attributes:
-        answer: The tokens of a usable answer, with the cut or unusable answers before it.
+        answer: The tokens of a usable answer, with the unusable answers before it.
         tries: The number of requests for a usable answer.
-        first_try_out: The tokens that a thinking model uses once in a run, before it is allowed
-            enough tokens.
-        longest_request: The approximate longest request that the server accepts; None without a
-            limit.
+        first_try_out: The tokens that a thinking model wastes once in a run, before its limit is
+            raised.
+        longest_request: The approximate token limit of a request, or None.
         measured: True if these numbers come from earlier answers.
     """
 
@@ -303,8 +288,7 @@ class ExpectedAnswers:
 def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswers:
     """Return the expected tokens of answers.
 
-    The counts come from earlier answers of the judge, or else of its model. Without earlier
-    answers, the counts are a guess.
+    They come from earlier answers of the judge, or else of its model, or else from a guess.
 
     Args:
         setup: The judge.
@@ -323,8 +307,8 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
         statistics = workspace.answer_statistics(run_ids)
         if statistics.answers:
             longest = statistics.longest_request
-            # The longest request tells the limit only if a request has reached that limit: one was
-            # refused as too long, or the longest is as long as a known size of contexts.
+            # The longest request shows the limit only if it reached the limit: a longer request was
+            # refused, or its count is a usual context size.
             has_limit = statistics.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
                 answer=ceil(

@@ -32,7 +32,7 @@ MOST_OF_A_NOTE: Final = 400
 MOST_OF_A_NAME: Final = 60
 ANSWER_TOKENS_A_NOTE: Final = 12
 SPARE: Final = 4
-"""The token limit of a request as a multiple of the expected tokens, since models may think."""
+"""The token limit of the request as a multiple of the expected tokens, because models may think."""
 
 SYSTEM: Final = """\
 People read records of runs of AI agents and wrote short notes on failures that no mode of their \
@@ -52,7 +52,7 @@ ASKED: Final = "Put these notes in groups."
 
 
 class Proposal(NamedTuple):
-    """The proposal of a model: the name of the group by note, and the usage."""
+    """A model's groups (the name of the group by note), and the usage."""
 
     groups: Mapping[str, str]
     usage: Usage
@@ -63,7 +63,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
 
     Args:
         setup: The judge, with the redaction and the token limit of a request.
-        notes: The notes, each once.
+        notes: The distinct notes.
 
     Raises:
         MastError: The notes do not fit into one request.
@@ -85,7 +85,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
             f"{limit:,}; raise window_tokens in [judge] of config.toml, or tag some of them"
         )
     return Request(
-        # The boundary is put between the pieces of a message when it is sent.
+        # The boundary is inserted between the pieces when the message is sent.
         system=(SYSTEM, "."),
         user=("", data, f"\n\n{ASKED}"),
         schema=object_schema(
@@ -106,11 +106,11 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
 
     Args:
         text: The answer of the model.
-        notes: The notes in the order of their numbers.
+        notes: The notes, in the order of their numbers from 1.
 
     Returns:
-        The name of the group by note. A note in several groups has the name of the first group.
-        Notes that the answer leaves out are missing.
+        The name of the group by note. The first group of a note counts, and notes without a group
+        are missing.
 
     Raises:
         Malformed: The answer puts no note in any group.
@@ -124,7 +124,7 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
         if not isinstance(group, dict) or not isinstance(group.get("notes"), list):
             continue
         name = one_line(as_text(group.get("name")), MOST_OF_A_NAME)
-        # A name that begins with # would be the name of a tag.
+        # A name that begins with # would be a tag.
         name = name.strip().lstrip("#").strip()
         if not name:
             continue
@@ -141,14 +141,11 @@ def _answer_tokens(setup: Setup, notes: Sequence[str]) -> int:
 
 
 def grouping_notice(setup: Setup, notes: Sequence[str]) -> str:
-    """Describe the request: its content, its receiver, and its cost.
+    """Describe the content, receiver and cost of the request in sentences.
 
     Args:
         setup: The model, its server and its prices.
-        notes: The notes to group, each once.
-
-    Returns:
-        The sentences.
+        notes: The distinct notes.
 
     Raises:
         MastError: The notes do not fit into one request.
@@ -166,7 +163,7 @@ def grouping_notice(setup: Setup, notes: Sequence[str]) -> str:
 
 
 def used_words(used: Usage) -> str:
-    """Return a usage as a text: ``1 request, 812 tokens in and 96 out``."""
+    """Return a usage as a text, such as ``1 request, 812 tokens in and 96 out``."""
     requests = counted(used.requests, "request")
     return f"{requests}, {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
 
@@ -182,9 +179,9 @@ async def propose_groups(
 
     Args:
         setup: The model, its server and its settings.
-        notes: The notes, each once.
+        notes: The distinct notes.
         connect: Opens a client of the model.
-        on_wait: Called with the reason when the request waits.
+        on_wait: Receives the reason when the request waits.
 
     Raises:
         MastError: There is no usable answer; the message says why.
@@ -194,24 +191,24 @@ async def propose_groups(
     setup = replace(setup, allowance=Allowance(tokens=SPARE * (request.tokens + room)))
     store = _UsageCounter()
     async with connect(setup, Usage(), on_wait, on_wait) as client:
-        # The store keeps no answer, so the requests need no keys.
+        # This store keeps no answers, so the requests need no keys.
         loop = RequestLoop(client, store, AnswerLimits(room), key_of=lambda *_: "")
         groups = await loop.answer(request, lambda text: read_groups(text, notes), "the notes")
     return Proposal(groups, store.used)
 
 
 class _UsageCounter:
-    """A store that counts the usage and keeps no answer."""
+    """A store that counts the usage and keeps no answers."""
 
     def __init__(self) -> None:
         self.used = Usage()
 
     async def find_answer(self, key: str) -> Reply | None:
-        """Return None: no answer is stored."""
+        """Return None, because no answer is stored."""
         return None
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Count the usage of an answer; the answer itself is not stored.
+        """Count the usage of an answer.
 
         Args:
             key: Ignored.
@@ -222,10 +219,10 @@ class _UsageCounter:
         self.used += reply.usage
 
     async def reject(self, key: str) -> None:
-        """Do nothing: no answer is stored."""
+        """Do nothing, because no answer is stored."""
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Do nothing: no answer is stored.
+        """Do nothing, because no answer is stored.
 
         Args:
             limit: Ignored.

@@ -1,4 +1,4 @@
-"""The judging of one trace by a model: its windows at once, its stored answers, its quotes."""
+"""The judgement of one trace by a model: windows, samples, story and verifications."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MOST_REMARKS: Final = 20
 """The most remarks on one trace."""
 
 SMALL_TRACE_TOKENS: Final = 20_000
-"""The token limit of a trace whose work is done on the event loop's thread once it is read."""
+"""The token limit of a trace for which no thread is used."""
 
 _REMARK_CHARS: Final = 200
 
@@ -85,11 +85,11 @@ class TraceResult:
 
 
 class _NothingSmaller(Unanswered):
-    """The smallest window is longer than the model's context."""
+    """An error because the smallest window is longer than the model's context."""
 
 
 class _WholeTooLong(Exception):
-    """The request on a whole trace is too long; ``windows`` are the windows to ask about."""
+    """An error because a whole trace is too long; its ``windows`` must be judged instead."""
 
     def __init__(self, windows: tuple[Window, ...]) -> None:
         super().__init__()
@@ -99,10 +99,10 @@ class _WholeTooLong(Exception):
 async def gather_results(
     work: Callable[[Item], Coroutine[Any, Any, T]], items: Iterable[Item]
 ) -> list[T]:
-    """Run work on several items concurrently and return the results in their order.
+    """Run work on several items concurrently, and return the results in the order of the items.
 
-    The first error cancels the rest. ``Deferred`` is raised only when all work has ended, so that
-    all requests get into the batch.
+    The first error cancels the rest. ``Deferred`` is raised only after all work has ended, so that
+    a batch gets all requests.
 
     Args:
         work: A coroutine function of one item.
@@ -110,9 +110,9 @@ async def gather_results(
     """
 
     async def result_or_deferred(item: Item) -> T | Deferred:
-        """Return ``Deferred`` instead of raising it, since ``gather`` ends at the first error."""
-        # The coroutine of the work is made here: Python warns of one that is made but never
-        # started, as when its task is cancelled first.
+        """Return ``Deferred`` instead of raising it, because ``gather`` ends at the first error."""
+        # Make the coroutine only now. Python warns of a coroutine that never starts because its
+        # task is cancelled first.
         try:
             return await work(item)
         except Deferred as error:
@@ -135,18 +135,16 @@ async def gather_results(
 
 
 class TraceJudge:
-    """The judging of a trace that was read to its end.
+    """A judge of one trace that was read to its end.
 
     A trace of several windows is judged in four rounds of concurrent requests:
 
     1. Each window is summarised.
     2. One request merges the summaries into a story.
     3. Each window is judged with the story.
-    4. Each finding of a mode that a single window has found is verified.
+    4. Each finding of a mode that only one window has found is verified.
 
-    Samples are judged one after the other. Stored answers are not requested again. The constructor
-    plans the windows and prepares the first request; it takes as long as reading the whole trace,
-    and may run in any thread.
+    The constructor takes as long as reading the whole trace, and may run in any thread.
 
     Raises:
         OSError: The source of the trace could not be read.
@@ -175,7 +173,7 @@ class TraceJudge:
                 self.first_request = self._summary_request(window)
             else:
                 self.first_request = self._new_request(0, window, "")
-            _ = self.first_request.fingerprint  # computed here, not on the event loop
+            _ = self.first_request.fingerprint  # computed early, not on the event loop
 
     async def judge(
         self,
@@ -189,7 +187,7 @@ class TraceJudge:
         Args:
             client: Sends the requests.
             store: Stores the answers.
-            room: The tokens of an answer, shared by the run.
+            room: The token limit of an answer, shared by the run.
             on_window: Called after each window with the findings so far.
 
         Raises:
@@ -198,7 +196,7 @@ class TraceJudge:
         """
         key_of = self._prompt.answer_key
         self._judging_requests = RequestLoop(client, store, room, key_of)
-        # Summaries, the story and verifications have limits of their own.
+        # Summaries, the story and verifications have separate limits.
         self._other_requests = RequestLoop(client, store, room, key_of)
         windows = self._windows
         if not windows:
@@ -206,8 +204,8 @@ class TraceJudge:
         try:
             window_count = await self._judge_all_samples(windows, on_window)
         except _NothingSmaller:
-            # An overflow note, a stored refusal of a request that was too long, may have led here.
-            # The server may accept longer requests than in the earlier run.
+            # Overflow notes are stored records of requests that were too long. The server may
+            # accept longer requests now.
             if not (self._judging_requests.has_used_note or self._other_requests.has_used_note):
                 raise
             self._judging_requests.forget_limits()
@@ -228,8 +226,6 @@ class TraceJudge:
     ) -> int:
         """Judge all samples, and return the number of windows of the last sample.
 
-        If the request on a whole trace is too long, all samples are judged again in windows.
-
         Raises:
             Deferred: The answers of a sample wait for a batch; the other samples were judged.
         """
@@ -247,6 +243,7 @@ class TraceJudge:
                     except Deferred as error:  # the other samples need not wait for this one
                         deferred = error
             except _WholeTooLong as error:
+                # All samples need the same windows.
                 windows = error.windows
                 continue
             if deferred is not None:
@@ -257,7 +254,7 @@ class TraceJudge:
     def _has_story(windows: Sequence[Window]) -> bool:
         """Check whether windows are judged with a story: a summary of the whole run.
 
-        A single window is the whole run. Windows of single steps are judged without a story.
+        A single window, and windows of single steps, need no story.
         """
         return len(windows) > 1 and windows[0].step is None
 
@@ -265,8 +262,8 @@ class TraceJudge:
         """Summarise the windows of a trace, and merge the summaries into a story.
 
         Returns:
-            The windows, split if they were too long for the model, and the story. The story is
-            empty if the windows need none, or if the summaries are too long for the model.
+            The windows, split if they were too long, and the story. The story is empty if it is not
+            needed or too long for the model.
         """
         if not self._has_story(windows):
             return windows, ""
@@ -287,8 +284,8 @@ class TraceJudge:
         return tuple(window for window, _ in summaries), ""
 
     async def _window_summaries(self, window: Window) -> list[tuple[Window, str]]:
-        """Return a window with its summary; if it is too long, its parts with their summaries."""
-        # The request on the first window was made before, outside the event loop.
+        """Return a window with its summary, or the parts of a window that is too long, with theirs."""
+        # The first request was made earlier, outside the event loop.
         request = self.first_request
         self.first_request = None
         if request is None:
@@ -307,7 +304,7 @@ class TraceJudge:
         return self._prompt.story.summary_request(self._view, window, budget)
 
     def _is_found_in_one_window(self, mode: str) -> bool:
-        """Check whether only one window has found a mode, and several were asked about it."""
+        """Check whether several windows were asked about a mode and only one has found it."""
         if self._parameters.decisive:  # windows are asked for the decisive step, not for modes
             return False
         asked_windows = set()
@@ -324,14 +321,11 @@ class TraceJudge:
     async def _confirmed_sightings(
         self, sightings: Sequence[Sighting], doubtful_indices: Sequence[int]
     ) -> list[Sighting]:
-        """Verify the doubtful findings, those with altered quotes first.
+        """Verify the doubtful findings, and return all findings except the rejected ones.
 
         Args:
             sightings: All findings.
             doubtful_indices: The indices of the doubtful findings in ``sightings``.
-
-        Returns:
-            The findings without those that do not hold.
         """
         order = sorted(doubtful_indices, key=lambda index: by_doubt(sightings[index]))
         results = await gather_results(self._verify_sighting, (sightings[index] for index in order))
@@ -349,7 +343,7 @@ class TraceJudge:
                 confirmed.append(sighting)
             elif verification.verdict is not VerdictValue.ABSENT:
                 finding = verification.apply(sighting.finding)
-                if self._parameters.samples > 1:  # the confidence is the share of the samples
+                if self._parameters.samples > 1:  # the confidence is a share of the samples
                     finding = replace(finding, confidence=sighting.finding.confidence)
                 confirmed.append(replace(sighting, finding=finding))
         rejected_count = len(sightings) - len(confirmed)
@@ -359,7 +353,7 @@ class TraceJudge:
         return confirmed
 
     async def _verify_sighting(self, sighting: Sighting) -> Verification | None:
-        """Verify a finding with as many spans around it as fit; return None if too few fit."""
+        """Verify a finding with as many spans as fit; return None if too few fit."""
         shown_tokens = SHOWN_TOKENS
         while shown_tokens >= LEAST_SHOWN:
             request = await self._run_in_thread(
@@ -383,7 +377,7 @@ class TraceJudge:
     async def _run_in_thread(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
         """Do work on the trace in a thread, or directly if the trace is small.
 
-        For a small trace the switch of threads delays the event loop more than the work.
+        For a small trace, the switch of threads takes longer than the work.
         """
         if self._is_small:
             return work(*args, **keywords)
@@ -395,7 +389,7 @@ class TraceJudge:
         windows: Sequence[Window],
         on_window: Callable[[Judgement], object] | None,
     ) -> tuple[Window, ...]:
-        """Judge one sample, and return its windows, which may be smaller than the planned ones.
+        """Judge one sample, and return its windows, which may be smaller than planned.
 
         Raises:
             _WholeTooLong: The request on a whole trace is too long.
@@ -404,7 +398,7 @@ class TraceJudge:
         self._samples.append(answers)
 
         async def judge_window(window: Window) -> None:
-            """Add the answer on a window, or the answers on its parts if it is too long."""
+            """Add the answer on a window; if it is too long, add the answers on its parts."""
             try:
                 answer = await self._ask_about_window(sample, window)
             except ContextOverflow as error:
@@ -424,13 +418,13 @@ class TraceJudge:
             for window in windows:
                 await judge_window(window)
                 if answers and answers[-1].sightings:
-                    break  # the first step on which the judge found a failure is the decisive one
+                    break  # the first step with a finding is the decisive step
         answers.sort(key=lambda answer: (answer.window.first, answer.window.last))
         return tuple(answer.window for answer in answers)
 
     async def _ask_about_window(self, sample: int, window: Window) -> Answer:
-        """Request the answer on a window; record the remarks on the request and the answer."""
-        # The first request, on the first window, was made before, outside the event loop.
+        """Request the answer on a window, and record the remarks on both."""
+        # The first request was made earlier, outside the event loop.
         request = self.first_request
         self.first_request = None
         if request is None:
@@ -448,7 +442,7 @@ class TraceJudge:
         """Return the parts of a window that was too long.
 
         Raises:
-            _NothingSmaller: The window cannot become smaller.
+            _NothingSmaller: The window cannot be smaller.
             RunStops: The instructions alone are too long for the server.
         """
         instruction_tokens = self._prompt.system.tokens
@@ -481,7 +475,7 @@ class TraceJudge:
     def _window_answer(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
         """Return the answer on a window, with its findings located in the trace.
 
-        Findings of modes that the window does not ask about are left out.
+        Findings of other modes than those of the window are dropped.
         """
         span_range = (window.first, window.last)
         locate = partial(self._locator.locate, around=span_range)
@@ -496,12 +490,7 @@ class TraceJudge:
         return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
     def _trace_result(self, window_count: int, confirmed: Sequence[Sighting]) -> TraceResult:
-        """Return the result of judging the trace, from the confirmed findings.
-
-        Args:
-            window_count: The number of windows.
-            confirmed: The merged findings of all samples that hold.
-        """
+        """Return the result of judging the trace, from the confirmed findings of all samples."""
         remarks: list[str] = []
         if self._parameters.decisive:
             judgement = partial_judgement(confirmed)  # without verdicts on other modes
@@ -524,10 +513,10 @@ class TraceJudge:
 
 
 def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
-    """Return the largest estimate of a text that can fit into the context of a server.
+    """Return the largest estimated tokens of a text that may fit into a server's context.
 
-    The result is the limit itself if the server named it or if it is a common size. Otherwise the
-    limit is the server's own count of a truncated request, and may be lower than the estimate.
+    The limit is exact if the server named it or if it is a usual size. Otherwise it is the count of
+    a truncated request, which may be lower than the estimate.
     """
     limit = overflow.context_limit or 0
     if overflow.truncated_usage is None or is_context_size(limit):
@@ -536,10 +525,7 @@ def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
 
 
 def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """Return the findings of the default rules on spans of a trace, with redacted rationales.
-
-    Numbers of spans in the rationales are replaced by those that the model sees.
-    """
+    """Return the findings of the default rules as facts with redacted texts."""
     facts = []
     for finding in RulesJudge().judge(trace).findings:
         first = trace.index_of(finding.first or "")
@@ -551,7 +537,7 @@ def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
 
 
 def _first_remarks(remarks: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct remarks, each on one line; the last one may be the number of the rest."""
+    """Return the first distinct remarks, and a remark on the number of the others."""
     distinct = tuple(dict.fromkeys(one_line(remark, _REMARK_CHARS) for remark in remarks))
     if len(distinct) <= MOST_REMARKS:
         return distinct
@@ -572,12 +558,12 @@ def _window_name(window: Window) -> str:
 def _quote_remarks(
     findings: Iterable[Finding], quotes: QuoteCounts, partly_searched_count: int
 ) -> Iterable[str]:
-    """Yield remarks on quotes that were in another span, altered, not found, or searched in part.
+    """Yield remarks on quotes with a problem.
 
     Args:
         findings: The anchored findings.
         quotes: The number of their quotes by kind of match.
-        partly_searched_count: The number of quotes that were searched in a part of the trace only.
+        partly_searched_count: The number of quotes that were searched only in a part of the trace.
     """
     elsewhere_count = sum(
         finding.evidence is not None and finding.evidence.misnamed_spans is not None
@@ -596,7 +582,7 @@ def _quote_remarks(
 
 
 def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy) -> Iterable[str]:
-    """Yield a remark on the modes on which a sample, the answers on all windows, has no verdict."""
+    """Yield a remark on the modes on which some sample has no verdict."""
     unanswered_codes = [
         mode.code
         for mode in taxonomy.modes

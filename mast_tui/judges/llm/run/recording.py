@@ -1,8 +1,7 @@
 """Repeatable runs: the answers of a model are recorded in a file, and replayed from it.
 
-A line is a JSON object for one answer: ``request``, the SHA-256 of the request; ``about``, the id
-of the trace; ``room``, the token limit of the answer; and ``reply``, or the reason for none in
-``unanswered`` or ``too_long``. The random mark of a run is not a part of the request. Keys,
+Each line is a JSON object for one request: ``request``, its SHA-256; ``about``, the id of the
+trace; ``room``, the token limit of the answer; and ``reply``, ``unanswered`` or ``too_long``. Keys,
 addresses and headers are not recorded.
 """
 
@@ -40,7 +39,7 @@ from mast_tui.workspace import Usage
 
 
 class _RecordedLine(Struct, frozen=True):
-    """A line of the file: the reply to a request, or why there was none."""
+    """A line of the file: the reply to a request, or the error."""
 
     request: str
     room: int
@@ -64,18 +63,18 @@ class _RecordedLine(Struct, frozen=True):
 
 
 _LinesByRequest = Mapping[str, Mapping[int, _RecordedLine]]
-"""The recorded lines, by request and by the token limit of the answer."""
+"""The recorded lines, by request and by token limit of the answer."""
 
 
 class RecordingError(MastError):
-    """A file of recorded answers cannot be used; the message says why, and what to do."""
+    """An error of a file of recorded answers; the message says what to do."""
 
 
 def open_record(path: Path) -> IO[bytes]:
-    """Open a file to append answers to it.
+    """Open a file to append answers.
 
-    Only its owner may read the file, because answers quote traces. An incomplete line at the end,
-    which a killed run may have left, is removed.
+    Only its owner may read the file, because answers quote traces. An incomplete last line, which a
+    killed run may have left, is removed.
 
     Raises:
         RecordingError: The file has other content.
@@ -93,8 +92,7 @@ def open_record(path: Path) -> IO[bytes]:
 def recording(file: IO[bytes]) -> Connect:
     """Return a function that connects to the server and appends every answer to a file.
 
-    Args:
-        file: The file, opened by ``open_record``.
+    The file must be opened by ``open_record``.
     """
 
     @asynccontextmanager
@@ -119,14 +117,13 @@ def replaying(path: Path) -> Connect:
     async def _connect_player(
         setup: Setup, _spent: Usage, _on_wait: Report, _on_remark: Report
     ) -> AsyncIterator[ModelClient]:
-        """Return a client that replays the recorded answers."""
         yield _Player(lines_by_request, setup.parameters, path)
 
     return _connect_player
 
 
 class _SentRoom:
-    """The token limit of an answer, with the value that was last read for a request."""
+    """The token limit of an answer, with its value when a request was sent."""
 
     def __init__(self, answer_tokens: SupportsInt) -> None:
         self._answer_tokens = answer_tokens
@@ -153,13 +150,13 @@ class _Recorder(ModelClient):
         Args:
             request: The request.
             answer_tokens: The token limit of the answer.
-            correction: The problem of an earlier answer.
+            correction: The previous unusable answer and its problem, if there is one.
         """
         key = _request_key(request, self._parameters, correction)
-        room = _SentRoom(answer_tokens)  # the recorded limit is the one that the client reads last
+        room = _SentRoom(answer_tokens)  # records the limit that the client reads last
 
         def write_line(**outcome: object) -> None:
-            """Append the outcome of the request to the file at once, so that a crash keeps it."""
+            """Append the outcome of the request at once, so that a crash keeps it."""
             line = {"request": key, "about": request.about, "room": room.tokens, **outcome}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
@@ -176,7 +173,7 @@ class _Recorder(ModelClient):
         return reply
 
     def record_problem(self, problem: str | None) -> None:
-        """Pass on the problem of the last answer, if it had one."""
+        """Forward the problem of the last answer."""
         self._client.record_problem(problem)
 
 
@@ -195,14 +192,10 @@ class _Player(ModelClient):
     ) -> Reply:
         """Return the recorded reply to a request, or raise the recorded error.
 
-        The token limit of an answer depends on earlier answers of the run, so it can differ from
-        the recorded limit. Of several records of the request, the one with the lowest sufficient
-        limit is used; if none suffices, the one with the highest limit.
-
         Args:
             request: The request.
             answer_tokens: The token limit of the answer.
-            correction: The problem of an earlier answer.
+            correction: The previous unusable answer and its problem, if there is one.
 
         Raises:
             ContextOverflow: The request was too long.
@@ -217,13 +210,15 @@ class _Player(ModelClient):
                 f"{one_line(request.about, 80)}: it was recorded with another model, other "
                 "options or other traces"
             )
+        # The limit depends on earlier answers of a run, so it may differ from the recorded one.
+        # Prefer the lowest recorded limit that suffices, or else the highest.
         needed_limit = int(answer_tokens)
         sufficient_limits = [limit for limit in line_by_limit if limit >= needed_limit]
         return line_by_limit[min(sufficient_limits, default=max(line_by_limit))].outcome()
 
 
 def _request_key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
-    """Return a hash of all that an answer depends on, except the token limit of the answer."""
+    """Return a hash of all that an answer depends on, except its token limit."""
     digest = hashlib.sha256(request.fingerprint.encode())
     correction_fields = None if correction is None else [correction.answer, correction.problem]
     digest.update(
@@ -244,8 +239,7 @@ def _read_lines(path: Path) -> _LinesByRequest:
     """Return the last outcome of each request at each token limit.
 
     Raises:
-        RecordingError: The file cannot be read, or a line is no outcome; an invalid last line is
-            ignored.
+        RecordingError: The file cannot be read, or a line is no outcome.
     """
     lines_by_request: dict[str, dict[int, _RecordedLine]] = {}
     try:
@@ -259,7 +253,7 @@ def _read_lines(path: Path) -> _LinesByRequest:
                 raise ValueError("no outcome")
         except (ValueError, RecursionError) as error:
             if number == len(lines) and number > 1:
-                break  # the last line of a killed run
+                break  # a killed run may leave an incomplete last line
             raise RecordingError(
                 f"{path}, line {number}: not a recorded answer; give a file that --record wrote"
             ) from error

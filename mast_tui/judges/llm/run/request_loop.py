@@ -1,4 +1,4 @@
-"""The loop for one request: a stored answer, or a new one, with a second try if it is unusable."""
+"""The loop for one request: a stored answer, or a new one with another try if it is unusable."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from mast_tui.workspace import Usage
 A = TypeVar("A")
 
 MOST_REFUSAL_CHARS: Final = 200
-"""The most characters of a refusal in a message."""
+"""The most characters of a refusal that a message quotes."""
 
 MOST_ANSWER_CHARS: Final = 80
-"""The most characters of an unusable answer in a message."""
+"""The most characters of an unusable answer that a message quotes."""
 
 MOST_ROOM: Final = 32_000
-"""The token limit of an answer that a model gets by itself if it thinks for long."""
+"""The most tokens that an answer may get beyond the setting, for a model that thinks for long."""
 
 HARDLY_BEGUN: Final = 0.25
-"""The share of text in a cut answer below which the tokens went into thinking."""
+"""The share of text in a cut answer below which thinking used up the tokens."""
 
 _CUT_SHORT: Final = 0.9
-"""The share of its limit below which an answer was not cut by that limit."""
+"""The share of its token limit below which an answer was not cut by that limit."""
 
 _CONTEXT_UNIT: Final = 256
 _SLACK: Final = 2
-"""The tokens by which request and cut answer together may differ from the size of a context."""
+"""The tokens by which request and cut answer together may differ from a context size."""
 
 _PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refused"}
 
@@ -50,17 +50,17 @@ class AnswerStore(Protocol):
     """A store of answers, so that no answer is paid for twice."""
 
     async def find_answer(self, key: str) -> Reply | None:
-        """Return the last usable answer of a key, unless it was rejected; None if there is none."""
+        """Return the last usable answer of a key, or None if there is none or it was rejected."""
         ...
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Store an answer, also if the waiting task is cancelled; return when it is stored.
+        """Store an answer, even if the waiting task is cancelled.
 
         Args:
             key: The key of the request.
             reply: The answer.
             usable: True if the answer need not be requested again.
-            sent: An estimate of the tokens of the request.
+            sent: The estimated tokens of the request.
         """
         ...
 
@@ -73,37 +73,35 @@ class AnswerStore(Protocol):
 
         Args:
             limit: The number of tokens that the server read.
-            sent: An estimate of the tokens of the request that showed the truncation.
+            sent: The estimated tokens of the request that showed the truncation.
         """
         ...
 
 
 class AnswerLimits:
-    """The token limit of an answer: the setting, and more for models that need it.
-
-    All traces of a run share one such object.
+    """The token limit of an answer, shared by all traces of a run; it grows if a model needs more.
 
     Args:
-        asked_for: The setting.
-        raised_for_all: True if the need of one trace raises the tokens for all traces.
+        asked_for: The limit in the settings.
+        raised_for_all: True if one trace may raise the limit for all traces.
     """
 
     def __init__(self, asked_for: int, *, raised_for_all: bool = True) -> None:
         self._raised_for_all = raised_for_all
         self.current = asked_for
-        """The tokens for the next request."""
-        # The setting is doubled until the largest number, which allows at least one doubling.
+        """The limit for the next request."""
+        # The setting may be doubled at least once.
         largest = max(MOST_ROOM, 2 * asked_for)
         self.all: tuple[int, ...] = tuple(
             sorted({min(asked_for * 2**doublings, largest) for doublings in range(8)})
         )
-        """All numbers of tokens that may be used, in ascending order."""
+        """All limits that may be used, in ascending order."""
         self._first_answer_lock = asyncio.Lock()
         self._has_usable_answer = False
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Return a context in which a task may send: one task at a time until a usable answer."""
+        """Wait for the first usable answer, or hold the only turn until then."""
         if not self._has_usable_answer:
             async with self._first_answer_lock:
                 if not self._has_usable_answer:
@@ -112,18 +110,16 @@ class AnswerLimits:
         yield
 
     def record_usable_answer(self) -> None:
-        """Record that there was a usable answer."""
         self._has_usable_answer = True
 
     def more_tokens(self, room: int, *, thinking: bool) -> int | None:
-        """Return the tokens to allow after an answer had too few; None if it had the most.
+        """Return the limit after an answer was too long; None if it already had the largest limit.
 
-        They are twice as many, or four times as many if thinking used up the tokens. With
-        ``raised_for_all``, thinking raises the tokens of all further requests too.
+        Thinking may also raise the limit for all further requests.
 
         Args:
-            room: The tokens that were too few.
-            thinking: True if thinking used them up.
+            room: The limit that was too low.
+            thinking: True if thinking used up the tokens.
         """
         if room == self.all[-1]:
             return None
@@ -135,24 +131,21 @@ class AnswerLimits:
 
 
 class _RequestRoom:
-    """The token limit of the answer to one request, which may grow while the request waits.
-
-    They are the tokens that the run allows when the request is sent, or more.
-    """
+    """The token limit of the answer to one request, read from the run's limit when it is sent."""
 
     def __init__(self, room: AnswerLimits) -> None:
         self._room = room
         self._fewest_tokens = 0
-        """The limit that this request was widened to; the run may allow more meanwhile."""
+        """The lowest limit of the next try, after an earlier try had too few tokens."""
         self.tokens = room.current
-        """The tokens with which the request was sent last."""
+        """The limit with which the request was sent last."""
 
     def __int__(self) -> int:
         self.tokens = max(self._room.current, self._fewest_tokens)
         return self.tokens
 
     def widen(self, *, thinking: bool) -> bool:
-        """Allow more tokens for the next try; return False if there are no more."""
+        """Raise the limit for the next try; return False if it is the largest."""
         tokens = self._room.more_tokens(self.tokens, thinking=thinking)
         if tokens is None:
             return False
@@ -172,7 +165,7 @@ class _NextTry:
         self._subject = subject
         self.room = room
         self.correction: Correction | None = None
-        """The problem of an answer that the model is to correct."""
+        """The unusable answer that the model must correct, and its problem."""
         self._was_cut = False
 
     def prepare(self, reply: Reply, problem: str) -> None:
@@ -183,7 +176,7 @@ class _NextTry:
             problem: The reason why it is unusable.
 
         Raises:
-            TraceFails: The request is not tried again; the message says why.
+            TraceFails: The request must not be tried again; the message says why.
         """
         if reply.finish == "refusal":
             reason = one_line(reply.text.strip(), MOST_REFUSAL_CHARS) or "it gave no reason"
@@ -218,7 +211,7 @@ class RequestLoop:
         client: Sends the requests.
         store: Stores the answers.
         room: The token limit of an answer.
-        key_of: Returns the key of a request with a number of tokens for its answer.
+        key_of: Returns the key of a request with a token limit for its answer.
     """
 
     def __init__(
@@ -235,22 +228,20 @@ class RequestLoop:
         self.forms: set[Form] = set()
         """The forms of the usable answers."""
         self.has_used_note = False
-        """True if an overflow note was used: the stored answer that a request is too long."""
+        """True if an overflow note was used: a stored record that a request is too long."""
         self._trusts_notes = True
-        """False once overflow notes are ignored, since they may be out of date."""
+        """False if overflow notes are ignored because they may be out of date."""
         self._shortest_overflow: int | None = None
         """The fewest tokens of a request that was too long."""
 
     async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
         """Return a usable answer, stored or new.
 
-        A new answer is stored before it is read. If the request is too long, an overflow note is
-        stored in place of an answer.
+        A new answer is stored before it is read.
 
         Args:
             request: The request.
-            parse: Reads the answer, which is not None, from its text; raises ``Malformed`` if the
-                text is no answer.
+            parse: Reads the answer from its text; raises ``Malformed`` if the text is no answer.
             subject: The spans of the request, for messages.
 
         Raises:
@@ -258,10 +249,10 @@ class RequestLoop:
             TraceFails: There is no usable answer; the message says why.
             RunStops: No request will get an answer.
         """
-        # Save the cost of a request that cannot fit.
+        # A request that cannot fit would only cost money.
         if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
             raise ContextOverflow("a shorter request exceeded the model's context")
-        # The keys of overflow notes that may be out of date; the answer will replace these notes.
+        # The keys of overflow notes that a new answer must replace.
         ignored_notes: set[str] = set()
         stored_answer = await self._stored_answer(request, parse, ignored_notes)
         if stored_answer is not None:
@@ -269,7 +260,7 @@ class RequestLoop:
         return await self._new_answer(request, parse, subject, ignored_notes)
 
     def forget_limits(self) -> None:
-        """Ignore the overflow notes from now on, and send requests again that were too long."""
+        """Ignore overflow notes from now on, and send requests again that were too long."""
         self._trusts_notes = False
         self.has_used_note = False
         self._shortest_overflow = None
@@ -277,12 +268,7 @@ class RequestLoop:
     async def _stored_answer(
         self, request: Request, parse: Callable[[str], A], ignored_notes: set[str]
     ) -> A | None:
-        """Return the stored answer to a request, or None.
-
-        Args:
-            request: The request.
-            parse: Reads the answer from its text.
-            ignored_notes: Receives the keys of overflow notes that are ignored.
+        """Return the stored answer to a request, or None, and add the keys of ignored notes.
 
         Raises:
             ContextOverflow: An overflow note says that the request is too long.
@@ -302,7 +288,7 @@ class RequestLoop:
                 raise ContextOverflow("the request exceeds the model's context")
             answer, _ = _read_answer(reply, parse)
             if answer is not None:
-                for note_key in ignored_notes:  # replace the note, which the next run would use
+                for note_key in ignored_notes:  # the next run would use the note again
                     await self._store.keep(note_key, reply, usable=True)
                 self.forms.add(reply.form)
                 return answer
@@ -313,15 +299,8 @@ class RequestLoop:
     ) -> A:
         """Request an answer until it is usable.
 
-        - A cut answer is requested again with more tokens: once, or more often after thinking.
-        - An answer that cannot be read is corrected by the model, once.
-
-        Args:
-            request: The request.
-            parse: Reads the answer from its text.
-            subject: The spans of the request, for messages.
-            ignored_notes: The keys of stored notes that the request was too long, which may be out
-                of date.
+        A cut answer is requested again with more tokens. The model may correct an unreadable answer
+        once.
 
         Raises:
             ContextOverflow: The request is too long for the model.
@@ -352,18 +331,10 @@ class RequestLoop:
         *,
         replaces_note: bool,
     ) -> tuple[A | None, str]:
-        """Store a reply, and then return its answer and an empty text, or None and the problem.
+        """Store a reply, and return its answer and an empty text, or None and the problem.
 
-        A complete answer that cannot be read is marked as unusable afterwards.
-
-        Args:
-            reply: The reply.
-            request: The request.
-            parse: Reads the answer from its text.
-            key: The key of the request.
-            replaces_note: True if an overflow note is stored under the key. Any reply replaces it,
-                and is stored as usable even if it is cut or unreadable, or the next run would find
-                the note again.
+        With ``replaces_note``, an overflow note is stored under the key. An unusable reply replaces
+        it too, or the next run would find the note again.
         """
         if not reply.kept:
             usable = replaces_note or reply.finish == "stop"
@@ -380,12 +351,12 @@ class RequestLoop:
         """Send a request, and store an overflow note if it is too long.
 
         Raises:
-            ContextOverflow: The request is too long; later runs find the note and do not send it.
+            ContextOverflow: The request is too long.
         """
         try:
             return await self._request_fitting_reply(request, room, correction)
         except ContextOverflow as error:
-            if error.truncated_usage is not None:  # then earlier requests may be truncated too
+            if error.truncated_usage is not None:  # earlier requests may be truncated too
                 await self._store.take_back(error.truncated_usage.tokens_in, request.tokens)
             note = _overflow_note(min(self.forms, default="json_schema"), error.truncated_usage)
             await self._store.keep(self._key_of(request, room.tokens), note, usable=True)
@@ -395,7 +366,7 @@ class RequestLoop:
     async def _request_fitting_reply(
         self, request: Request, room: _RequestRoom, correction: Correction | None
     ) -> Reply:
-        """Send a request; if its answer would exceed the context, send it again with less room.
+        """Send a request; if the context has little room for the answer, allow a shorter one.
 
         Raises:
             ContextOverflow: The context has too little room for the request and an answer.
@@ -413,14 +384,14 @@ class RequestLoop:
         return reply
 
     async def _raise_if_cut(self, reply: Reply, key: str) -> None:
-        """Raise an error if an answer was cut because the server's context had too little room.
+        """Raise an error if the context had too little room and the answer was cut.
 
         Raises:
             ContextOverflow: The answer was cut; a shorter request leaves more room.
         """
-        if reply.finish != "length" or not reply.counted:  # the sum of the counts is the limit
+        if reply.finish != "length" or not reply.counted:  # only counts add up to the limit
             return
-        if not reply.kept:  # the answer is paid for, so its usage is recorded
+        if not reply.kept:  # the answer must be paid, so its usage is recorded
             await self._store.keep(key, reply, usable=False)
         limit = reply.tokens_in + reply.tokens_out
         raise ContextOverflow(
@@ -430,16 +401,15 @@ class RequestLoop:
         )
 
     def _record_overflow(self, request: Request, room: int) -> None:
-        """Skip requests of this length from now on, unless the room for the answer was enlarged."""
+        """Skip requests of this length from now on, unless the limit of the answer was raised."""
         if room == self._room.all[0]:
             self._shortest_overflow = min(request.tokens, self._shortest_overflow or request.tokens)
 
 
 def _has_filled_context(reply: Reply, allowed: int) -> bool:
-    """Check whether an answer was cut by the server's full context, before its own limit.
+    """Check whether the full context of the server cut an answer.
 
-    Request and answer then fill the context together, and its size is a multiple of 256 tokens.
-    This can be checked only if the server counted the tokens.
+    Request and answer then fill the context together. Its size is a multiple of 256 tokens.
     """
     if reply.finish != "length" or reply.tokens_out >= _CUT_SHORT * allowed:
         return False
@@ -454,7 +424,7 @@ def _is_only_thought(reply: Reply) -> bool:
 
 
 def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
-    """Return the message that the answer was cut, with the reason and what the user can change."""
+    """Return the message that an answer was cut, with the settings that the user can change."""
     if thinking:
         return (
             f"the model's reasoning about {subject} used up the {room:,} tokens of an answer; "
@@ -478,11 +448,9 @@ def _quoted_beginning(text: str) -> str:
 
 
 def _overflow_note(form: Form, usage: Usage | None) -> Reply:
-    """Return the note that a request was too long: a cut reply without a text.
+    """Return the record that a request was too long: a cut reply without a text.
 
-    Args:
-        form: The form of the answers of the run.
-        usage: The tokens of the request if the server read a part of it.
+    ``usage`` is the usage of a request that the server truncated.
     """
     spent = usage or Usage()
     return Reply(
@@ -491,14 +459,14 @@ def _overflow_note(form: Form, usage: Usage | None) -> Reply:
 
 
 def _is_overflow_note(reply: Reply) -> bool:
-    """Check whether a stored answer is the note that its request was too long."""
+    """Check whether a stored answer is the record that its request was too long."""
     return reply.finish == "length" and not reply.text
 
 
 def _read_answer(reply: Reply, parse: Callable[[str], A]) -> tuple[A | None, str]:
     """Return the answer and an empty text, or None and the problem.
 
-    A truncated answer is not read, even if its JSON could be repaired.
+    A cut answer is not read, even if its JSON could be repaired.
     """
     if reply.finish != "stop":
         return None, reply.finish

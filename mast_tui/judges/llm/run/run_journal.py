@@ -1,7 +1,6 @@
 """The record of a run in the workspace: judged traces, stored answers, suggestions.
 
-A thread writes to the workspace, so that commits do not delay requests. All methods that use the
-workspace are called in this thread.
+One thread writes to the workspace, so that commits do not delay requests.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from mast_tui.workspace.records import SpanIndex
 T = TypeVar("T")
 
 Together = Callable[[], AbstractContextManager[object]]
-"""A context in which all writes are one transaction."""
+"""A function that returns a context in which all writes are one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A piece of work with the future for its result; ``alone`` if it needs its own transaction."""
+    """A piece of work with the future of its result; ``alone`` if it needs its own transaction."""
 
     work: Callable[[], Any]
     result: Future[Any]
@@ -52,28 +51,25 @@ class _Task:
 
 
 class WriterThread:
-    """A thread that does work in the order of its arrival, for the tasks of one event loop.
+    """A thread that does work in the order of arrival, for the tasks of one event loop.
 
-    - All work is done, also if the waiting task is cancelled, so that an answer that was paid is
-      stored.
-    - With ``together``, the work that has arrived while the thread was busy is done in one
-      transaction. If that fails, each piece is done again alone, so that one failure does not
-      affect other work.
+    All work is done, even if the waiting task is cancelled, so that a paid answer is stored.
+    Waiting work shares a transaction. If that fails, each piece is done again alone.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="workspace")
         self.together: Together | None = None
-        """Returns a context in which all writes are one transaction; None to do all work alone."""
+        """A function for shared transactions; None to do all work alone."""
         self._queued_tasks: deque[_Task] = deque()
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Do work, and return its result once it is stored; its exceptions are raised."""
+        """Do work, and return its result once it is stored, or raise its exception."""
         future = self._queue_work(work, alone=self.together is None)
         return await asyncio.wrap_future(future)
 
     def hand_over(self, work: Callable[[], object]) -> None:
-        """Queue work with its own transaction; its exceptions are ignored."""
+        """Queue work with its own transaction, and ignore its exceptions."""
         self._queue_work(work, alone=True)
 
     async def close(self) -> None:
@@ -81,12 +77,9 @@ class WriterThread:
         await asyncio.to_thread(self._thread.shutdown)
 
     def _queue_work(self, work: Callable[[], T], *, alone: bool) -> Future[T]:
-        """Queue work for the writer thread, and return the future of its result.
-
-        ``alone`` keeps the work out of a transaction with other work.
-        """
+        """Queue work, and return the future of its result; ``alone`` work shares no transaction."""
         task = _Task(work, Future(), alone)
-        # Work that runs is not cancelled with the task that waits for it.
+        # Running work must not be cancelled with the waiting task.
         task.result.set_running_or_notify_cancel()
         self._queued_tasks.append(task)
         self._thread.submit(self._do_queued)
@@ -94,7 +87,7 @@ class WriterThread:
 
     def _do_queued(self) -> None:
         """Do the queued tasks that may share a transaction, or the next task alone."""
-        tasks = self._take_tasks()  # empty if an earlier call has done the work
+        tasks = self._take_tasks()  # empty if an earlier call did the work
         if len(tasks) > 1 and self._do_together(tasks):
             return
         for task in tasks:
@@ -123,7 +116,7 @@ class WriterThread:
 
 
 def _do_alone(task: _Task) -> None:
-    """Do a task outside any shared transaction, and store its result or exception in its future."""
+    """Do one task, and set its result or exception."""
     try:
         result = task.work()
     except BaseException as error:  # noqa: BLE001 - raised again in the waiting task
@@ -142,12 +135,12 @@ class StartedTrace:
 
     Attributes:
         record: The trace as it is now.
-        trace_id: The id in the workspace; until a new trace is registered, the record's own id.
-        judged: The trace is judged, and need not be judged again.
-        new: The trace is not registered in the workspace.
-        grown: The trace was judged when it was shorter.
-        stale: The quotes of its judgement were checked by an earlier version of the search, and its
-            answers are stored.
+        trace_id: The id in the workspace; for a new trace, its own id.
+        judged: True if the trace need not be judged again.
+        new: True if the trace is not registered in the workspace.
+        grown: True if the trace was judged when it was shorter.
+        stale: True if an earlier version of the search located the judgement's quotes. The stored
+            answers can be searched again.
     """
 
     record: TraceRecord
@@ -159,7 +152,7 @@ class StartedTrace:
 
 
 class JudgedBefore:
-    """The traces that this judge has judged, before this run and in it."""
+    """The traces that this judge judged, before this run and in it."""
 
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -190,10 +183,10 @@ class JudgedBefore:
             if judgement.run is not None
             and search_version_by_run.get(judgement.run, SEARCH_VERSION) != SEARCH_VERSION
         }
-        """The runs whose quotes were checked by another version of the search, by trace id."""
+        """The runs with another version of the search for quotes, by trace id."""
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
-        """Return the workspace's record of a trace that is judged; None if it is not judged."""
+        """Return the workspace's record of a judged trace; None for other traces."""
         earlier_record = self._workspace.find_trace(record) if self._judged_ids else None
         if earlier_record is None or earlier_record.trace_id not in self._judged_ids:
             return None
@@ -205,16 +198,15 @@ class JudgedBefore:
         return earlier_record is not None and not earlier_record.has_grown(record)
 
     def is_stale(self, trace_id: str) -> bool:
-        """Check whether quotes were checked by another version and the answers are stored."""
+        """Check whether another version searched the quotes and the answers are stored."""
         run = self._run_by_stale_trace.get(trace_id)
         return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
-        """Record that a trace is judged."""
         self._judged_ids.add(trace_id)
 
     def remove(self, trace_id: str) -> bool:
-        """Record that a trace has to be judged again; return whether it was judged."""
+        """Record that a trace must be judged again; return whether it was judged."""
         was_judged = trace_id in self._judged_ids
         self._judged_ids.discard(trace_id)
         return was_judged
@@ -222,7 +214,7 @@ class JudgedBefore:
 
 @dataclass(frozen=True, slots=True)
 class WithdrawnTrace:
-    """A trace whose judgement was withdrawn: its path, the reason, and the suggestions."""
+    """A trace with a withdrawn judgement: its path, the reason, and the suggestions."""
 
     trace_id: str
     path: Path
@@ -233,8 +225,7 @@ class WithdrawnTrace:
 class RunRecord:
     """The record of a run in the workspace.
 
-    The latest unfinished run of the same judge with the same settings is continued. A new run is
-    recorded with its first trace or answer.
+    It continues the latest unfinished run of the same judge with the same settings.
 
     Args:
         setup: The judge and its settings.
@@ -255,7 +246,7 @@ class RunRecord:
         self.id: str | None = None if self.previous_run is None else self.previous_run.id
         self._answer_form: str | None = None
         traces = () if self.previous_run is None else self.previous_run.traces
-        # The run continues the unfinished one, which judged these traces.
+        # The unfinished run judged these traces, so this run skips them.
         self._resumed_trace_ids = frozenset(
             trace.trace_id for trace in traces if trace.problem is None
         )
@@ -263,13 +254,13 @@ class RunRecord:
             trace.trace_id for trace in traces if trace.problem is not None
         )
         self._withdrawn_traces: set[str] = set()
-        """The traces whose answers were withdrawn and must be requested again."""
+        """The traces with withdrawn answers, which must be requested again."""
         self._suspect_traces: set[str] = set()
-        """The traces with a request that the server may have truncated: it counted as many tokens
-        as a usual context window has."""
+        """The traces with a request that the server may have truncated. Its token count is a usual
+        context size."""
         self._answers_by_token_count: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
-        """The answers to requests that may have been truncated, with the estimates of the requests'
-        tokens, by the number of tokens that the server counted."""
+        """Pairs of an answer and the estimated tokens of its request, by the server's token count.
+        The server may have truncated these requests."""
 
     @property
     def spent(self) -> Usage:
@@ -281,24 +272,22 @@ class RunRecord:
         return trace_id in self._failed_trace_ids
 
     def _unfinished_run(self) -> Run | None:
-        """Return the run to be continued; None if there is none."""
+        """Return the run to continue, or None."""
         run = self._workspace.unfinished_run(self.judge, self._taxonomy_ref)
         if run is None or run.settings is None or run.note != self._note:
             return None
         return run if _has_settings(run, self._setup) else None
 
     def begin(self, trace: Trace) -> StartedTrace:
-        """Return the state of a trace that was read to its end, compared with the workspace.
-
-        The length of a grown trace is stored only with its new judgement. If it were stored here
-        and the run were interrupted, the next run would take the old judgement for a current one.
-        """
+        """Return the state of a trace that was read to its end."""
         record = TraceRecord.from_trace(trace)
         earlier_record = self._judged_before.find(record)
         if earlier_record is None:
             return StartedTrace(record, record.trace_id, judged=False, new=True)
+        # The new length is stored only with the new judgement. Otherwise, after an interruption,
+        # the old judgement would seem to be of the longer trace.
         grown = earlier_record.has_grown(record)
-        # A run that judges all traces again skips only those that it judged before a pause.
+        # A run that judges all traces again skips the traces that it judged before a pause.
         may_count = not self._judges_again or earlier_record.trace_id in self._resumed_trace_ids
         is_judged = may_count and not grown
         stale = is_judged and self._judged_before.is_stale(earlier_record.trace_id)
@@ -308,15 +297,15 @@ class RunRecord:
         """Register a new trace in the workspace, and return it with its id."""
         if not started.new:
             return started
-        # Outside a transaction the store would first search for the trace, which is new in general.
+        # Outside a transaction, the workspace would first search for the trace.
         with self._workspace.transaction():
             trace_id = self._workspace.register_trace(started.record)
         return replace(started, trace_id=trace_id, new=False)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Return a context in which all writes are one transaction; an error undoes all of them."""
-        # The transaction may store the run and its form of answers; an error undoes them here too.
+        """Make all writes in a context one transaction; an error undoes all of them."""
+        # An error must also undo the changes of these fields in the transaction.
         saved_state = self.id, self._answer_form
         try:
             with self._workspace.transaction():
@@ -334,13 +323,13 @@ class RunRecord:
         return self.id
 
     def may_know(self, key: str) -> bool:
-        """Check without a query whether there may be an answer for a key; for any thread."""
+        """Check without a query whether an answer may be stored for a key; safe in any thread."""
         return key in self._answer_keys
 
     def find(self, key: str) -> Reply | None:
         """Return the stored answer of a key, or None.
 
-        If the answers of earlier runs are ignored, only an answer of this run is returned.
+        A run that judges all traces again finds only its own answers.
         """
         stored_answer = self._workspace.find_answer(key)
         if stored_answer is None or (self._judges_again and stored_answer.run_id != self.id):
@@ -348,14 +337,14 @@ class RunRecord:
         return reply_from_record(stored_answer)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
-        """Store an answer, and note whether its request may have been truncated.
+        """Store an answer, and note whether the server may have truncated its request.
 
         Args:
             trace_id: The id of the trace.
             key: The hash of all that the answer depends on.
             reply: The answer.
             usable: True if the answer need not be requested again.
-            sent: An estimate of the tokens of the request.
+            sent: The estimated tokens of the request.
         """
         stored_answer = Asked(
             run_id=self.run_id(),
@@ -373,7 +362,7 @@ class RunRecord:
         self._workspace.record_asked(stored_answer)
         if usable:
             self._answer_keys.add(key)
-        # The server may have truncated a request of which it counted fewer tokens than were sent.
+        # A count below the estimate may be the limit to which the server truncated the request.
         if usable and reply.counted and sent > reply.tokens_in:
             self._answers_by_token_count[reply.tokens_in].append(
                 (replace(stored_answer, answer=""), sent)
@@ -392,12 +381,12 @@ class RunRecord:
         """Withdraw the answers to truncated requests, and the judgements that use them.
 
         Args:
-            limit: The number of tokens to which the server cut a request; other requests of which
-                it counted as many may have been cut too.
-            sent: An estimate of the tokens of the request that showed the truncation.
+            limit: The token count of a truncated request. Other requests with this count may be
+                truncated too.
+            sent: The estimated tokens of the truncated request.
 
         Returns:
-            The traces whose judgements were withdrawn, with their suggestions.
+            The traces with withdrawn judgements, and their suggestions.
         """
         truncated_answers = [
             stored_answer
@@ -408,8 +397,8 @@ class RunRecord:
         with self._workspace.transaction():
             for stored_answer in truncated_answers:
                 self._workspace.reject_answer(stored_answer.run_id, stored_answer.key)
-                # An overflow note, the stored refusal of a request that was too long: the same
-                # request is not sent again.
+                # This overflow note, a record that the request is too long, prevents sending it
+                # again.
                 note = replace(
                     stored_answer, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
                 )
@@ -423,10 +412,7 @@ class RunRecord:
         return withdrawn_traces
 
     def _withdraw_judgement(self, trace_id: str, tokens_read: int) -> WithdrawnTrace:
-        """Remove the suggestions on a trace that the server truncated, and record it as failed.
-
-        ``tokens_read`` are the tokens that the server read of a request.
-        """
+        """Remove the suggestions on a trace that the server truncated, and record it as failed."""
         labels = self._workspace.labels(
             trace_id=trace_id, annotator=self.judge, taxonomy=self._taxonomy_ref
         )
@@ -434,18 +420,18 @@ class RunRecord:
             f"it was judged although the server had read only {tokens_read:,} tokens of it; the "
             "same command judges it again"
         )
-        # An empty judgement, with a verdict on no mode, replaces the earlier one.
+        # A judgement without verdicts replaces the earlier one.
         self.replace_suggestions(trace_id, Judgement(judged_modes=()))
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
         return WithdrawnTrace(trace_id, path, problem, labels)
 
     def is_suspect(self, trace_id: str) -> bool:
-        """Check whether a request on a trace was counted as a full context window, so truncated."""
+        """Check whether the server may have truncated a request on a trace."""
         return trace_id in self._suspect_traces
 
     def pop_withdrawn(self, trace_id: str) -> bool:
-        """Check whether answers on a trace were withdrawn, and forget that they were."""
+        """Check whether answers on a trace were withdrawn, and forget it."""
         has_withdrawn = trace_id in self._withdrawn_traces
         self._withdrawn_traces.discard(trace_id)
         return has_withdrawn
@@ -473,7 +459,7 @@ class RunRecord:
         )
         with self._workspace.transaction():
             if started.grown:
-                # Store the new length only together with the new judgement (see ``begin``).
+                # The new length is stored only with the new judgement (see ``begin``).
                 self._workspace.register_trace(started.record)
             count = self.replace_suggestions(
                 started.trace_id, judgement, trace=run_trace, indices=indices
@@ -495,7 +481,7 @@ class RunRecord:
         Args:
             trace_id: The id of the trace.
             judgement: The findings and verdicts.
-            trace: The record of the trace in the run, which is stored too.
+            trace: The record of the trace in the run, if it is complete.
             partial: True if more findings will follow.
             indices: The indices of the spans of the findings, by key.
         """
@@ -538,7 +524,7 @@ class RunRecord:
 
 
 class KeptAnswers:
-    """The store of the answers on one trace, in the workspace."""
+    """A store of the answers on one trace, in the workspace."""
 
     def __init__(
         self,
@@ -561,13 +547,13 @@ class KeptAnswers:
         return await self._writer.do(partial(self._record.find, key))
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Store an answer; it is on disk when this returns.
+        """Store an answer, and return when it is on disk.
 
         Args:
             key: The key of the request.
             reply: The answer.
             usable: True if the answer need not be requested again.
-            sent: An estimate of the tokens of the request.
+            sent: The estimated tokens of the request.
         """
         keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)
         await self._writer.do(keep)
@@ -581,8 +567,8 @@ class KeptAnswers:
         """Withdraw the answers and judgements that depend on truncated requests.
 
         Args:
-            limit: The tokens that the server counted for a truncated request.
-            sent: An estimate of that request's tokens before the truncation.
+            limit: The server's token count of a truncated request.
+            sent: The estimated tokens of that request.
         """
         for withdrawn in await self._writer.do(partial(self._record.take_back, limit, sent)):
             self._on_withdrawn(withdrawn)
@@ -605,7 +591,7 @@ def reply_from_record(stored_answer: Asked) -> Reply:
 def _has_settings(run: Run, setup: Setup) -> bool:
     """Check whether a run has the settings of a setup.
 
-    The examples, the form of answers and the order of the parameters do not count.
+    Examples, the form of answers and the order of parameters do not count.
     """
     if run.settings is None:
         return False

@@ -1,7 +1,4 @@
-"""Many traces judged by a model at once: resumable, in bounded memory, within an allowance.
-
-A lock lets only one run of a judge at a time use a workspace.
-"""
+"""Many traces judged by a model at once: resumable, in bounded memory, within an allowance."""
 
 from __future__ import annotations
 
@@ -61,10 +58,10 @@ if sys.platform != "win32":
 
 @contextmanager
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
-    """Hold the lock of a judge on a workspace.
+    """Hold the lock of a judge on a workspace, so that only one run of the judge uses it.
 
-    The lock is on a small file beside the workspace, and ends with the process. Nothing is locked
-    if the file system or the operating system has no file locks.
+    The lock is a file beside the workspace, and ends with the process. Nothing is locked if the
+    system has no file locks.
 
     Args:
         workspace: The file of the workspace; None for a workspace on a server.
@@ -84,9 +81,7 @@ def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
 
 
 def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
-    """Lock the file of a judge, and return its path and descriptor.
-
-    Return None if the file cannot be opened, or if the system has no file locks.
+    """Lock the file of a judge, and return its path and descriptor; None without a lock.
 
     Raises:
         RunStops: Another process holds the lock.
@@ -102,7 +97,7 @@ def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another process may have removed the file between the two calls: then try again.
+            # Another process may have removed the file between the two calls. Then try again.
             if _is_same_file(path, file):
                 return path, file
         except BlockingIOError as error:
@@ -118,7 +113,7 @@ def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
 
 
 def _is_same_file(path: Path, file: int) -> bool:
-    """Check whether the locked file is still at its path; another holder may have removed it."""
+    """Check whether an open file is still at its path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file))
     except FileNotFoundError:
@@ -127,29 +122,29 @@ def _is_same_file(path: Path, file: int) -> bool:
 
 LEAST_READ_AHEAD: Final = 2
 READ_AHEAD: Final = 2
-"""For each so many traces that are judged at once one more is read ahead, and at least so many in
-all, so that a request is ready when an answer comes."""
+"""The fewest traces that are read ahead, and the number of concurrent requests for each of them. A
+request is then ready when an answer arrives."""
 
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up its allowance."""
 
 CHECKED_AGAIN: Final = "saved answers were checked again by the current rules"
-"""The remark on known traces whose quotes were searched again."""
+"""The remark on known traces with quotes that were searched again."""
 
 MOST_IN_A_ROW: Final = 3
-"""The number of traces that fail in a row for one reason and so end a run."""
+"""The number of consecutive traces that end a run by failing for one reason."""
 
 MOST_SUSPECTS: Final = 64
-"""The most traces that are kept open because they may have to be judged again."""
+"""The most traces that are kept because they may have to be judged again."""
 
 _NUMBERS: Final = re.compile(r"\d[\d,.]*")
 _SHORTENING_PREFIXES: Final = ("shortened", "the task is shortened")
-"""The beginnings of remarks on shortened texts, which name spans and so differ by trace."""
+"""The beginnings of remarks on shortened texts. The rest of such a remark differs by trace."""
 
 Report = Callable[[str], None]
 Connect = Callable[[Setup, Usage, Report, Report], AbstractAsyncContextManager[ModelClient]]
-"""Opens a client of the model, given the usage so far and two functions: one is called with the
-reason when requests wait, the other with settings that the server does not accept."""
+"""A function that opens a client of the model. Its arguments are the setup, the usage so far, and
+two functions: one for the reason when requests wait, one for settings that the server refuses."""
 
 
 def _ignore_call(*_: object) -> None:
@@ -158,14 +153,14 @@ def _ignore_call(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The observers of a run, which are called in the thread of its event loop.
+    """The observers of a run, called in the thread of its event loop.
 
     Attributes:
         on_trace: Called after each trace.
         on_use: Called with the usage so far.
         on_wait: Called with the reason when requests wait.
-        on_window: Called after each window with the id of the trace and the findings so far, which
-            are stored only if this observer is given.
+        on_window: Called after each window with the id of the trace and the findings so far.
+            Without it, findings are stored only at the end of a trace.
         on_cancelled: Called with the counts of a cancelled run.
     """
 
@@ -181,16 +176,16 @@ class ModelRunSummary(RunSummary):
     """The counts of a run so far.
 
     Attributes:
-        usage: The usage of the whole run, also before it was continued.
+        usage: The usage of the whole run, including the time before it was continued.
         asked: The number of requests answered since the run was started or continued.
         quotes: The number of quotes of the suggestions by kind of match.
         form: The form of the answers.
         shortened: The number of traces with shortened texts.
         remarks: The number of traces with each other remark.
         resumed: True if an unfinished run was continued.
-        ending: The reason of a run that ended before its traces were judged.
-        spent_allowance: The message that the allowance is spent; None if it is not spent.
-        waiting: The number of traces whose answers come with another command.
+        ending: The reason if the run ended before all traces were judged.
+        spent_allowance: The message that the allowance is spent, if it is.
+        waiting: The number of traces that wait for the answers of a batch.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -217,21 +212,21 @@ async def run_model_judge(
 ) -> ModelRunSummary:
     """Judge traces with a model, several at once; each judgement is stored in one transaction.
 
-    - A trace that this judge has judged with the same number of spans is skipped.
+    - A trace that was judged with the same number of spans is skipped.
     - An unfinished run of the same judge is continued within its allowance.
     - Stored answers are not requested again.
-    - A trace that cannot be read or gets no answer is recorded as failed, and the run continues.
+    - A trace without an answer is recorded as failed, and the run continues.
     - A cancelled task keeps all answers.
 
     Args:
         setup: The judge and its server.
-        traces: The traces, which are read in a thread, one after the other.
+        traces: The traces, which one thread reads.
         workspace: The workspace in which answers and suggestions are stored.
         again: True to judge all traces again, without stored answers.
         watch: The observers of the run.
         connect: Opens a client of the model.
-        answers_deferred: True if answers come in batches. Then one trace does not change the
-            requests on other traces, and traces that fail for one reason do not end the run.
+        answers_deferred: True if answers come in batches. Then no trace may change the requests on
+            other traces or end the run.
 
     Raises:
         WorkspaceError: The workspace fails.
@@ -255,8 +250,8 @@ async def connect_to_server(
     Args:
         setup: The judge and its server.
         spent: The usage of the run so far.
-        on_wait: Called with the reason when requests wait.
-        on_remark: Called with settings that the server does not accept.
+        on_wait: Receives the reason when requests wait.
+        on_remark: Receives settings that the server refuses.
         budget: The budget; None for one with the setup's allowance.
 
     Raises:
@@ -294,17 +289,17 @@ class _LoadedTrace:
 
 
 class _DeferringClient(ModelClient):
-    """A client without answers, for traces whose answers are stored."""
+    """A client without answers, for traces with stored answers."""
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Send nothing: a stored judgement is checked with its stored answers only.
+        """Send nothing.
 
         Args:
             request: The request.
-            answer_tokens: The token limit of its answer.
-            correction: The problem of an earlier answer.
+            answer_tokens: The token limit of the answer.
+            correction: The previous unusable answer and its problem, if there is one.
 
         Raises:
             Deferred: In any case.
@@ -313,7 +308,7 @@ class _DeferringClient(ModelClient):
 
 
 class _Feed:
-    """The traces of a run, each read to its end, one after the other in a thread."""
+    """The traces of a run, which one thread reads one by one."""
 
     def __init__(
         self,
@@ -321,7 +316,7 @@ class _Feed:
         begin: Callable[[Trace], StartedTrace],
         make_judge: Callable[[Trace], TraceJudge],
     ) -> None:
-        """Begin before the first trace.
+        """Create a feed that begins with the first trace.
 
         Args:
             traces: The traces of the run.
@@ -341,7 +336,7 @@ class _Feed:
         return await loop.run_in_executor(self._reading_thread, self._read_next)
 
     def put_back(self, trace: Trace) -> None:
-        """Queue a trace to be returned again by ``next``, unless the feed was ended."""
+        """Queue a trace to be returned again by ``next``."""
         self._returned_traces.append(trace)
 
     def end(self) -> None:
@@ -349,13 +344,13 @@ class _Feed:
         self._was_ended = True
 
     def close(self) -> None:
-        """Read no more traces; the thread finishes the current trace by itself."""
+        """Stop reading without waiting for the current trace."""
         self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
     def _read_next(self) -> _LoadedTrace | None:
-        """Read the next trace to its end; return None if there are no more traces.
+        """Read the next trace to its end, or return None.
 
-        The trace gets a judge if it must be judged, or the quotes of its judgement checked again.
+        The trace gets a judge if it must be judged or its quotes must be searched again.
         """
         if self._was_ended:
             return None
@@ -412,24 +407,24 @@ class _Run:
         self._answers_deferred = answers_deferred
         self._judged_now: set[str] = set()
         self._suspects: dict[str, Trace] = {}
-        """Judged traces, by id, that are kept in case their requests prove to be truncated."""
+        """Judged traces, by id, with requests that the server may have truncated."""
         self._last_failure = ""
         self._failures_in_a_row = 0
-        """The number of traces that failed in a row for the last reason."""
+        """The number of consecutive traces that failed for the last reason."""
         self._common_failure: str | None = None
-        """The reason for which enough traces failed in a row to end the run."""
+        """The reason for which too many traces failed."""
 
     async def judge_all(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
         """Judge all traces, and return the counts of the run.
 
         Args:
             traces: The traces.
-            connect: Makes the connection to the server.
+            connect: Opens a client of the model.
         """
         stopped: str | None = None
         try:
             self._run_record = await self._writer.do(self._open_record)
-            # Now that the record is open, the writer can combine writes into one transaction.
+            # The writer can combine writes only after the record is open.
             self._writer.together = self._run_record.together
             spent = self._run_record.spent
             self._summary.usage = spent
@@ -460,17 +455,17 @@ class _Run:
     async def _judge_feed(self, feed: _Feed, client: ModelClient) -> None:
         """Judge all traces of a feed in concurrent tasks; the first error cancels all tasks."""
         concurrency = self._setup.concurrency
-        # More tasks than requests at once: some prepare traces while others wait for answers. For
-        # every ``READ_AHEAD`` requests there is one such task.
+        # Some tasks prepare traces while others wait for answers, so there are more tasks than
+        # concurrent requests.
         ahead_count = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
         feeds = [feed] * (concurrency + ahead_count)  # the tasks share one feed
         await gather_results(partial(self._judge_traces, client), feeds)
 
     async def _judge_traces(self, client: ModelClient, feed: _Feed) -> None:
-        """Judge traces of a feed one after the other until it has no more.
+        """Judge traces of a feed one by one until it has no more.
 
         Raises:
-            RunStops: No trace can be judged, or too many traces in a row failed for one reason.
+            RunStops: No trace can be judged, or too many traces failed for one reason.
         """
         while (loaded := await feed.next()) is not None:
             try:
@@ -478,7 +473,7 @@ class _Run:
             except Deferred:
                 self._summary.waiting += 1
             except AllowanceSpent as error:
-                # The requests of other traces are paid for, so the run waits for their answers.
+                # The requests of other traces must be paid, so the run waits for their answers.
                 self._summary.spent_allowance = str(error)
                 feed.end()
             else:
@@ -493,11 +488,11 @@ class _Run:
         """Judge one trace, store the result or the failure, and return the trace's status."""
         started = loaded.started
         trace_judge = loaded.trace_judge
-        if started.new:  # not in the thread that reads, which would wait for each commit
+        if started.new:  # the reading thread would wait for each commit
             started = await self._writer.do(partial(self._run_record.register, started))
-        # The summary sets the number of the trace, which is 0 here.
+        # The summary replaces the 0 by the number of the trace.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
-        # Stale: another version of the search has located the quotes.
+        # Another version of the search located the quotes of a stale trace.
         if started.stale and trace_judge is not None:
             await self._check_again(trace_judge, started, loaded.trace)
         if started.stale or (loaded.problem is None and trace_judge is None):
@@ -506,7 +501,7 @@ class _Run:
             if trace_judge is None:
                 raise TraceFails(loaded.problem or "")
             result = await self._ask_model(trace_judge, started, client)
-            # Another task has noticed that the server truncated requests on this trace.
+            # Another task found that the server truncated requests on this trace.
             if self._run_record.pop_withdrawn(started.trace_id):
                 result = await self._ask_model(trace_judge, started, client)
         except (TraceFails, OSError) as error:
@@ -521,7 +516,7 @@ class _Run:
         count = await self._writer.do(partial(self._run_record.store, started, result, indices))
         self._add_to_summary(result)
         self._judged_now.add(started.trace_id)
-        # The server may have truncated a request on this trace; if so, it is judged again.
+        # The server may have truncated a request on this trace. If so, the trace is judged again.
         if self._run_record.is_suspect(started.trace_id) and len(self._suspects) < MOST_SUSPECTS:
             self._suspects[started.trace_id] = loaded.trace
         self._failures_in_a_row = 0
@@ -532,8 +527,7 @@ class _Run:
     ) -> None:
         """Replace a stored judgement by a new one from its stored answers.
 
-        The new judgement locates quotes with the current search. No request is sent: if an answer
-        is missing, the stored judgement stays.
+        No request is sent. If an answer is missing, the stored judgement stays.
         """
         answers = self._answer_store(started)
         try:
@@ -547,15 +541,15 @@ class _Run:
         self._summary.remarks[CHECKED_AGAIN] += 1
 
     def _count_failure(self, reason: str, cause: str) -> None:
-        """Count the traces that fail in a row for one cause; set ``_common_failure`` if too many.
+        """Count consecutive failures for one cause; set ``_common_failure`` if there are too many.
 
-        Causes that differ only in their numbers are the same.
+        Causes that differ only in numbers are the same.
 
         Args:
             reason: The reason, as it is shown.
-            cause: The reason without the spans and the texts of the trace.
+            cause: The reason without details of the trace.
         """
-        # If answers come in batches, a failure must not change the requests on other traces.
+        # In a batch, a failure must not change the requests on other traces.
         if self._answers_deferred:
             return
         failure = _NUMBERS.sub("0", cause)
@@ -572,7 +566,7 @@ class _Run:
     async def _ask_model(
         self, trace_judge: TraceJudge, started: StartedTrace, client: ModelClient
     ) -> TraceResult:
-        """Return the result of a trace, from stored answers and the answers of the client."""
+        """Judge a trace with stored answers and the answers of the client."""
         answers = self._answer_store(started)
         on_window = None
         if self._watch.on_window is not None:
@@ -585,7 +579,7 @@ class _Run:
         )
 
     def _on_window(self, trace_id: str, judgement: Judgement) -> None:
-        """Store the findings after an answer on a window of spans, then call the observer."""
+        """Store the findings so far, then call the observer."""
         loop = asyncio.get_running_loop()
         on_window = self._watch.on_window
 
@@ -605,9 +599,9 @@ class _Run:
         self._watch.on_use(summary.usage)
 
     def _on_withdrawn(self, trace: WithdrawnTrace) -> None:
-        """Subtract a trace whose judgement was withdrawn from the counts.
+        """Subtract a trace with a withdrawn judgement from the counts.
 
-        Judge it again if it was kept as suspect of truncated requests, else count it as failed.
+        Judge the trace again if it was kept for that, otherwise count it as failed.
         """
         summary = self._summary
         if trace.trace_id in self._judged_now:
@@ -639,14 +633,14 @@ class _Run:
         summary.quotes += result.quotes
 
     def _finish_summary(self, stopped: str | None) -> None:
-        """Complete the summary, and record the run's end unless it stopped or waits for answers.
+        """Complete the summary; record the end of the run unless it stopped or waits for answers.
 
         Args:
-            stopped: The reason why the run stopped before its end; None otherwise.
+            stopped: The reason why the run stopped early, otherwise None.
         """
         summary = self._summary
         summary.stopped = stopped
-        if stopped is not None:  # that reason is reported, not a spent allowance
+        if stopped is not None:  # only this reason is reported
             summary.spent_allowance = None
         if summary.spent_allowance is not None:
             summary.ending = ALLOWANCE_SPENT

@@ -1,8 +1,4 @@
-"""The settings of a run of a judge that asks a model, except the traces and the workspace.
-
-From them follows the notice of what the judge sends to a server. The workspace records that the
-user has seen it.
-"""
+"""The settings of a run of a model judge, and the notice of what it sends to a server."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings, Workspace
 
 SEARCH_VERSION_FIELD: Final = "checking"
-"""The parameter of a run with the version of the search for its quotes."""
+"""The parameter of a run that names the version of the search for quotes."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +45,16 @@ class Setup:
 
     Attributes:
         taxonomy: The taxonomy of the modes.
-        parameters: The model and its parameters.
+        parameters: The model and its settings.
         base_url: The address of the server.
         redaction: The redaction of all texts.
         examples: The examples in the prompt.
         guidelines: Pairs of a mode's slug and a guideline of the team.
-        prices: The prices of tokens; None if they are unknown.
+        prices: The prices of tokens, if they are known.
         key_variable: The name of the environment variable with the key.
         concurrency: The number of concurrent requests.
         timeout: The most seconds of a request.
-        allow_http: True if requests to another machine may be unencrypted.
+        allow_http: True to allow unencrypted requests to another machine.
         allowance: The limits of tokens and money of the run.
         noted: Further settings for the record of the run, as names and values.
         headers: The headers of each request.
@@ -81,9 +77,9 @@ class Setup:
 
     @cached_property
     def prompt(self) -> Prompt:
-        """The prompt, whose hash is a part of the judge's name."""
+        """The prompt; its hash is a part of the judge's name."""
         redaction_name = self.redaction.identity
-        # The default redaction adds nothing to the text that is hashed.
+        # The default redaction leaves the hash unchanged.
         extra = "" if redaction_name == "default" else f"redaction {redaction_name}"
         guidelines_by_mode: dict[str, list[str]] = {}
         for mode, text in self.guidelines:
@@ -100,7 +96,7 @@ class Setup:
 
     @property
     def host(self) -> str:
-        """The name of the host that receives the requests."""
+        """The host and port of the server."""
         return host_of(self.base_url)
 
     @property
@@ -110,11 +106,11 @@ class Setup:
 
     @property
     def receiver(self) -> str:
-        """The host that receives the requests, with a remark if it is this machine."""
+        """The host of the server, with a remark if it is this machine."""
         return f"{self.host}, this machine" if self.stays_here else self.host
 
     def endpoint(self) -> Endpoint:
-        """Return the server that is to be asked, with its key.
+        """Return the server with its key.
 
         Raises:
             RunStops: The address is not allowed, or there is no key for it.
@@ -130,11 +126,11 @@ class Setup:
         )
 
     def deciding(self, way: Way) -> Setup:
-        """Return a setup that asks for the decisive step instead of all modes."""
+        """Return a setup that asks for the decisive step instead of the modes."""
         return replace(self, parameters=replace(self.parameters, decisive=way, verify=False))
 
     def settings(self) -> RunSettings:
-        """Return the settings that the record of a run contains."""
+        """Return the settings for the record of a run."""
         return RunSettings(
             model=self.parameters.model,
             prompt=self.prompt.hash,
@@ -162,18 +158,16 @@ def configured_setup(
 ) -> Setup:
     """Make the setup of a configuration.
 
-    The key in the environment is redacted from all texts.
-
     Args:
         taxonomy: The taxonomy of the modes.
         configuration: The ``[judge]`` table, with the options of the command applied.
-        base_url: The address of the server, if it is not that of the environment.
+        base_url: The address of the server; None for that of the configuration.
         allowance: The limits of tokens and money of the run.
-        no_redact: True if texts are sent without redaction, also of the key.
+        no_redact: True to send texts without redaction, even of the key.
 
     Raises:
-        ConfigurationError: There is no model, its name cannot be a part of a judge's name, or the
-            money is limited and there are no prices.
+        ConfigurationError: The model is missing or cannot name a judge, or an allowance in money
+            has no prices.
         RedactionError: The file of patterns cannot be used.
     """
     model = (configuration.model or "").strip()
@@ -221,7 +215,7 @@ def _configured_redaction(configuration: JudgeConfiguration) -> Redaction:
 
 
 def _check_model(model: str) -> None:
-    """Check that the model has a name that can be a part of a judge's name.
+    """Check that the name of the model can be a part of a judge's name.
 
     Raises:
         ConfigurationError: There is no name, or it cannot be used.
@@ -241,7 +235,7 @@ _CONSENT_SETTING: Final = "judge.told"
 
 
 def sending_notice(setup: Setup) -> str:
-    """Return the notice: which texts are sent, what is redacted, and where the key comes from."""
+    """Return the notice of the texts that are sent, their redaction, and the origin of the key."""
     return (
         f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
         f"and tools are sent to {setup.receiver}; labels, notes, outcomes and file names are not. "
@@ -250,7 +244,7 @@ def sending_notice(setup: Setup) -> str:
 
 
 def file_notice(setup: Setup) -> str:
-    """Return the notice: which texts are in a file of requests, and what is redacted."""
+    """Return the notice of the texts in a file of requests, and of their redaction."""
     return (
         "Nothing is sent: the file contains the texts of the traces, their "
         f"tasks{_artefacts_phrase(setup)} and the names of agents and tools, for everyone who "
@@ -260,7 +254,7 @@ def file_notice(setup: Setup) -> str:
 
 
 def _artefacts_phrase(setup: Setup) -> str:
-    """Return the results of a run that are sent, as a part of an enumeration; may be empty."""
+    """Return the artefacts as a part of an enumeration, or an empty text if they are not sent."""
     return ", final patches, test results" if setup.parameters.artefacts else ""
 
 
@@ -273,7 +267,7 @@ def redaction_notice(setup: Setup) -> str:
 
 
 def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:
-    """Check that no notice on what is sent is needed: it was seen, or nothing leaves this machine.
+    """Check whether the user has seen the notice for a server; this machine needs none.
 
     Args:
         workspace: The workspace with the record.
@@ -283,7 +277,7 @@ def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:
 
 
 def record_notice(workspace: Workspace, setup: Setup) -> None:
-    """Record that the user has seen the notice on what is sent to the judge's server.
+    """Record that the user has seen the notice for the judge's server.
 
     Args:
         workspace: The workspace with the record.

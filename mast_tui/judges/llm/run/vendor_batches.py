@@ -1,7 +1,7 @@
-"""A run by a vendor's Batch API: batches are sent and collected by one command or by several.
+"""A run with a vendor's Batch API; one or several commands send and collect its batches.
 
-The workspace records a batch from before it is made until its answers are stored, so that the next
-command continues one that ended at any moment. The API is described at
+The workspace records a batch before it is made and until its answers are stored. So the next
+command can continue after an interruption at any moment. The API is described at
 https://platform.openai.com/docs/api-reference/batch (November 2026).
 """
 
@@ -38,7 +38,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.workspace import Workspace
 
 MOST_COUNTED: Final = 10**9
-"""The limit for a plausible number of requests in a batch."""
+"""The limit of a plausible number of requests in a batch."""
 
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -51,11 +51,11 @@ class ServerUnreachable(RunStops):
 
 
 class BatchGone(RunStops):
-    """A batch that the server does not know any more."""
+    """A batch that the server no longer knows."""
 
 
 class _FileClient(BoundedClient):
-    """An HTTP client for files of answers, which are as long as all answers together."""
+    """An HTTP client for files with all answers of a batch."""
 
     max_bytes = 1 << 30
 
@@ -66,12 +66,12 @@ class BatchState:
 
     Attributes:
         id: The id of the batch.
-        status: The status as the vendor names it.
+        status: The vendor's name of the status.
         done: The number of answered requests.
         failed: The number of failed requests.
         total: The number of all requests.
         files: The ids of the files of answers and of errors.
-        problem: The reason why the batch failed; empty if it did not.
+        problem: The reason why the batch failed, otherwise empty.
     """
 
     id: str
@@ -84,7 +84,7 @@ class BatchState:
 
     @property
     def ended(self) -> bool:
-        """True if there will be no more answers."""
+        """True if no more answers will come."""
         return self.status in ENDED
 
 
@@ -130,7 +130,7 @@ class BatchClient:
             return self._read_state(self._read_body(response.content))
 
     async def find(self, file: str) -> BatchState | None:
-        """Return the state of the batch of a file, or None if it is not among the last 100."""
+        """Return the state of a file's batch, or None if it is not among the last 100 batches."""
         with self._translated_errors():
             response = await self._openai.batches.with_raw_response.list(limit=100)
         batches = self._read_body(response.content).get("data")
@@ -208,10 +208,10 @@ class BatchClient:
 
     @contextmanager
     def _translated_errors(self, *, requested: str | None = None) -> Iterator[None]:
-        """Return a context that raises errors of the SDK as ``RunStops`` or its subclasses.
+        """Raise errors of the SDK as ``RunStops`` or its subclasses.
 
         Args:
-            requested: The id of the file or batch that is requested, if it may no longer exist.
+            requested: The id of the requested file or batch, if it may no longer exist.
         """
         try:
             yield
@@ -224,11 +224,9 @@ class BatchClient:
             ) from error
 
     def _translate_error(self, error: openai.APIStatusError, requested: str | None) -> RunStops:
-        """Return the error to raise for an error response of the server.
+        """Return the error to raise for an error response.
 
-        Args:
-            error: The error of the SDK.
-            requested: The id of the requested batch or file, None if nothing was requested by id.
+        ``requested`` is the id of the requested file or batch, or None.
         """
         response = error.response
         api_error = read_api_error(response.status_code, response.headers, response.content)
@@ -258,30 +256,30 @@ def _text_or_empty(value: object) -> str:
 
 
 def _request_count(counts: object, name: str) -> int:
-    """Return a number of requests, 0 for any other value."""
+    """Return a number of requests, 0 for other values."""
     value = counts.get(name) if isinstance(counts, dict) else None
     return value if type(value) is int and 0 <= value <= MOST_COUNTED else 0
 
 
 FIRST_WAIT: Final = 2.0
 MOST_WAIT: Final = 120.0
-"""The seconds until the first request for the state of a batch, and at most between two."""
+"""The seconds before the first request for a batch's state, and the most between two requests."""
 
 _WAIT_FACTOR: Final = 1.5
 
 MOST_UNREACHED: Final = 10
-"""The number of requests for the state of a batch in a row that may fail."""
+"""The most consecutive requests for a batch's state that may fail."""
 
 BatchJudge = Callable[[Batch], Awaitable[ModelRunSummary]]
-"""Judges all traces, with the answers of a batch."""
+"""A function that judges all traces with the answers of a batch."""
 
 
 class _PendingBatch(Struct, frozen=True):
-    """A file that was sent.
+    """A file of requests on the server.
 
     Attributes:
         file: The id of the file.
-        batch: The id of its batch; None if it is unknown.
+        batch: The id of its batch, if it is known.
         requests: The number of its requests.
     """
 
@@ -297,8 +295,8 @@ class VendorBatches:
         setup: The judge and its server.
         workspace: The workspace that records pending batches.
         again: True to ignore stored answers.
-        say: Called with messages on the progress.
-        timing: The way to wait.
+        say: Receives messages on the progress.
+        timing: The clock.
     """
 
     def __init__(
@@ -315,7 +313,7 @@ class VendorBatches:
         self._again = again
         self._say = say
         self._timing = timing or Timing()
-        # The name of the workspace setting that records the pending batches.
+        # The setting of the workspace that records the pending batches.
         self._setting = f"judge.batches:{setup.judge}:{setup.host}{':again' if again else ''}"
         self.batch: Batch | None = None
         """The batch of the last pass over the traces."""
@@ -326,17 +324,17 @@ class VendorBatches:
 
     @property
     def is_pending(self) -> bool:
-        """True if there may be a batch on the server."""
+        """True if the server may have a batch of this judge."""
         return bool(self._load_pending())
 
     async def run(self, judge: BatchJudge) -> ModelRunSummary:
-        """Send the requests unless a batch is pending, wait for the batch, and judge its answers.
-
-        The traces are first judged with the stored answers. If no answer is missing, nothing is
-        sent. Return the summary of the last judging.
+        """Send the missing requests unless a batch is pending, wait, and judge the traces.
 
         Args:
             judge: Judges the traces with the answers of a batch.
+
+        Returns:
+            The summary of the last judging.
 
         Raises:
             RunStops: The server has no batches, or another process uses them.
@@ -365,7 +363,7 @@ class VendorBatches:
     async def _judge_and_send(
         self, client: BatchClient, judge: BatchJudge, folder: Path
     ) -> ModelRunSummary:
-        """Judge all traces with the stored answers, and send the requests that have no answer.
+        """Judge all traces with the stored answers, and send the requests without an answer.
 
         Nothing is sent if the judging stops early.
         """
@@ -377,7 +375,8 @@ class VendorBatches:
             return summary
         for path, count in zip(requests.paths, requests.counts, strict=True):
             file = await client.upload(path)
-            # Saved before the batch exists, so that an interrupted command can find it again.
+            # Saved before the batch exists, so that the next command can find it after an
+            # interruption.
             new_pending = _PendingBatch(file, batch=None, requests=count)
             self._save_pending([*self._load_pending(), new_pending])
             await self._create_batch(client, file)
@@ -400,7 +399,7 @@ class VendorBatches:
         return state.id
 
     def _record_batch_id(self, file: str, state: BatchState) -> None:
-        """Record in the workspace which batch of the vendor answers a file of requests."""
+        """Record the id of a file's batch."""
         self._save_pending(
             [
                 structs.replace(pending, batch=state.id) if pending.file == file else pending
@@ -409,9 +408,9 @@ class VendorBatches:
         )
 
     async def _collect_answers(self, client: BatchClient, folder: Path) -> list[Path]:
-        """Wait for all pending batches, and download their answers into files in ``folder``.
+        """Wait for all pending batches, and download their answers to ``folder``.
 
-        A batch that the server no longer knows is reported and left out.
+        A batch that the server no longer knows is reported and skipped.
         """
         paths: list[Path] = []
         for pending in self._load_pending():
@@ -427,10 +426,8 @@ class VendorBatches:
         return paths
 
     async def _find_or_create(self, client: BatchClient, file: str) -> str:
-        """Return the id of the batch of a file; create the batch if the server has none.
-
-        An interrupted command may have created the batch without recording its id.
-        """
+        """Return the id of a file's batch; create the batch if the server has none."""
+        # An interrupted command may have created the batch without recording its id.
         state = await client.find(file)
         if state is None:
             return await self._create_batch(client, file)
@@ -438,11 +435,11 @@ class VendorBatches:
         return state.id
 
     async def _wait_for_end(self, client: BatchClient, batch: str, requests: int) -> BatchState:
-        """Wait until a batch has ended, and return its state; report each change.
+        """Report changes of a batch until it ends, and return its last state.
 
         Raises:
             ServerUnreachable: The server cannot be reached several times in a row.
-            BatchGone: The server does not know the batch any more.
+            BatchGone: The server no longer knows the batch.
         """
         wait = FIRST_WAIT
         last_message = ""
