@@ -99,7 +99,7 @@ def _open_desk(request: McpRequest, name: str) -> AgentDesk:
     """Open the workspace and the traces for an agent.
 
     Raises:
-        MastError: The name is too like another annotator's, or there is no trace.
+        MastError: The name resembles another annotator's, or there is no trace.
     """
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     annotators = [info.name for info in workspace.annotators()]
@@ -115,7 +115,7 @@ def _open_desk(request: McpRequest, name: str) -> AgentDesk:
 
 
 def _agent_name(name: str) -> str:
-    """Return the name of an agent with the prefix ``agent:``, which the user may leave out."""
+    """Return the name of an agent with its prefix ``agent:``."""
     return checked_agent(name if name.startswith(AGENT_PREFIX) else AGENT_PREFIX + name)
 
 
@@ -136,7 +136,7 @@ def _server_module() -> Any:
 
 
 def _existing_paths(workspace: Workspace) -> Iterator[Path]:
-    """Yield the files of the workspace's traces that exist, each once."""
+    """Return the existing files of the workspace's traces, each once."""
     paths = dict.fromkeys(record.path for record in workspace.traces() if record.path is not None)
     return (path for path in paths if path.exists())
 
@@ -158,9 +158,9 @@ def _read_traces(paths: Iterable[Path]) -> list[Trace]:
 
 
 def _agent_configuration(request: McpRequest, name: str) -> str:
-    """Return the configuration text with which a coding agent starts this server.
+    """Return the configuration that makes a coding agent start this server.
 
-    The configured command has the paths and options of the current command.
+    Its command repeats the paths and options of the current command.
     """
     command = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
     arguments = ["mcp", *(str(path.absolute()) for path in request.paths), "--annotator", name]

@@ -32,15 +32,12 @@ MOST_ARGUMENT_BYTES: Final = 64 * 1024
 
 
 def skill_text() -> str:
-    """Return the skill file, which tells an agent how to annotate a trace with the tools."""
+    """Return the skill file, which tells an agent how to annotate a trace."""
     return files("mast_tui.agents").joinpath("SKILL.md").read_text("utf-8")
 
 
 def server_of(desk: AgentDesk) -> Server[Any]:
-    """Return an MCP server with the tools of one agent, for any transport of the SDK.
-
-    The desk is the work of the agent: it reads traces and writes labels.
-    """
+    """Make an MCP server with the tools of an agent, for any transport of the SDK."""
     tools = {tool.name: tool for tool in TOOLS}
     descriptions = [_tool_description(tool) for tool in TOOLS]
 
@@ -52,7 +49,7 @@ def server_of(desk: AgentDesk) -> Server[Any]:
     async def _call_tool(
         _context: ServerRequestContext[Any], params: CallToolRequestParams
     ) -> CallToolResult:
-        """Call a tool. Calls run one after the other, because a method of the desk never waits."""
+        """Call a tool. Calls do not overlap, because the methods of the desk never wait."""
         tool = tools.get(params.name)
         if tool is None:
             return _refusal_result(f"there is no tool {one_line(params.name, 60)!r}")
@@ -61,7 +58,7 @@ def server_of(desk: AgentDesk) -> Server[Any]:
     return Server(
         NAME,
         version=__version__,
-        # The front matter of the skill file is left out.
+        # without the front matter of the skill file
         instructions=skill_text().split("\n---\n", 1)[1].strip(),
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
@@ -80,7 +77,7 @@ def serve_stdio(desk: AgentDesk) -> None:
 
 
 def _call_result(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Carry out a call of a tool, and return its answer, or a refusal with the error message."""
+    """Carry out a call, and return its answer, or a refusal with the error message."""
     try:
         if len(msgspec.json.encode(arguments)) > MOST_ARGUMENT_BYTES:
             return _refusal_result(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")

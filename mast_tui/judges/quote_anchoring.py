@@ -326,14 +326,9 @@ class Locator:
     def _bounded_texts(
         self, area: Iterable[int], most: int, longest: int | None = None
     ) -> Iterator[tuple[int, str]]:
-        """Yield the index and text of each span until a number of characters is reached.
+        """Yield the index and text of each span until ``most`` characters are reached.
 
-        Sets ``_has_unsearched_spans`` if spans are left out.
-
-        Args:
-            area: The indices of the spans.
-            most: The most characters in all.
-            longest: The most characters that one text counts for, or None.
+        One text counts for at most ``longest`` characters.
         """
         remaining = most
         for index in area:
@@ -440,14 +435,8 @@ def _spans_outward(
 ) -> Iterator[int]:
     """Yield the indices of the spans up to a distance from the named ones, the nearest first.
 
-    Without named spans, begin with the spans that were sent. Without sent spans, yield all spans in
-    their order.
-
-    Args:
-        span_count: The number of spans of the trace.
-        named: The first and last index of the spans that the judge named.
-        around: The first and last index of the spans that the judge was sent.
-        reach: The most spans on each side.
+    Without named spans, begin with ``around``, the spans that the judge was sent. Without these,
+    yield all spans in their order.
     """
     centre = named or around
     if centre is None:

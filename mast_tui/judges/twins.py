@@ -179,12 +179,7 @@ def _largest_shared_counts(
     """Return the largest number of runs that share a separating step, for each permutation.
 
     A step separates if only failed runs have it. The maximum over all steps corrects for the number
-    of steps tested (Westfall and Young 1993).
-
-    Args:
-        has_step: The runs that have each step, as steps × runs.
-        run_counts: The number of runs that have each step.
-        is_failed: The runs that failed.
+    of steps tested (Westfall and Young 1993). ``has_step`` is steps × runs.
     """
     # Equal rows have equal counts, and a step of a single run is not shared.
     distinct_rows = np.unique(has_step[run_counts > 1], axis=0)

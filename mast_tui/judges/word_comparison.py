@@ -154,12 +154,7 @@ class _WordSequence:
     """
 
     def __init__(self, text: str, *, is_trace: bool = False) -> None:
-        """Split a text into words; a contraction becomes two words with one range.
-
-        Args:
-            text: The text.
-            is_trace: True for the text of a trace, False for a quote.
-        """
+        """Split a text into words; a contraction becomes two words with one range."""
         plain_text = with_straight_quotes(text)
         if "&" in plain_text or "\\" in plain_text:
             plain_text = with_plain_signs(_CODED.sub(_decoded_escape, plain_text))

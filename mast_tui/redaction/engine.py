@@ -1,8 +1,8 @@
 """Redaction of secrets and addresses in texts, with a conversion of offsets.
 
-By default keys, tokens, passwords and e-mail addresses are redacted. A file may hold the user's own
-regular expressions. RE2 matches these: its time is linear in the text for any pattern, while that
-of Python's engine may be exponential.
+Keys, tokens, passwords and e-mail addresses are redacted by default. A file may hold the user's own
+regular expressions. RE2 matches these in linear time, while Python's engine may need exponential
+time.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ MOST_RULES: Final = 500
 """The most patterns of a file."""
 
 MOST_STEPS: Final = 1_000_000
-"""The most instructions of RE2 for all patterns of a file."""
+"""The most instructions of RE2 for all patterns of a file together."""
 
 LONGEST: Final = 30.0
-"""The most seconds for one pattern on one text: each match may read the rest of the text."""
+"""The most seconds for one pattern on one text. Each match may read the rest of the text."""
 
 _RULE_NAME: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
 
 
 class RedactionTooSlow(RedactionError):
-    """A pattern takes too long on a text."""
+    """A pattern that takes too long on a text."""
 
 
 def read_rules(path: Path) -> tuple[SecretRule, ...]:
-    """Read the rules of a file: a line is a pattern, or ``name = pattern``; ``#`` is a comment.
+    """Read the rules of a file with one ``pattern``, ``name = pattern`` or ``# comment`` a line.
 
     Case counts unless a pattern begins with ``(?i)``. ``^`` and ``$`` match at the ends of lines.
-    The group named ``secret`` is redacted, or the whole match if there is no such group.
+    The group ``secret``, or else the whole match, is redacted.
 
     Raises:
         RedactionError: The file cannot be read, or a line is no pattern of RE2.
@@ -73,7 +73,7 @@ def read_rules(path: Path) -> tuple[SecretRule, ...]:
 
 
 def rules_of_lines(lines: Iterable[str], file_name: str) -> tuple[SecretRule, ...]:
-    """Compile the lines of a file of patterns; see ``read_rules``.
+    """Compile the lines of a file of patterns.
 
     Args:
         lines: The lines.
@@ -111,7 +111,7 @@ def file_rule(
         name: The name of the rule, which replaces a secret.
         pattern: The pattern as it is in the file.
         compiled: The compiled pattern.
-        now: The function that returns the time in seconds.
+        now: Returns the time in seconds.
 
     Returns:
         The rule. Its ``ranges`` raise ``RedactionTooSlow`` if a text takes too long.
@@ -119,11 +119,6 @@ def file_rule(
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each match of the pattern that is not empty.
-
-        Raises:
-            RedactionTooSlow: The search takes too long.
-        """
         deadline = now() + LONGEST
         for match in compiled.finditer(encodable_text(text)):
             start, end = match.span(group)
@@ -157,14 +152,14 @@ def _compile_line(pattern: str, location: str) -> re2._Regexp:
 
 
 SHORTEST_SECRET: Final = 8
-"""The fewest characters of a literal secret: words such as ``none`` are not redacted."""
+"""The fewest characters of a literal secret. Shorter secrets may be words, such as ``none``."""
 
 
 class SecretNumbering(Protocol):
     """A numbering of secrets: equal secrets have equal numbers or codes."""
 
     def number(self, name: str, secret: str) -> int | str:
-        """Return the number or code that replaces a secret, the same for equal secrets.
+        """Return the number or code of a secret.
 
         Args:
             name: The name of the rule.
@@ -212,7 +207,7 @@ class Redacted:
     def to_shown(self, start: int, end: int) -> tuple[int, int]:
         """Convert a range of the original text to a range of the redacted text.
 
-        If the range touches a secret, the result covers the whole replacement.
+        A range that touches a secret is extended to the whole replacement.
 
         Args:
             start: The first code point of the range.
@@ -225,7 +220,7 @@ class Redacted:
     def to_original(self, start: int, end: int) -> tuple[int, int]:
         """Convert a range of the redacted text to a range of the original text.
 
-        If the range touches a replacement, the result covers the whole secret.
+        A range that touches a replacement is extended to the whole secret.
 
         Args:
             start: The first code point of the range.
@@ -239,12 +234,8 @@ class Redacted:
 def _moved_offset(offset: int, pairs: Iterable[tuple[range, range]], *, is_end: bool) -> int:
     """Convert the start or end of a range from one text to another.
 
-    Within a differing part, return the start or end of that part in the other text.
-
-    Args:
-        offset: The offset in the first text.
-        pairs: The parts that differ, in order: the range in the first text and in the other.
-        is_end: True if it is the end of the range, which is after its last code point.
+    An offset inside a differing part becomes the start or end of that part in the other text.
+    ``pairs`` holds the ranges of the differing parts in both texts, in order.
     """
     shift = 0
     edge_offset = offset - 1 if is_end else offset
@@ -258,7 +249,7 @@ def _moved_offset(offset: int, pairs: Iterable[tuple[range, range]], *, is_end: 
 
 
 class _Secret(NamedTuple):
-    """The range of a secret in a text, in code points, and the name of the rule that found it."""
+    """The range of a secret in a text, in code points, and the name of its rule."""
 
     start: int
     end: int
@@ -266,7 +257,7 @@ class _Secret(NamedTuple):
 
 
 MASK_FORM: Final = "[{name} {number}]"
-"""The mask of a secret for people; the mask for a model has the word ``redacted``."""
+"""The mask of a secret for people. The mask for a model has the word ``redacted``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,15 +274,13 @@ class Redaction:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     form: str = "[redacted {name} {number}]"
     base: str = "none"
-    """The name of the rules that are not the user's own: ``none``, ``default``, ``personal``."""
+    """The name of the built-in rules: ``none``, ``default`` or ``personal``."""
     keeps_length: bool = False
-    """True if masks are as long as their secrets, so that no offset changes; see ``filled_masks``.
-
-    Then ``form`` is not used.
-    """
+    """True if masks are as long as their secrets, so that no offset changes. Then ``form`` is not
+    used."""
 
     def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
-        """Pickle without the literal secrets, which other processes have themselves."""
+        """Pickle without the literal secrets, which other processes have from their environment."""
         own_rules = tuple((rule.name, rule.pattern) for rule in self.rules if rule.is_own)
         return _restore_redaction, (self.base, own_rules, self.keeps_length)
 
@@ -307,7 +296,7 @@ class Redaction:
 
     @classmethod
     def personal(cls) -> Redaction:
-        """Return the masking of personal data and of all secrets with a recognisable form.
+        """Return the redaction of personal data and of all secrets with a recognisable form.
 
         Raises:
             RedactionError: A required library is not installed.
@@ -316,7 +305,7 @@ class Redaction:
 
     @property
     def identity(self) -> str:
-        """The identity of its rules: ``none``, ``default``, or a hash of the patterns.
+        """The identity of the rules: ``none``, ``default``, or a hash of the patterns.
 
         Literal secrets are not a part of it.
         """
@@ -340,19 +329,18 @@ class Redaction:
         return replace(self, rules=(*self.rules, *rules))
 
     def with_secret(self, secret: str) -> Redaction:
-        """Return a redaction with a literal secret added, unless that is too short."""
+        """Return a redaction with a literal secret added, unless the secret is too short."""
         if len(secret) < SHORTEST_SECRET:
             return self
         return replace(self, secrets=(*self.secrets, secret))
 
     def apply(self, text: str, numbering: SecretNumbering | None = None) -> Redacted:
-        """Return a text with replacements for its secrets.
+        """Replace the secrets in a text.
 
         Args:
             text: The text.
-            numbering: The numbers of secrets, to which new secrets are added; None to number the
-                secrets of this text alone. Texts that share a numbering have the same number for
-                the same secret.
+            numbering: The numbering of secrets, which may be shared by several texts; None to
+                number the secrets of this text alone.
         """
         secrets = list(self._find_secrets(text))
         if not secrets:
@@ -381,8 +369,8 @@ def _restore_redaction(
 ) -> Redaction:
     """Make a redaction from its pickled state.
 
-    ``base`` names its built-in rules, ``own_rules`` has the names and patterns of the user's rules,
-    in which ``^`` and ``$`` match at line ends.
+    ``base`` names its built-in rules, and ``own_rules`` are the names and patterns of the user's
+    rules.
     """
     make = {"none": Redaction.none, "default": Redaction.default, "personal": Redaction.personal}
     redaction = make[base]()
@@ -391,10 +379,10 @@ def _restore_redaction(
 
 
 def _may_match(rule: SecretRule, lowered: str) -> bool:
-    """Check quickly whether a rule may match a text; ``lowered`` is the text in lower case."""
+    """Check quickly whether a rule may match a text, given in lower case."""
     if rule.required_char and rule.required_char not in lowered:
         return False
-    # A plain loop: this runs for every rule and text, and most texts are short.
+    # A plain loop is fastest: it runs for every rule and text, and most texts are short.
     for word in rule.keywords:
         if word in lowered:
             return True
@@ -404,10 +392,7 @@ def _may_match(rule: SecretRule, lowered: str) -> bool:
 def _replace_secrets(
     text: str, secrets: Iterable[_Secret], numbering: SecretNumbering, form: str | None
 ) -> Redacted:
-    """Replace the secrets of a text; overlapping secrets have one replacement.
-
-    ``form`` is the template of replacements; None for replacements of the same length.
-    """
+    """Replace the secrets of a text; ``form`` is None for replacements of the same length."""
     parts: list[str] = []
     cuts: list[Cut] = []
     copied_end = 0
@@ -431,8 +416,8 @@ def _replace_secrets(
 def _merge_secrets(secrets: Iterable[_Secret]) -> list[_Secret]:
     """Return the secrets in the order of their start, without overlaps.
 
-    Overlapping secrets become one secret with the name of the first. Of secrets with the same
-    start, the longest is the first.
+    Overlapping secrets become one secret with the name of the first. If several begin at one
+    offset, the longest is the first.
     """
     merged_secrets: list[_Secret] = []
     for secret in sorted(secrets, key=lambda secret: (secret.start, -secret.end)):

@@ -1,4 +1,4 @@
-"""Masks that are as long as what they hide, so that offsets in the masked text stay true."""
+"""Masks that are as long as their secrets, so that offsets stay valid."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ FILLER: Final = "▒"
 """The character that fills a mask up to the length of its secret."""
 
 _FILLED_MASK: Final = re.compile(rf"{FILLER}(?:[\w-]+·)?\w+{FILLER}+|{FILLER}+")
-"""A mask that ``filled_mask`` made, within a line."""
+"""A mask of ``filled_mask`` within a line."""
 
 
 def filled_mask(name: str, number: int | str, secret: str) -> str:
-    """Return a mask that is as long as its secret: ``▒email·k3f9q▒▒▒``.
+    """Return a mask that is as long as its secret, such as ``▒email·k3f9q▒▒▒``.
 
-    A short mask has only the number, and a mask of fewer than 7 characters has only fillers. The
-    ends of lines in a secret stay, so that the text has the same lines.
+    A short mask has only the number or only fillers. Line breaks in a secret stay, so that the text
+    has the same lines.
 
     Args:
         name: The name of the rule.
         number: The number or code of the secret.
         secret: The secret.
     """
-    # The other parts are the ends of lines and the other lines.
+    # The other parts are line breaks and further lines.
     first_line, *other_parts = re.split(r"(\s*\n\s*)", secret)
     long_title = f"{name.replace(' ', '-')}·{number}"
     titles = (long_title, str(number), "")
@@ -37,7 +37,7 @@ def filled_mask(name: str, number: int | str, secret: str) -> str:
 
 
 def filled_mask_ranges(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each part of a text that ``filled_mask`` has made."""
+    """Yield the start and end of each mask of ``filled_mask`` in a text."""
     return (match.span() for match in _FILLED_MASK.finditer(text))
 
 
@@ -57,7 +57,7 @@ def with_whole_masks(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_masked_copy(text: str, original: str) -> bool:
-    """Check whether a text is the original, except for masks of the same length as what they hide.
+    """Check whether a text is the original, except for masks of equal length.
 
     Args:
         text: The text, perhaps with masks.
@@ -81,11 +81,10 @@ def masked_quote(
     start: int | None,
     end: int | None,
 ) -> str:
-    """Return a quote with masks that are as long as what they hide.
+    """Return a quote with masks of equal length.
 
     A part of a secret is not recognised by itself, so the quote is taken from the masked text of
-    its span. If this text cannot be read, the whole quote is masked. A quote without a position in
-    the trace is masked by itself.
+    its span. If this text cannot be read, the whole quote is masked.
 
     Args:
         masks: The masks.

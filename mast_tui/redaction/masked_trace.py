@@ -1,6 +1,6 @@
-"""A trace with masks in place of personal data and secrets, for its readers.
+"""A trace with masks in place of personal data and secrets.
 
-Offsets of quotes refer to the text that is not masked: ``Masks.apply`` converts them.
+Offsets of stored quotes refer to the text without masks.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _CACHED_CHARS: Final = 1_000_000
 class SecretCodes:
     """Codes for secrets: with one key, equal secrets have equal codes in all traces.
 
-    Nothing is stored: a code is the beginning of a keyed hash of the secret.
+    A code is the beginning of a keyed hash of the secret, so nothing is stored.
     """
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def number(self, name: str, secret: str) -> str:
-        """Return the code that a secret has in place of a number.
+        """Return the code of a secret.
 
         Args:
             name: The name of the rule.
@@ -56,21 +56,20 @@ class SecretCodes:
 
 
 class Masks:
-    """The masks of personal data and secrets: equal secrets have equal masks in all texts."""
+    """The masks of personal data and secrets; equal secrets have equal masks in all texts."""
 
     def __init__(self, redaction: Redaction, key: bytes) -> None:
         """Prepare the masks.
 
         Args:
-            redaction: The rules that say what is masked.
-            key: The secret key of the codes. With the key of the workspace, masks are the same in
-                all files that are written from it.
+            redaction: The rules that find secrets.
+            key: The secret key of the codes. The same key gives the same masks.
         """
         self._redaction = redaction
         self._codes = SecretCodes(key)
 
     def with_patterns(self, patterns: Iterable[str]) -> Masks:
-        """Return masks that also hide the matches of a study's patterns (the lines of a file).
+        """Return masks that also hide the matches of a study's patterns.
 
         Raises:
             RedactionError: A pattern is unusable.
@@ -105,12 +104,12 @@ class Masks:
 
 
 def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes]) -> Masks | None:
-    """Return the masks that ``--redact`` and ``--redact-file`` ask for; None if they ask for none.
+    """Return the masks for the options ``--redact`` and ``--redact-file``; None without them.
 
     Args:
-        redact: True if personal data and secrets are masked.
-        patterns: A file of the user's own patterns, which are masked as well.
-        key: The function that returns the secret key of the masks, called only if it is needed.
+        redact: True to mask personal data and secrets.
+        patterns: A file of the user's own patterns, or None.
+        key: Returns the secret key of the masks; called only if it is needed.
 
     Raises:
         RedactionError: A library is missing, or the file is unusable.
@@ -124,10 +123,10 @@ def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes
 
 
 def masks_of_same_length(patterns: Iterable[str], key: bytes) -> Masks:
-    """Return masks of personal data and secrets that are as long as what they hide.
+    """Return masks of personal data and secrets that are as long as their secrets.
 
     Args:
-        patterns: Lines with the user's own patterns, which are masked as well.
+        patterns: Lines with the user's own patterns.
         key: The secret key of the masks.
 
     Raises:
@@ -140,7 +139,7 @@ def masks_of_same_length(patterns: Iterable[str], key: bytes) -> Masks:
 class MaskedSpans(Spans):
     """The spans of a trace with masks in their texts, previews and names.
 
-    Totals that were stored without masks are not used, and source lines are not shown.
+    They have no stored totals and no source lines, which would be without masks.
     """
 
     def __init__(self, spans: Spans, masks: Masks) -> None:
@@ -157,7 +156,7 @@ class MaskedSpans(Spans):
 
     @property
     def meta(self) -> TraceMeta:
-        """The facts of the run without masks: the trace masks them."""
+        """The metadata of the run, without masks."""
         return self.unmasked.meta
 
     @property
@@ -177,34 +176,34 @@ class MaskedSpans(Spans):
 
     @property
     def opened(self) -> Trace | None:
-        """The trace in the file, once it was read; without masks."""
+        """The trace in the file after it was read, without masks."""
         return self.unmasked.opened
 
     def __len__(self) -> int:
         return len(self.unmasked)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None if there is no such span."""
+        """Return the index of the span with a key, or None."""
         return self.unmasked.index_of(key)
 
     def advance(self, max_bytes: int, /) -> bool:
-        """Read up to about so many bytes more of the source; return False if nothing is left."""
+        """Read about this number of further bytes; return False if nothing is left."""
         return self.unmasked.advance(max_bytes)
 
     def change_reason(self) -> str | None:
-        """Return why a file beside the trace's is no longer the one that was read, or None."""
+        """Return why a file beside the trace's file is no longer the same, or None."""
         return self.unmasked.change_reason()
 
     def has_grown(self) -> bool:
-        """Return whether a file beside the trace's file has grown."""
+        """Check whether a file beside the trace's file has grown."""
         return self.unmasked.has_grown()
 
     def resume(self, size: int, /) -> bool:
-        """Let ``advance`` continue in a file that has grown to so many bytes."""
+        """Let ``advance`` continue in a file that has grown to ``size`` bytes."""
         return self.unmasked.resume(size)
 
     def load_cached(self) -> None:
-        """Load the index that an earlier reading has stored."""
+        """Load the index that an earlier reading stored."""
         self.unmasked.load_cached()
 
     def read_in_background(self) -> None:
@@ -220,10 +219,7 @@ class MaskedSpans(Spans):
         return self.redacted(index).text
 
     def redacted(self, index: int) -> Redacted:
-        """Return the text of a span with the ranges of its masks.
-
-        The last results are cached, up to a number of characters.
-        """
+        """Return the text of a span with the ranges of its masks, from the cache if possible."""
         redacted = self._cache.get(index)
         if redacted is None:
             redacted = self._masks.apply(self.unmasked.text(index))
@@ -231,7 +227,7 @@ class MaskedSpans(Spans):
         return redacted
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index`` with masks in its names and its preview.
+        """Return a span with masks in its names and its preview.
 
         A preview of a part of the text may end within a secret, so it is made again from the masked
         text.
@@ -253,7 +249,7 @@ class MaskedSpans(Spans):
 
         Args:
             first: The index of the first span.
-            end: The index after the last span, above ``first``.
+            end: The index after the last span.
         """
         columns = self.unmasked.columns(first, end)
         # The list of shapes (kind, role, agent, name) only grows, so each shape is masked once.
@@ -269,7 +265,7 @@ class MaskedSpans(Spans):
         return kind, role, self._masks.text(agent), None if name is None else self._masks.text(name)
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Check whether the keys of some spans name at most one thread; False if unsure.
+        """Check whether the keys of spans name at most one thread; False if unsure.
 
         Args:
             first: The index of the first span.
@@ -282,7 +278,7 @@ def redacted_span(trace: Trace, key: str) -> Redacted | None:
     """Return the text of a span of a masked trace with its masks; None for an unknown span.
 
     Args:
-        trace: A trace that ``Trace.with_masks`` returned.
+        trace: A trace with masks.
         key: The key of the span.
     """
     index = trace.index_of(key)
@@ -291,5 +287,5 @@ def redacted_span(trace: Trace, key: str) -> Redacted | None:
 
 
 RedactedOf = Callable[[str, str], Redacted | None]
-"""Returns the text of a span with its masks, by the trace's id and the span's key; None if the text
-cannot be read."""
+"""A function that returns the text of a span with its masks, by the trace's id and the span's key;
+None if the text cannot be read."""

@@ -1,9 +1,9 @@
-"""The rules for the secrets and the personal data that are redacted.
+"""The rules for secrets and personal data.
 
-Keys, tokens, passwords and addresses are redacted by default. The rules for personal data, and for
-the secrets of many vendors, are redacted on request. Keys and tokens are found by the patterns of
-detect-secrets too, telephone numbers by those of Google's libphonenumber. Card numbers and IBANs
-count only with a right check digit, so that most other numbers stay.
+Keys, tokens, passwords and addresses are redacted by default. Personal data, and the secrets of
+many vendors, are redacted on request. The libraries detect-secrets and libphonenumber provide some
+of the patterns. Card numbers and IBANs count only with a valid check digit, so that most other
+numbers stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mast_tui.traces.search.pattern import encodable_text
 
 
 class RedactionError(MastError):
-    """Redaction cannot be done; the message says why."""
+    """An error of redaction; the message says why."""
 
 
 SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
@@ -38,9 +38,9 @@ class SecretRule:
     Attributes:
         name: The replacement of a secret.
         ranges: Yields the start and end of the secrets in a text, in code points, in any order.
-        keywords: Texts in lower case, of which a text with a secret has at least one, in any case.
+        keywords: Texts in lower case; a text with a secret contains one of them, in any case.
         pattern: The regular expression; empty for other rules.
-        required_char: A character that each text with a secret has.
+        required_char: A character in each text with a secret; empty for none.
         is_own: True if the rule is from the user's file.
     """
 
@@ -53,7 +53,7 @@ class SecretRule:
 
 
 SECRET_GROUP: Final = "secret"
-"""The name of a pattern's group for the secret; without it, the whole match is a secret."""
+"""The name of a pattern's group for the secret. Without it, the whole match is a secret."""
 
 
 def pattern_rule(
@@ -61,15 +61,15 @@ def pattern_rule(
 ) -> SecretRule:
     """Make a rule of a built-in pattern.
 
-    Python's engine matches it, because RE2 has no look-behind. Python's engine can be slow, so the
-    time of each pattern must be linear in the length of the text.
+    Python's engine matches it, because RE2 has no look-behind. Each pattern must take linear time,
+    because this engine can be slow.
 
     Args:
         name: The name of the rule, which replaces a secret.
         pattern: The regular expression.
         keywords: Texts in lower case; each secret contains one of them.
         flags: The flags of the regular expression.
-        required_char: A character that each secret contains; empty for none.
+        required_char: A character in each secret; empty for none.
     """
     compiled = re.compile(pattern, flags)
     group = compiled.groupindex.get(SECRET_GROUP, 0)
@@ -94,8 +94,8 @@ _ESCAPE: Final = re.compile(r"\\[nrt]")
 def email_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of e-mail addresses.
 
-    The search begins at each ``@`` with a domain, and goes back to the start of the address. So
-    other text costs little.
+    For speed, the search begins at each ``@`` before a domain, and goes back to the start of the
+    address.
     """
     for match in _AT_DOMAIN.finditer(text):
         at_offset = match.start()
@@ -114,10 +114,10 @@ _BETWEEN_LINES: Final = (
     r"(?:[\s\"'+,|>\u2192]|-(?!-)|\\{1,4}[nrt]|[0-9]{1,6}(?=[\s|:\u2192])|(?<=[0-9]):"
     r"|(?<=\n)[\w./-]{1,60}:(?! ))*+"
 )
-"""The text that may be between the lines of a private key: the signs of code, quotations, tables
-and diffs, escapes, line numbers, and the file names that a search puts before each line."""
+"""The text that may be between the lines of a private key: signs of code, quotations, tables and
+diffs; escapes; line numbers; and file names that a search puts before each line."""
 
-# The time is linear: each quantifier is possessive, or does not overlap what follows it.
+# The time is linear: each quantifier is possessive, or does not overlap the following pattern.
 DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     pattern_rule(
         "private key",
@@ -234,7 +234,7 @@ _CARD_LENGTHS: Final = (
     (re.compile("(?:50|5[6-9]|6[0-9])"), (12, 13, 14, 15, 16, 17, 18, 19)),
     (re.compile("62"), (16, 17, 18, 19)),
 )
-"""The first digits of the issuers of cards, with the lengths of their numbers."""
+"""The first digits of the numbers of card issuers, with the lengths of their numbers."""
 
 _IBAN: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
@@ -267,7 +267,7 @@ _KNOWN_REGIONS: Final = (
     "IN",
     "BR",
 )
-"""The countries whose national numbers are found; numbers with a + are found of all countries."""
+"""The countries whose national numbers are found. Numbers with a + are found for all countries."""
 
 _LENGTHS_WITHOUT_SEPARATOR: Final = (10, 11)
 _SEPARATOR: Final = re.compile(r"[ ().\-/]")
@@ -278,21 +278,21 @@ _LEFT_TO_OTHER_RULES: Final = (
     "Basic Auth Credentials",
     "JSON Web Token",
 )
-"""The plugins of detect-secrets for secrets that other rules mark in their whole length."""
+"""The plugins of detect-secrets for secrets that other rules mark in full length."""
 
 _LOOK_AROUND: Final = re.compile(r"\(\?:\(\?<=\\W\)\|\(\?<=\^\)\)|\(\?!(?:\\w|\[[^\]]*\])\)")
 _SHORTEST_GROUP: Final = 12
-"""The fewest characters of a group that is the secret itself and not a part of it."""
+"""The fewest characters of a group that is a whole secret."""
 
 
 def personal_rules() -> tuple[SecretRule, ...]:
     """Return the rules for personal data and secrets.
 
     Raises:
-        RedactionError: A library that the rules need is not installed.
+        RedactionError: A required library is not installed.
     """
     return (
-        *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),  # "email" below replaces it
+        *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),  # replaced by "email" below
         _library_rule(),
         *_OWN_KEY_RULES,
         SecretRule("email", _email_ranges, ("@",)),
@@ -305,7 +305,7 @@ def personal_rules() -> tuple[SecretRule, ...]:
 
 
 _IS: Final = r"[\"'\\]{0,3}\s{0,3}[:=]\s{0,3}[\"'\\]{0,3}"
-"""The signs between a name and its value, in code, JSON, also escaped, and settings."""
+"""The signs between a name and its value in code, JSON and settings, with or without escapes."""
 
 _MIXED_VALUE: Final = r"(?=[^\s\"'\\,;]{0,127}[0-9])(?=[^\s\"'\\,;]{0,127}[A-Za-z])[^\s\"'\\,;]"
 """The first sign of a value with a letter and a digit, so that words are no secrets."""
@@ -316,12 +316,12 @@ _TOKEN_VALUE: Final = (
     rf"(?={_TOKEN_CHAR}{{0,127}}[0-9])(?={_TOKEN_CHAR}{{0,127}}[A-Za-z])"
     rf"{_TOKEN_CHAR}{{16,4000}}+(?![\w(\[:]))"
 )
-"""The value of a token: no path, address or time, and no name or call as in code."""
+"""The value of a token: no path, address or time, and no name or call in code."""
 
 _OPTION_VALUE: Final = (
     r"[\"']?(?P<secret>(?![$<{(\[%-]|id=|type=)(?=[A-Za-z]{0,127}[^\sA-Za-z\"'\\])[^\s\"'\\]"
 )
-"""The first sign of the value of a command's option: no variable or placeholder, and no word."""
+"""The first sign of an option's value: no variable or placeholder, and no word."""
 
 _OWN_KEY_RULES: Final = (
     pattern_rule(
@@ -398,25 +398,24 @@ _OWN_KEY_RULES: Final = (
     pattern_rule("API key", r"(?<![A-Za-z0-9])shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", "shp"),
     pattern_rule("API key", r"(?<![A-Za-z0-9])(?:SG|sg)\.[\w-]{16,32}\.[\w-]{16,64}", "sg."),
 )
-"""Keys and passwords that neither the engine's rules nor the library find."""
+"""Keys and passwords that neither the default rules nor detect-secrets find."""
 
 
 def _email_ranges(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of e-mail addresses; ``git@`` is the login of a server of Git."""
+    """Yield the ranges of e-mail addresses, without ``git@``, the login of a Git server."""
     return ((start, end) for start, end in email_ranges(text) if text[start : start + 4] != "git@")
 
 
 def _checked_pattern_rule(
     name: str, pattern: re.Pattern[str], check: Check, required_char: str = ""
 ) -> SecretRule:
-    """Return a rule that finds numbers by a pattern and a check, such as for a check digit.
+    """Return a rule for numbers that match a pattern and pass a check, such as a check digit.
 
-    A match may contain several numbers of a list. So its parts between any two separators are
-    checked, from each start the longest first.
+    A match may contain several numbers of a list. So its parts between separators are checked, the
+    longest first.
     """
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of the longest parts of matches that pass the check."""
         for match in pattern.finditer(text):
             separators = _separator_offsets(match)
             starts = [match.start(), *(offset + 1 for offset in separators)]
@@ -440,7 +439,7 @@ def _separator_offsets(match: re.Match[str]) -> list[int]:
 
 
 def _is_card(number: str) -> bool:
-    """Check whether a number has the prefix and length of an issuer of cards, and a check digit."""
+    """Check whether a number has the prefix, length and check digit of a payment card."""
     digits = re.sub(r"[ -]", "", number)
     has_issuer = any(
         len(digits) in lengths and prefix.match(digits) for prefix, lengths in _CARD_LENGTHS
@@ -493,7 +492,7 @@ def _phone_check() -> Check:
     phonenumbers = _import_extra("phonenumbers")
 
     def is_phone(text: str) -> bool:
-        """Check for a number of a known region or, if it begins with ``+`` or ``00``, of any."""
+        """Check whether a text is a number of a known region, or an international number."""
         has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
         is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
         if not has_form and not is_plain_number:
@@ -506,7 +505,7 @@ def _phone_check() -> Check:
                 number = phonenumbers.parse(text, region)
             except phonenumbers.NumberParseException:
                 continue
-            # International numbers are checked less strictly: their area may not be assigned.
+            # International numbers are checked less strictly, because new areas may be unknown.
             check = phonenumbers.is_valid_number if region else phonenumbers.is_possible_number
             if check(number):
                 return True
@@ -519,8 +518,8 @@ def _library_rule() -> SecretRule:
     """Return a rule for all patterns of detect-secrets, which are searched in one pass.
 
     RE2 matches the patterns, because some take quadratic time in Python's engine. RE2 has no
-    look-around. The patterns use it only at word boundaries, so it is left out, and a little more
-    is masked.
+    look-around, so it is removed. The patterns use it only at word boundaries, so a little more is
+    masked.
     """
     plugins: Any = _import_extra("detect_secrets.core.plugins.util")
     base: Any = _import_extra("detect_secrets.plugins.base")
@@ -537,7 +536,7 @@ def _library_rule() -> SecretRule:
     compiled = re2.compile(f"(?m){'|'.join(parts)}", options)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
-        """Yield the range of each match's longest group, or of the match if that is too short."""
+        """Yield the range of each match's longest group, or of the match if the group is short."""
         for match in compiled.finditer(encodable_text(text)):
             groups = (match.span(number) for number in range(1, compiled.groups + 1))
             start, end = max(groups, key=lambda span: span[1] - span[0], default=(0, 0))

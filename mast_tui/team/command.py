@@ -150,7 +150,7 @@ def remove_command(request: TeamRemoveRequest) -> None:
 
 
 def password_line_of(address: str, name: str, password: str) -> str:
-    """Return the line for a member in libpq's password file; ``*`` stands for any host or port.
+    """Return the line for a member in libpq's password file.
 
     Args:
         address: The URL of the workspace.
@@ -158,7 +158,9 @@ def password_line_of(address: str, name: str, password: str) -> str:
         password: The password of the member.
     """
     parts = urlsplit(address)
-    if "," in parts.netloc:  # several hosts, each of which libpq looks up by itself
+    if (
+        "," in parts.netloc
+    ):  # libpq looks up each of several hosts separately, so ``*`` stands for any
         parts = parts._replace(netloc="")
     host = (parts.hostname or "*").replace(":", "\\:")
     fields = (str(parts.port or "*"), unquote(parts.path.lstrip("/")) or "*", name)

@@ -1,14 +1,12 @@
 """A workspace in a PostgreSQL database, for many programs on many machines at once.
 
-Besides the tables of every workspace it has ``workspace_version``, whose one row identifies it. A
-writer first takes a turn, which is a lock on a row of the table ``turns``. To write registers it is
-the row without a name. To add events it is the row of their annotator, since all computed rows
-belong to that annotator. Only users who may write in a name can lock its row.
+Before it writes, a program takes a turn: it locks a row of the table ``turns``. The row without a
+name is for registers (the tables of the objects that events refer to). Each other row is for the
+events of one annotator. Only users who may write in a name can lock its row.
 
 A member of a team writes by calling functions. Calls that add events are held until something is
-read or the transaction ends, and are then sent as one statement, so a label takes one round trip.
-The predecessor of an event is mostly known from the previous write. The function refuses an event
-with another predecessor.
+read or the transaction ends, and are then sent as one statement. So a label takes one round trip.
+The function refuses an event with an unexpected predecessor.
 
 Text on a server cannot contain NUL, which is stored as two other characters (``_ESCAPES``).
 """
@@ -82,7 +80,7 @@ _LOCK_SECONDS: Final = 30
 """The seconds that the server waits for another writer."""
 
 _NOTIFY_SECONDS: Final = 0.5
-"""The minimum seconds between two notifications of other programs about writes."""
+"""The fewest seconds between two notifications of other programs about writes."""
 
 _CHANNEL: Final = "mast_tui"
 _PRESENCE_CHANNEL: Final = "mast_tui_presence"
@@ -92,8 +90,8 @@ _MAINTENANCE_DATABASE: Final = "postgres"
 """The database to connect to for creating others."""
 
 _CONNECT_STATEMENT: Final = "SET jit = off; SET search_path = public"
-"""The first statement of each connection. The default search path begins with the schema named like
-the user: for a user ``team`` that is the schema of the team's tables."""
+"""The first statement of each connection. The default search path begins with the schema that is
+named like the user. For a user ``team``, this would be the schema of the team's tables."""
 
 _TURNS: Final = """
 CREATE TABLE IF NOT EXISTS public.turns (name TEXT COLLATE "C" PRIMARY KEY);
@@ -105,19 +103,19 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION public.take_turns(text[]) FROM PUBLIC;
 """
-"""The table and function by which writers take turns: each locks rows of the table. A team has its
-own function, which checks the caller."""
+"""The table and function by which writers take turns. A team has its own function, which checks the
+caller."""
 
 
 class _EscapingDumper(StrDumperUnknown):
-    """Escaping of text on the way to the server."""
+    """The escaping of text on the way to the server."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(_escaped_text(obj))
 
 
 class _UnescapingLoader(Loader):
-    """Unescaping of text from the server."""
+    """The unescaping of text from the server."""
 
     def load(self, data: Buffer) -> str:
         text = str(data, "utf-8")
@@ -128,11 +126,11 @@ class _UnescapingLoader(Loader):
 
 _ESCAPE: Final = "\x1a"
 _ESCAPES: Final[Mapping[str, str]] = {_ESCAPE: _ESCAPE + "S", "\0": _ESCAPE + "0"}
-"""The stored form of characters that are escaped."""
+"""The stored form of escaped characters."""
 
 
 def _escaped_text(text: str) -> str:
-    """Return a text with escapes for the characters that a server cannot store."""
+    """Escape the characters in a text that a server cannot store."""
     if "\0" in text or _ESCAPE in text:
         text = text.replace(_ESCAPE, _ESCAPES[_ESCAPE]).replace("\0", _ESCAPES["\0"])
     return text
@@ -168,8 +166,8 @@ class PostgresServer(Database):
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``, as libpq reads it, without a password.
-            create: Create the database and the tables if they are missing.
-            password: The password that the user typed; else libpq looks for one.
+            create: True to create the database and the tables if they are missing.
+            password: The password that the user typed; None if libpq looks for one.
 
         Raises:
             PasswordNeeded: The server needs a password, and none was found.
@@ -180,7 +178,7 @@ class PostgresServer(Database):
         self._parameters = parameters_of(url)
         self._password = password
         self._was_notified = False
-        """True if others may have written since the last look."""
+        """True if others may have written since the last check."""
         self._must_notify = False
         """True if others have not been notified of the last writes."""
         self._held_calls = HeldCalls()
@@ -188,11 +186,11 @@ class PostgresServer(Database):
         self._answer_seconds: float | None = None
         """The seconds after which a silent server counts as away; None to wait without limit."""
         self._may_queue = False
-        """True if the current write contains only changes that can go into the outbox."""
+        """True if all changes of the current write can go into the outbox."""
         self._away = False
         self._outbox: Outbox | None = None
         self.presence = Presence()
-        self._presence = self.presence  # the same object, whose type excludes None
+        self._presence = self.presence  # the same object, typed without None
         self._readers = self._make_engine(reads_only=True)
         self._writers = self._make_engine(reads_only=False)
         self._writers.update_execution_options(held=self._held_calls)
@@ -238,7 +236,7 @@ class PostgresServer(Database):
             self._closed = True
             if has_turn:
                 with suppress(psycopg.Error, DBAPIError):
-                    # The last writes may have left the notification of other programs for later.
+                    # The last writes may not have notified other programs yet.
                     if self._must_notify and not self._writer.invalidated:
                         self._exchange_notifications()
                     self._writer.close()
@@ -251,7 +249,7 @@ class PostgresServer(Database):
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
         """Create the outbox, which holds changes while the server is away.
 
-        From now on screens wait only a few seconds for the server.
+        From now on, screens wait only a few seconds for the server.
 
         Args:
             folder: The folder for the outbox.
@@ -267,7 +265,7 @@ class PostgresServer(Database):
     def away(self) -> bool:
         """True if the caller must read the local copy.
 
-        Screens and cached readers must, while the server is away or changes are queued.
+        Screens and cached readers must read it while the server is away or changes are queued.
         """
         outbox = self._outbox
         if outbox is None or not outbox.local_copy.ready or not (self._away or outbox.waiting):
@@ -293,7 +291,7 @@ class PostgresServer(Database):
                     raise
                 has_retried = True  # the pooled connection was lost meanwhile
             except ServerAway:
-                # If the local copy can be read by now, the loop ends.
+                # If the local copy has become readable, the loop ends.
                 if not self.away:
                     raise
         assert self._outbox is not None
@@ -319,7 +317,7 @@ class PostgresServer(Database):
     def _begin_transaction(self, annotators: Collection[str]) -> None:
         """Begin a transaction in which no other program adds events of the annotators.
 
-        If no annotators are named, wait for a server that is away, unless that would block keys.
+        Without annotators, wait for a server that is away unless that would block key presses.
         """
         if annotators:  # callers that add events retry themselves
             self._begin_without_retry(annotators)
@@ -331,8 +329,8 @@ class PostgresServer(Database):
                 return
             except (DBAPIError, ServerAway) as error:
                 is_lost = isinstance(error, ServerAway) or _is_lost(error.orig)
-                # The limit is set together with the outbox. With an outbox another thread waits for
-                # the server, so that keys are not blocked.
+                # The limit is set together with the outbox. With an outbox, another thread waits
+                # for the server.
                 has_outbox = self._answer_seconds is not None
                 if not is_lost or has_outbox or time.monotonic() > give_up_at:
                     raise
@@ -342,8 +340,7 @@ class PostgresServer(Database):
     def _begin_without_retry(self, annotators: Collection[str]) -> None:
         """Begin a transaction in which no other program adds events of the annotators.
 
-        For a member who adds events, nothing is sent yet: the calls are held back, and sent as one
-        transaction at the end.
+        For a member who adds events, nothing is sent yet: the calls are held until the end.
         """
         self._reconnect_if_lost()
         outbox = self._outbox
@@ -364,11 +361,10 @@ class PostgresServer(Database):
             raise
 
     def _limit_waiting(self) -> None:
-        """Set how long the server waits for locks in this transaction."""
+        """Set the time that the server waits for locks in this transaction."""
         seconds: float = _LOCK_SECONDS
         if self._may_queue and self._answer_seconds is not None:
-            # A change that is refused goes into the outbox. The server waits for a shorter time
-            # than the client, so that it gives up first.
+            # A refused change goes into the outbox. The server must give up before the client does.
             seconds = self._answer_seconds / 2
         if self._writer.info.get("lock_seconds") != seconds:
             self._run_statement(f"SET lock_timeout = '{seconds}s'")
@@ -389,10 +385,9 @@ class PostgresServer(Database):
             super()._roll_back()
 
     def _commit(self) -> None:
-        """Commit, or send the calls that a member's transaction held back.
+        """Commit, or send the held calls of a member's transaction, and notify other programs.
 
-        Notify other programs too, unless they were notified a moment ago: then
-        ``_exchange_notifications`` does so later.
+        Soon after another notification, ``_exchange_notifications`` notifies them later.
         """
         calls = self._held_calls.calls
         self._held_calls.calls = None
@@ -400,7 +395,7 @@ class PostgresServer(Database):
             return
         notifies_now = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
         self._must_notify = True
-        if calls is None:  # the transaction holds no calls back
+        if calls is None:  # the transaction holds no calls
             self._run_statement(f"COMMIT; {_NOTIFY}" if notifies_now else "COMMIT")
         else:
             self._send_held_calls([*calls, _NOTIFY_CALL] if notifies_now else calls)
@@ -420,7 +415,7 @@ class PostgresServer(Database):
     # The whole workspace
 
     def check_exists(self) -> None:
-        """Mark the current write as one on a server, so that its wait is explained."""
+        """Mark the current write as a write on a server, so that its wait is explained."""
         status = write_status()
         if status is not None:
             status.on_server = True
@@ -451,7 +446,7 @@ class PostgresServer(Database):
 
     def _exchange_notifications(self) -> None:
         """Send pending notifications, and receive those of others."""
-        # If none is pending, any statement fetches those of others.
+        # Any statement fetches the notifications of others.
         statement = _NOTIFY if self._must_notify else "SELECT 1"
         driver = driver_of(self._writer)
         presence = self._presence.due_message()
@@ -465,20 +460,20 @@ class PostgresServer(Database):
     def _answer_timeout(self) -> float | None:
         """The seconds that the caller waits for an answer; None without limit.
 
-        Reads in other threads than the screen's have no limit, since they may take long.
+        Reads outside the event loop have no limit, because they may take long.
         """
         seconds = self._answer_seconds
-        # Keys must not be blocked for long, and a change that can be queued need not wait longer.
+        # The event loop must not be blocked for long, and a queued change need not wait longer.
         if seconds is None or _blocks_event_loop() or (self._may_queue and self.within):
             return seconds
-        # Outside the event loop a write blocks no key, so it may wait longer.
+        # A write outside the event loop blocks no key presses, so it may wait longer.
         return None if write_status() is None else 2 * seconds
 
     def checkpoint(self) -> None:
-        """Do nothing: there is no file."""
+        """Do nothing, because there is no file."""
 
     def check(self) -> None:
-        """Check that the server answers; the server checks its own files."""
+        """Check that the server answers. The server checks its own files."""
         with self.reading() as connection:
             connection.exec_driver_sql("SELECT 1")
 
@@ -499,11 +494,11 @@ class PostgresServer(Database):
     # Connections
 
     def _make_engine(self, *, reads_only: bool) -> Engine:
-        """Return SQLAlchemy's engine for reading or for writing."""
+        """Make SQLAlchemy's engine for reading or for writing."""
         engine = create_engine(
             "postgresql+psycopg://",
             creator=lambda: self._new_connection(reads_only=reads_only),
-            # Servers have some hundred connections for everybody.
+            # A server has only some hundred connections for all programs.
             pool_size=1,
             max_overflow=8,
             use_native_hstore=False,
@@ -511,7 +506,7 @@ class PostgresServer(Database):
         if reads_only:
             event.listen(engine, "begin", _begin_reading)
         else:
-            # A statement of a writing transaction that reads must see the calls held back so far.
+            # A reading statement in a writing transaction must see the effect of the held calls.
             event.listen(engine, "do_execute", self._send_before_reading)
             event.listen(engine, "do_executemany", self._send_before_reading)
         event.listen(engine, "do_execute", self._execute_statement)
@@ -520,7 +515,7 @@ class PostgresServer(Database):
 
     def _send_before_reading(self, *_: Any) -> None:
         """Begin the transaction and send the held calls, before a statement reads."""
-        if self._held_calls.calls is None:  # this transaction holds no calls back
+        if self._held_calls.calls is None:  # the transaction holds no calls
             return
         calls = self._held_calls.calls
         self._held_calls.calls = None
@@ -529,10 +524,7 @@ class PostgresServer(Database):
             self._writer.exec_driver_sql(*_joined_calls(calls))
 
     def _send_held_calls(self, calls: Sequence[ServerCall]) -> None:
-        """Send calls that a member's transaction has held back, as one statement.
-
-        The statement is a transaction by itself.
-        """
+        """Send the held calls of a member as one statement, which is a transaction by itself."""
         driver = driver_of(self._writer)
         seconds = self._answer_timeout
         statement, values = _joined_calls(calls)
@@ -549,10 +541,7 @@ class PostgresServer(Database):
     def _answer_within(
         self, connection: _WatchedConnection, seconds: float | None
     ) -> Iterator[None]:
-        """Let a connection close itself if the block gets no answer in time; its calls then fail.
-
-        There is no limit if ``seconds`` is None.
-        """
+        """Close a connection that gets no answer in time, so that its calls fail."""
         if seconds is None:
             yield
             return
@@ -570,11 +559,11 @@ class PostgresServer(Database):
         """Execute a statement for SQLAlchemy, within the time that the caller waits."""
         if isinstance(cursor, psycopg.ServerCursor):
             return None  # SQLAlchemy executes it
-        # A statement without values may be several, which cannot be prepared.
+        # A text without values may be several statements, which cannot be prepared.
         prepare = None if values else False
         with self._answer_within(cursor.connection, self._answer_timeout):
             cursor.execute(statement, values, prepare=prepare)
-        return True  # SQLAlchemy does not execute it again
+        return True  # SQLAlchemy must not execute it again
 
     def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
         with self._answer_within(cursor.connection, self._answer_timeout):
@@ -582,7 +571,7 @@ class PostgresServer(Database):
         return True
 
     def _new_connection(self, *, reads_only: bool) -> _WatchedConnection:
-        """Connect to the server and check its version; for writing also listen to notifications."""
+        """Connect to the server and check its version; writers also listen to notifications."""
         seconds = self._answer_seconds
         timeout = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
@@ -604,7 +593,7 @@ class PostgresServer(Database):
         return connection
 
     def _prepare_connection(self, connection: _WatchedConnection) -> None:
-        """Set what the names of tables stand for; refuse a server that is too old."""
+        """Set the schemas of table names, and refuse a server that is too old."""
         version = connection.info.server_version // 10_000
         if version < _MIN_SERVER_VERSION:
             raise WorkspaceError(
@@ -616,10 +605,7 @@ class PostgresServer(Database):
             connection.execute(rights.AT_CONNECT, prepare=False)
 
     def _receive_notification(self, own_pid: int, notify: psycopg.Notify) -> None:
-        """Note a write or the presence of another program.
-
-        ``own_pid`` is the server's process of this connection, whose own notifications come too.
-        """
+        """Note a write or the presence of another program; ``own_pid`` is this connection's."""
         if notify.pid == own_pid:
             return
         if notify.channel == _PRESENCE_CHANNEL:
@@ -636,12 +622,12 @@ class PostgresServer(Database):
         try:
             _open_connection(self._parameters, self._password).close()
         except psycopg.OperationalError as error:
-            # A database that exists was refused for another reason.
+            # An existing database was refused for another reason.
             if not self._created_missing_database():
                 raise self._not_connected(error) from error
 
     def _created_missing_database(self) -> bool:
-        """Create the database; return False if it exists, or if that cannot be found out."""
+        """Create the database; return False if it exists, or if this is unknown."""
         name = self._parameters.get("dbname")
         if name is None:
             return False
@@ -663,7 +649,7 @@ class PostgresServer(Database):
     # The tables
 
     def _prepare_tables(self, *, create: bool) -> None:
-        """Create the tables if ``create`` is true, and migrate those of an earlier version."""
+        """Create missing tables if ``create`` is true, and migrate tables of an earlier version."""
         if self._stored_versions() is None:
             if not create:
                 raise WorkspaceError(
@@ -675,7 +661,7 @@ class PostgresServer(Database):
         if version < SCHEMA_VERSION:
             self._check_owner()
             with self._preparing_transaction():
-                # PostgreSQL refuses to change tables on which views depend.
+                # PostgreSQL refuses to change tables that views depend on.
                 had_team = rights.remove_rules(self._writer)
                 # Another program may have migrated the tables while this one waited.
                 migrate(self._writer, self._checked_version())
@@ -687,7 +673,7 @@ class PostgresServer(Database):
                 )
 
     def _check_owner(self) -> None:
-        """Raise ``WorkspaceError`` if the user may not migrate the tables of an old workspace."""
+        """Check that the user may migrate the tables of an old workspace."""
         query = (
             "SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_class "
             "WHERE oid = 'public.workspace_version'::regclass"
@@ -701,7 +687,7 @@ class PostgresServer(Database):
     def _stored_versions(self) -> tuple[int, int] | None:
         """Return the application id and the version of the tables.
 
-        Return None if the database has no workspace, zeros if the versions are not yet stored.
+        Return None if the database has no workspace, zeros if the versions are not stored yet.
         """
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.workspace_version')").fetchone()[0] is None:
@@ -716,10 +702,7 @@ class PostgresServer(Database):
 
     @contextmanager
     def _preparing_transaction(self) -> Iterator[None]:
-        """Run the block in a transaction, while other programs that prepare tables wait.
-
-        They wait for the turn of the registers, a lock on a row of the table of turns.
-        """
+        """Run the block in a transaction, while other programs that prepare tables wait."""
         self._create_turns()
         self._begin_without_retry(())  # takes the turn of the registers
         try:
@@ -731,13 +714,13 @@ class PostgresServer(Database):
             raise
 
     def _create_turns(self) -> None:
-        """Create the table of turns, whose rows programs lock to write or prepare tables."""
+        """Create the table of turns, whose rows programs lock before they write."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
             driver.execute(_TURNS, prepare=False)
 
     def _create_tables(self) -> None:
-        """Create the tables of a workspace, unless another program has created them meanwhile.
+        """Create the tables of a workspace, unless another program created them meanwhile.
 
         Raises:
             WorkspaceError: The database has tables of something else.
@@ -751,7 +734,7 @@ class PostgresServer(Database):
                 "AND tablename <> 'turns'"
             )
             if self._writer.exec_driver_sql(count_other_tables).scalar_one():
-                # Raises the error for a database that is not a workspace.
+                # raises the error for a database that is not a workspace
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(self._writer, checkfirst=False)
             self._writer.exec_driver_sql(
@@ -789,7 +772,7 @@ class PostgresServer(Database):
     # Error messages
 
     def _workspace_error(self, error: BaseException) -> WorkspaceError:
-        """Convert an error of the driver to one with a message for the user."""
+        """Convert an error of the driver to an error with a message for the user."""
         assert isinstance(error, psycopg.Error)
         if _is_lost(error):
             return ServerAway(
@@ -884,7 +867,7 @@ def parameters_of(url: str) -> dict[str, Any]:
         "connect_timeout": _CONNECT_SECONDS,
         "application_name": "mast-tui",
         "client_encoding": "UTF8",
-        # A connection that is silently gone is noticed within half a minute.
+        # A silently lost connection is noticed within half a minute.
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
@@ -898,7 +881,7 @@ def _libpq_parameters(url: str) -> dict[str, Any]:
     try:
         return conninfo_to_dict(url)
     except psycopg.Error as error:
-        # libpq quotes the part that it cannot read, which may be a piece of a password.
+        # libpq quotes the unreadable part, which may be a piece of a password.
         has_password = re.search(r"//[^/]*:[^/]*@|password", url, re.IGNORECASE)
         reason = "" if has_password else f" ({' '.join(str(error).split())})"
         raise WorkspaceError(
@@ -932,7 +915,7 @@ class _WatchedConnection(psycopg.Connection[Any]):
     """A connection that is closed if the server does not answer in time."""
 
     answers_until: float | None = None
-    """The time to close it (``time.monotonic``); None for never."""
+    """The time to close it (``time.monotonic``), or None."""
     on_hang_up: Callable[[], None] | None = None
     """Called before the connection is closed for this reason."""
 
@@ -942,10 +925,10 @@ class _WatchedConnection(psycopg.Connection[Any]):
         return super().wait(gen, *args, **kwargs)
 
     def _watch_steps(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
-        """Pass on the steps of the driver, and close the connection after the time ``until``.
+        """Run the steps of the driver, and close the connection after the time ``until``.
 
         The driver yields the event that it waits for. It is sent the event that is ready, or 0
-        after a short wait without one. Return the result of the last step.
+        after a short wait without an event.
         """
         try:
             awaited_event = next(steps)
@@ -962,7 +945,7 @@ class _WatchedConnection(psycopg.Connection[Any]):
         """Shut down the socket, so that the waiting driver fails."""
         if self.on_hang_up is not None:
             self.on_hang_up()
-        # The driver keeps its own descriptor, so only a copy of it may be closed here.
+        # The driver keeps its own descriptor, so only a copy may be closed.
         with (
             suppress(OSError, psycopg.Error),
             socket(fileno=os.dup(self.fileno())) as connection_socket,
@@ -971,12 +954,12 @@ class _WatchedConnection(psycopg.Connection[Any]):
 
 
 def _open_connection(parameters: Mapping[str, Any], password: str | None) -> _WatchedConnection:
-    """Return a connection without automatic transactions."""
+    """Open a connection without automatic transactions."""
     adapters = AdaptersMap(psycopg.adapters)
     adapters.register_dumper(str, _EscapingDumper)
     adapters.register_loader("text", _UnescapingLoader)
     adapters.register_loader("varchar", _UnescapingLoader)
-    # Sums of integers are integers, which the server returns as numeric.
+    # The server returns sums of integers as numeric; they are integers too.
     adapters.register_loader("numeric", IntLoader)
     password_parameter: dict[str, Any] = {} if password is None else {"password": password}
     return _WatchedConnection.connect(
@@ -1007,7 +990,7 @@ def _reported_wait() -> Iterator[None]:
 
 
 def _blocks_event_loop() -> bool:
-    """Check whether the caller is in an event loop, where a wait blocks drawing and keys."""
+    """Check whether the caller is in an event loop, where a wait blocks drawing and key presses."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -1020,7 +1003,7 @@ def _begin_reading(connection: Connection) -> None:
 
 
 def _joined_calls(calls: Sequence[ServerCall]) -> tuple[str, Values]:
-    """Return one statement for these calls, in their order, with its values."""
+    """Join calls to one statement, in their order, and return its values too."""
     statement = ", ".join(call.expression for call in calls)
     return f"SELECT {statement}", tuple(value for call in calls for value in call.values)
 
@@ -1028,10 +1011,10 @@ def _joined_calls(calls: Sequence[ServerCall]) -> tuple[str, Values]:
 def _turns_statement(annotators: Collection[str]) -> str:
     """Return a statement that lets no other program write for these annotators.
 
-    Without annotators it locks the row without a name, which is for the registers: the tables of
-    the objects that events refer to.
+    Without annotators, it locks the row without a name, which is for the registers.
     """
-    # Names are in hexadecimal digits, as some characters mean a parameter in a prepared statement.
+    # Names are written in hexadecimal, because some characters mean a parameter in a prepared
+    # statement.
     names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(annotators or ("",))]
     name_expressions = [f"convert_from(decode('{name}', 'hex'), 'UTF8')" for name in names]
     return f"SELECT public.take_turns(ARRAY[{', '.join(name_expressions)}])"

@@ -1,19 +1,17 @@
 """The members of a team on a server, and the rights that the server enforces for each of them.
 
-The owner of the tables is the user who created the workspace; nothing here limits the owner. The
-schema ``team`` holds the members; a member is a role of the server with the same name. No member
-may change a table directly: members call functions that check the caller and the row
-(``team_functions.sql``); each register has one more, which is generated here from its columns. All
-members but annotators read the tables themselves.
+The user who created the workspace owns the tables and has all rights. A member is a role of the
+server; the schema ``team`` lists the members. No member may change a table directly. Members call
+functions that check the caller and the row (``team_functions.sql``).
 
-Row policies are not safe for annotators: ``EXPLAIN ANALYZE`` counts the rows that a policy removed,
-for any condition that an index answers. So annotators have no right to the tables with labels. The
-schema ``seen`` is first in their search path and has a view in place of each table. A view gets its
-rows from functions that run as the owner and return only visible rows (``team_views.sql``).
+Annotators have no right to the tables with labels. Row policies would not be safe: ``EXPLAIN
+ANALYZE`` counts the rows that a policy removed. So the schema ``seen`` is first in their search
+path and has a view in place of each table. The rows of a view come from functions that return only
+visible rows (``team_views.sql``).
 
-Others' labels on a trace are visible once ``revealed`` is recorded for it, which needs a finish;
-from then on the server refuses further events for that pass. A reveal counts once its transaction
-is committed: within the same transaction it could be read and rolled back.
+Others' labels on a trace are visible once ``revealed`` is recorded for it, which needs a finish.
+After that, the server refuses further events for that pass. A reveal counts only after its
+transaction is committed, because otherwise it could be read and rolled back.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _MAX_ROLE_BYTES: Final = 63
 """The most bytes of a role's name on a server."""
 
 _ROLE_COMMENT: Final = "a member of a team of mast-tui"
-"""The comment on a role that a team created; only such roles are dropped."""
+"""The comment on a role that a team created. Only such roles are dropped."""
 
 _LABEL_TABLES: Final = (schema.events, *schema.STATE_TABLES)
 _SHARED_TABLES: Final = (
@@ -74,7 +72,7 @@ def members(connection: Connection) -> tuple[Member, ...]:
 
 
 def member(connection: Connection) -> Member | None:
-    """Return the member of this connection; None for the owner, or if there is no team."""
+    """Return the member of this connection; None for the owner, or without a team."""
     (name,) = driver_of(connection).execute("SELECT session_user::text").fetchone()
     return next((candidate for candidate in members(connection) if candidate.name == name), None)
 
@@ -122,7 +120,7 @@ def remove(connection: Connection, name: str) -> bool:
         name: The member.
 
     Returns:
-        True if the server has no role of this name any more.
+        True if the server no longer has a role of this name.
 
     Raises:
         WorkspaceError: The team has no such member.
@@ -136,7 +134,7 @@ def remove(connection: Connection, name: str) -> bool:
 
 
 def _drop_own_role(driver: Any, name: str) -> bool:
-    """Drop a role that the app has created; return False if the role stays."""
+    """Drop a role that a team created; return False if the role stays."""
     comment = driver.execute(
         "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", [name]
     ).fetchone()
@@ -170,14 +168,14 @@ SELECT rolcanlogin AND NOT (
 )
 FROM pg_roles AS login WHERE rolname = %s
 """
-"""Whether a role can log in and has no more rights than a member. It may belong to other roles that
-have no rights in this database, such as a group for the server's list of logins."""
+"""The query for a role that can log in and has no more rights than a member. It may belong to roles
+without rights in this database, such as a group of logins."""
 
 
 def _make_role(driver: Any, name: str) -> str | None:
     """Create a role, and return its password; None if the server has the role already.
 
-    The server and its log get a hash of the password (a SCRAM verifier), not the password.
+    The server and its log get only a hash of the password (a SCRAM verifier).
 
     Raises:
         WorkspaceError: The existing role has more rights than a member, or cannot log in.
@@ -200,7 +198,6 @@ def _make_role(driver: Any, name: str) -> str | None:
 
 
 def _grant_rights(driver: Any, new_member: Member) -> None:
-    """Grant the rights of a member's role to the member."""
     role = sql.Identifier(new_member.name)
     database = sql.Identifier(driver.info.dbname)
     for right in _rights_of_role(new_member.role):
@@ -209,7 +206,6 @@ def _grant_rights(driver: Any, new_member: Member) -> None:
 
 
 def _revoke_rights(driver: Any, name: str) -> None:
-    """Revoke all rights of a role in this database."""
     role = sql.Identifier(name)
     database = sql.Identifier(driver.info.dbname)
     for right in _ALL_RIGHTS:
@@ -267,8 +263,8 @@ def install_rules(connection: Connection) -> None:
 def remove_rules(connection: Connection) -> bool:
     """Remove the views through which members read, so that their tables can be changed.
 
-    Members read nothing until ``install_rules`` creates the views again. Return False if the
-    workspace has no team, and so no views.
+    Members read nothing until ``install_rules`` creates the views again. Return False if there is
+    no team.
     """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
@@ -278,7 +274,6 @@ def remove_rules(connection: Connection) -> bool:
 
 
 def _script(name: str) -> str:
-    """Return the text of an SQL file of this package."""
     return files("mast_tui.team").joinpath(name).read_text("utf-8")
 
 
@@ -286,7 +281,7 @@ def _rule_statements() -> Iterator[str]:
     """Yield the SQL that makes the schema ``seen`` anew: the functions and views for members."""
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
-    for table in (*_LABEL_TABLES, schema.annotators):  # until version 10 policies were there
+    for table in (*_LABEL_TABLES, schema.annotators):  # policies existed until version 10
         yield f"ALTER TABLE public.{table.name} DISABLE ROW LEVEL SECURITY;"
         yield f"DROP POLICY IF EXISTS sees ON public.{table.name};"
     yield _script("team_views.sql")
@@ -393,11 +388,11 @@ def _view_statement(table: Table) -> str:
             f"CREATE VIEW seen.{table.name} AS SELECT {', '.join(columns)} "
             f"FROM seen.{table.name}_rows();"
         )
-    # Events that are about no trace have no row in the join of traces and taxonomies.
+    # The join of traces and taxonomies has no row for events without a trace.
     is_events = table is schema.events
     further_rows = f"UNION ALL SELECT {', '.join(columns)} FROM seen.events_beside()"
-    # Trace and taxonomy come from tables that everybody may read, so that the server applies a
-    # condition on them before it calls the function.
+    # Trace and taxonomy come from tables that all members may read, so that the server applies
+    # conditions on them before it calls the function.
     outer_columns = {'"trace_id"': "t.id", '"taxonomy"': "k.ref"}
     selected = [f"{outer_columns.get(column, f'x.{column}')} AS {column}" for column in columns]
     return f"""
@@ -416,6 +411,6 @@ CREATE VIEW seen.{table.name} AS SELECT {", ".join(selected)}
 
 
 def shows_who_is_connected(connection: Connection) -> bool:
-    """Check whether everybody may ask the server who is connected."""
+    """Check whether all users may ask the server who is connected."""
     query = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
     return bool(driver_of(connection).execute(query).fetchone()[0])

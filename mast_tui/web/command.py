@@ -1,4 +1,4 @@
-"""``mast-tui web``: the app in a browser, and the address at which it is served."""
+"""``mast-tui web``: the app in a browser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the address that visitors type, in the form of the origins that browsers send.
+    """Return the address that visitors type, in the form of an origin that browsers send.
 
     Raises:
         MastError: The text is no URL of HTTP, or has more than a host and a port.
@@ -42,7 +42,7 @@ def checked_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of an invalid host or port
+    except ValueError:  # an invalid host or port
         raise MastError(problem) from None
     default_port = _DEFAULT_PORTS.get(parts.scheme)
     path_and_query = parts._replace(scheme="", netloc="").geturl()
@@ -60,7 +60,7 @@ def checked_url(url: str) -> SplitResult:
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
 _SHORTEST_TOKEN: Final = 16
-"""The fewest characters of a user's own token, so that it cannot be guessed."""
+"""The fewest characters of a user's own token, so that it is hard to guess."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ def web_command(request: WebRequest) -> None:
 
 
 def _server_module() -> Any:
-    """Import the server, which needs the extra ``web``; the help page does not.
+    """Import the server, which needs the extra ``web``.
 
     Raises:
         MastError: A library of the extra is not installed.
@@ -166,7 +166,7 @@ def _required_token() -> str:
 
 
 def _app_options(common: CommonOptions) -> Iterator[str]:
-    """Yield the options that all visitors' apps have; annotator and workspace can differ."""
+    """Yield the options that are the same for the apps of all visitors."""
     for name, value in common._asdict().items():
         if value and name not in ("annotator", "workspace"):
             yield f"--{name}"

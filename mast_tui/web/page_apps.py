@@ -1,6 +1,6 @@
-"""The apps of the pages that visitors have open, also while a connection is lost.
+"""The apps of the pages that visitors have open.
 
-Each app is a process that draws through pipes instead of a terminal.
+Each app is a process that draws through pipes instead of a terminal. It outlives a lost connection.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from mast_tui.cli.shared.asking import PASSWORD_PIPE
 
 DRAWING: Final = b"D"
-"""The kind of a packet with output for the terminal in the page, or with its input."""
+"""The kind of a packet with output for the terminal in the page, or with input."""
 
 MESSAGE: Final = b"M"
 """The kind of a packet with a JSON object for the server or for the app's driver."""
 
 UNREAD_BYTES: Final = 4 << 20
-"""The most input that may wait for an app. No person types or pastes that much."""
+"""The most bytes of input that may wait for an app. No person types or pastes as much."""
 
 _READY: Final = b"__GANGLION__\n"
-"""Textual's web driver writes this line before its first packet."""
+"""The line that Textual's web driver writes before its first packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppLaunch:
-    """The start of an app.
+    """The data to start an app.
 
     Attributes:
         command: The program and its arguments.
-        variables: Variables of its environment beside those of this process.
+        variables: Further variables of its environment.
         password: The password of its workspace, which it gets through a pipe.
         width: The columns of its screen.
         height: The lines of its screen.
@@ -55,9 +55,8 @@ class AppLaunch:
 class AppProcess:
     """A running app with Textual's web driver.
 
-    A packet is a letter for its kind, four bytes for its length, and its content. The app has a
-    process group of its own: Ctrl-C in the server's terminal does not reach it, and its helper
-    processes can be killed with it.
+    A packet is a letter for its kind, four bytes for its length, and its content. The app has its
+    own process group, so that Ctrl-C in the server's terminal does not reach it.
     """
 
     def __init__(self, process: Process) -> None:
@@ -70,7 +69,7 @@ class AppProcess:
     @classmethod
     async def start(cls, launch: AppLaunch) -> AppProcess:
         """Start an app."""
-        # Textual's driver for browsers; the other values are those that textual-serve sets.
+        # Textual's driver for browsers, with the values of textual-serve.
         environment = {
             **os.environ,
             **launch.variables,
@@ -108,14 +107,14 @@ class AppProcess:
         """Send typed or pasted text without waiting for the app to read it.
 
         Returns:
-            True if the app keeps up, False if more than ``UNREAD_BYTES`` wait for it.
+            True if the app reads fast enough, False if more than ``UNREAD_BYTES`` wait for it.
         """
-        # Packets with input have the same kind as those with output.
+        # Packets with input and with output have the same kind.
         self._send_packet(DRAWING, text.encode("utf-8", "replace"))
         return self._input.transport.get_write_buffer_size() <= UNREAD_BYTES
 
     def resize(self, width: int, height: int) -> None:
-        """Set the size of the app's screen; the same size again draws the whole screen again."""
+        """Set the size of the app's screen; even the same size draws the whole screen again."""
         self._send_packet(
             MESSAGE, orjson.dumps({"type": "resize", "width": width, "height": height})
         )
@@ -133,20 +132,20 @@ class AppProcess:
         self._input.close()
 
     def kill(self) -> None:
-        """Kill the app with all processes of its group."""
+        """Kill the app and all processes of its group."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
 @contextmanager
 def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
-    """Yield the file descriptors for the app: a pipe with the password, or none without one."""
+    """Yield the file descriptors for the app: a pipe with the password, or none."""
     if password is None:
         yield ()
         return
     read_end, write_end = os.pipe()
     try:
-        # The password is short enough to fit into the pipe before anyone reads it.
+        # The password is short enough to fit into the pipe before it is read.
         os.write(write_end, password.encode())
         os.close(write_end)
         yield (read_end,)
@@ -155,7 +154,7 @@ def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
 
 
 RUNNING_APPS: Final = 50
-"""The most apps at once, including waiting ones; each needs some 100 MB."""
+"""The most apps at once, including waiting apps. Each needs some 100 MB."""
 
 MAX_WAITING_APPS: Final = 20
 """The most apps that wait for a lost connection."""
@@ -164,19 +163,20 @@ MAX_WAITING_APPS_PER_VISITOR: Final = 3
 """The most apps of one visitor that wait for a lost connection."""
 
 RECONNECT_SECONDS: Final = 600.0
-"""How long an app waits for a lost connection."""
+"""The seconds that an app waits for a lost connection."""
 
 ENDED: Final = 4000
-"""The code that closes a socket whose app has ended; the page does not connect again."""
+"""The code that closes a socket after its app has ended, so that the page does not connect
+again."""
 
 GRACE: Final = 10.0
-"""Seconds for an app to end whose visitor has left."""
+"""The seconds that an app has to end after its visitor has left."""
 
 SHUTDOWN_GRACE: Final = 1.5
-"""Seconds for an app to end with the server."""
+"""The seconds that an app has to end with the server."""
 
 _TYPED_CHARACTERS: Final = 4096
-"""The most text in one message that is not a paste."""
+"""The most characters of a message that is not a paste."""
 
 _PASTE: Final = ("\x1b[200~", "\x1b[201~")
 """The start and the end of a paste."""
@@ -185,19 +185,19 @@ _LARGEST_SIZE: Final = 1000
 """The most columns and lines of a screen."""
 
 _LOST: Final = (None, WSCloseCode.ABNORMAL_CLOSURE, WSCloseCode.GOING_AWAY)
-"""The codes of a lost connection: None before the socket is open, and ``GOING_AWAY`` of a proxy
-that restarts. A page that the visitor leaves sends ``OK``."""
+"""The codes of a lost connection: None before the socket is open, and ``GOING_AWAY`` if a proxy
+restarts. A page that the visitor leaves sends ``OK``."""
 
 
 class PageKey(NamedTuple):
-    """The key of an app: the visitor's cookie and the page's own random name."""
+    """The key of an app: the visitor's cookie and the random name of the page."""
 
     visitor: str
     page: str
 
 
 def limited_size(value: int) -> int:
-    """Return a number of columns or lines that a screen may have."""
+    """Return the nearest valid number of columns or lines of a screen."""
     return min(max(value, 1), _LARGEST_SIZE)
 
 
@@ -211,35 +211,34 @@ class PageApp:
         self._socket: web.WebSocketResponse | None = None
         self._transport: asyncio.Transport | None = None
         self._only_page_messages = True
-        """False once a message came that the app's page does not send, or too many did."""
+        """False after a message that the page would not send, or after too much input."""
         self._stop_task: asyncio.Task[None] | None = None
         self.output = asyncio.create_task(self._carry_output())
-        """Carries the app's output to the page; done when the app has ended."""
+        """The task that sends the app's output to the page; done when the app has ended."""
 
     async def connect(
         self, socket: web.WebSocketResponse, transport: asyncio.Transport | None
     ) -> None:
-        """Carry the messages of a page to the app until the socket closes.
+        """Send the messages of a page to the app until the socket closes.
 
         Args:
-            socket: The page's socket. It replaces an earlier one, which the server may not know
-                to be lost.
+            socket: The page's socket. It replaces an earlier socket, which may be lost unnoticed.
             transport: The connection under the socket.
         """
         if self._transport is not None:
             self._transport.abort()
         self._socket = socket
         self._transport = transport
-        # Makes the app draw the whole screen for the new page.
+        # This makes the app draw the whole screen for the new page.
         self._process.resize(self._width, self._height)
         async for message in socket:
             if not await self._handle_message(message, socket):
-                # Too much input: the app does not wait for this page to connect again.
+                # After too much input, the app does not wait for this page to connect again.
                 self._only_page_messages = False
                 break
 
     def disconnect(self, socket: web.WebSocketResponse) -> bool:
-        """Remove a socket that has closed.
+        """Remove a closed socket.
 
         Returns:
             True if no page is connected now; False if another socket has replaced this one.
@@ -257,8 +256,8 @@ class PageApp:
     async def _handle_message(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
         """Handle a message of the page; return False if too much input waits for the app.
 
-        A message that is not from a page of this server is ignored. After it, the app ends when
-        the connection is lost, and does not wait for another one.
+        A message that no page of this server sends is ignored, and the app will not wait for a lost
+        connection.
         """
         content: object = None
         if message.type is WSMsgType.TEXT:
@@ -283,7 +282,7 @@ class PageApp:
     async def _carry_output(self) -> None:
         """Send the output of the app to the connected page until the app ends.
 
-        Output without a connected page is read and dropped, so that the app never waits for a page.
+        Output without a connected page is dropped, so that the app never waits for a page.
         """
         async for kind, content in self._process.packets():
             socket = self._socket
@@ -296,15 +295,15 @@ class PageApp:
                     await _forward_url(content, socket)
 
     def is_ending(self) -> bool:
-        """Check whether the app has ended or is about to."""
+        """Check whether the app has ended or is about to end."""
         return self._stop_task is not None or self.output.done()
 
     async def stop(self, grace: float) -> None:
         """End the app, and close its page's socket.
 
         Args:
-            grace: The seconds that the app has to close its workspace before it is killed. No label
-                is lost then, since each is stored at once.
+            grace: The seconds before the app is killed. No label is lost, because each is stored at
+                once.
         """
         if self._stop_task is None:
             self._stop_task = asyncio.create_task(self._process.stop())
@@ -325,7 +324,7 @@ def _is_paste(text: str) -> bool:
 
 
 async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
-    """If a message of the app asks to open a link, forward it to the app's page."""
+    """Forward a message of the app to its page if it asks to open a link."""
     message = orjson.loads(content)
     if message["type"] == "open_url":
         link = {"url": message["url"], "new_tab": message["new_tab"]}
@@ -333,17 +332,17 @@ async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
 
 
 class PageApps:
-    """All apps of a server by their pages.
+    """All apps of a server, by page.
 
     Args:
-        kept_seconds: How long an app waits for a lost connection.
+        kept_seconds: The seconds that an app waits for a lost connection.
     """
 
     def __init__(self, kept_seconds: float = RECONNECT_SECONDS) -> None:
         self._kept_seconds = kept_seconds
         self._apps: dict[PageKey, PageApp] = {}
         self._wait_timers: dict[PageKey, asyncio.TimerHandle] = {}
-        """The timers that end the apps without a connection, the longest wait first."""
+        """The timers that end apps without a connection, in the order of their start."""
         self._start_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -355,20 +354,20 @@ class PageApps:
         return key in self._apps and not self._apps[key].is_ending()
 
     async def open(self, key: PageKey, launch: AppLaunch) -> PageApp | None:
-        """Return the app of a page, and start it if there is none yet.
+        """Return the app of a page; start the app if there is none.
 
         Args:
             key: The page.
-            launch: The start of a new app.
+            launch: The data to start the app.
 
         Returns:
-            The app, or None if it is ending or the server runs as many as it may.
+            The app, or None if it is ending or the server runs the most apps.
         """
         async with self._start_lock:
             if key in self._apps:
                 self._stop_waiting(key)
                 return None if self._apps[key].is_ending() else self._apps[key]
-            # Make room: end the app that has been without a page for the longest time.
+            # Make room by ending the app that has been without a page for the longest time.
             if len(self._apps) >= RUNNING_APPS and self._wait_timers:
                 await self.end(next(iter(self._wait_timers)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
@@ -385,13 +384,13 @@ class PageApps:
             timer.cancel()
 
     def keep(self, key: PageKey) -> None:
-        """Keep an app without a connection alive for a while, until its page connects again."""
+        """Keep an app without a connection alive for a while."""
         if key not in self._apps:
             return
         self._stop_waiting(key)
         loop = asyncio.get_running_loop()
         self._wait_timers[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
-        # Timers are in the order in which they were started: the first app has waited the longest.
+        # The first timer belongs to the app that has waited the longest.
         visitor_keys = [other for other in self._wait_timers if other.visitor == key.visitor]
         if len(visitor_keys) > MAX_WAITING_APPS_PER_VISITOR:
             self._schedule_end(visitor_keys[0])
@@ -409,7 +408,7 @@ class PageApps:
         await asyncio.gather(*(self.end(key, SHUTDOWN_GRACE) for key in list(self._apps)))
 
     def _schedule_end(self, key: PageKey) -> None:
-        """End the app of a page in a task of its own, without waiting for the end."""
+        """End the app of a page in a separate task."""
         self._stop_waiting(key)
         if key in self._apps:
             task = asyncio.create_task(self.end(key))
@@ -421,7 +420,7 @@ class PageApps:
 
         Args:
             key: The page.
-            grace: The seconds that the app has before it is killed.
+            grace: The seconds before the app is killed.
         """
         self._stop_waiting(key)
         app = self._apps.get(key)

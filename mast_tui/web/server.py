@@ -1,10 +1,8 @@
 """The app in browsers: the sign-in, and an app for each page.
 
-Textual draws into a browser as into a terminal: each page has an app process of its own, whose
-output a web socket carries to textual-serve's xterm.js in the page, and its input back. Requests
-from pages of another origin, under a made-up host name (DNS rebinding), or without the token of a
-server that has one are refused. The database checks the passwords of team members, and the number
-of guesses is limited.
+Each page has its own app process. A web socket carries its output to textual-serve's xterm.js in
+the page, and the input back. Requests are refused if they come from pages of another origin, under
+a wrong host name (DNS rebinding), or without a required token.
 """
 
 from __future__ import annotations
@@ -52,35 +50,34 @@ from mast_tui.workspace.paths import (
 )
 
 _WAIT_SECONDS: Final = 1.0
-"""Seconds that a wrong password or token blocks the next sign-in of its address."""
+"""The seconds that a wrong password or token blocks the next sign-in from its address."""
 
 _CHECKS_AT_ONCE: Final = 4
 """The most sign-ins that are checked at once, from all addresses together."""
 
 _WAITING: Final = 20
-"""The most sign-ins of one address that wait; a team behind one proxy may come all at once."""
+"""The most waiting sign-ins of one address. A team behind one proxy may come all at once."""
 
 _IPV6_HOST_BITS: Final = 64
 """The bits of an IPv6 address that its owner can choose."""
 
 
 class WrongSecret(Exception):
-    """A password or token that is wrong."""
+    """A wrong password or token."""
 
 
 class TooManySignIns(Exception):
-    """More sign-ins of one address than may wait."""
+    """An error because more sign-ins of one address wait than allowed."""
 
 
 class GuessLimit:
-    """The queue in which sign-ins wait for their check.
+    """The queue of sign-ins that wait for their check.
 
-    Sign-ins of one address are checked one after another, and at most ``_CHECKS_AT_ONCE`` of all
-    addresses at once. A wrong sign-in blocks its address for a second, so parallel guesses are not
-    faster than guesses one after another.
+    Sign-ins of one address are checked one by one. A wrong sign-in blocks its address for a second,
+    so parallel guesses are not faster.
 
     Args:
-        wait: Waits after a wrong sign-in, None for a wait of ``_WAIT_SECONDS``.
+        wait: Waits after a wrong sign-in; None to wait ``_WAIT_SECONDS``.
     """
 
     def __init__(self, wait: Callable[[], Awaitable[object]] | None = None) -> None:
@@ -91,9 +88,7 @@ class GuessLimit:
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait for the turn of a sign-in, then run the block, which checks it.
-
-        One sign-in of the address's network is checked at a time, and few of all networks.
+        """Wait for the turn of a sign-in, then run the block that checks it.
 
         Args:
             address: The client's address.
@@ -150,8 +145,8 @@ class Visitor:
 
     Attributes:
         name: The name under which the visitor labels.
-        workspace: The path or URL of the workspace of the visitor's apps, None for the nearest.
-        password: The password of the member; None if libpq looks for one.
+        workspace: The path or URL of the workspace; None for the nearest workspace.
+        password: The member's password; None if libpq looks for it.
     """
 
     name: str
@@ -161,21 +156,21 @@ class Visitor:
 
 @dataclass(frozen=True)
 class SignedIn:
-    """A visitor with a right password or token, and a warning that they must confirm."""
+    """A visitor with a valid password or token, and a warning to confirm."""
 
     visitor: Visitor
     outside_text: str | None
-    """The warning that the visitor has no part in the study, None if they have."""
+    """The warning that the visitor has no part in the study, if this is the case."""
 
 
 class TeamSignIn:
     """The check of a visitor's name and password by the team's database.
 
     Args:
-        url: The URL of the workspace. Its user is replaced by each visitor.
+        url: The URL of the workspace. Each visitor replaces its user.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
-        trusts_database: True to accept members of whom the database needs no password. It must
-            be false if other machines reach the web server.
+        trusts_database: True to accept members without a password if the database does. It must be
+            false if other machines reach the web server.
 
     Raises:
         MastError: The URL cannot be read, or has a password.
@@ -187,11 +182,11 @@ class TeamSignIn:
         self._taxonomy = taxonomy
         self._trusts_database = trusts_database
         self._asked_for_password: set[str] = set()
-        """The members of whom the database is known to ask a password."""
+        """The members that the database is known to ask for a password."""
 
     @property
     def url_user(self) -> str:
-        """The user in the URL, empty if it has none."""
+        """The user in the URL; empty without a user."""
         return unquote(self._parts.netloc.rpartition("@")[0])
 
     def check(self, name: str, password: str) -> SignedIn:
@@ -204,12 +199,12 @@ class TeamSignIn:
         Raises:
             WrongSecret: The database refuses the member, or the password is missing.
             MastError: The name is not valid, the database does not answer, the user is no member,
-                or the database accepts the member without a password and is not trusted.
+                or the database needs no password and is not trusted.
         """
         name = checked_person(name)
         if "\0" in password or len(password) > _LONGEST_PASSWORD:
             raise WrongSecret(f"A password has at most {_LONGEST_PASSWORD} characters, and no NUL.")
-        # Without a password libpq would use the password of the user who runs the server.
+        # Without a password, libpq would use the password of the user who runs the server.
         tried_password = password or secrets.token_urlsafe()
         try:
             signed_in = self._opened_sign_in(name, tried_password)
@@ -220,7 +215,7 @@ class TeamSignIn:
                 raise WrongSecret(f"The password of {name} is missing.") from None
             reason = str(error).removeprefix(f"{url_with_user(self._url, name)}: ")
             raise WrongSecret(f"The database refuses {name}: {reason}.") from None
-        # With an empty password the random one was accepted, so the database asks for none.
+        # If the password is empty, the database accepted a random one, so it needs none.
         if not self._trusts_database and not (password and self._asks_for_password(name)):
             raise MastError(
                 f"the database accepts {name} without a password, so anyone could sign in under "
@@ -229,9 +224,9 @@ class TeamSignIn:
         return signed_in
 
     def check_annotator(self, name: str) -> Visitor:
-        """Sign in the member for whom the server was started, and return the visitor.
+        """Sign in the member for whom the server was started.
 
-        libpq finds the password, as it belongs to the user who runs the server.
+        libpq finds the password, which belongs to the user who runs the server.
 
         Raises:
             MastError: The workspace cannot be opened as this member.
@@ -242,7 +237,7 @@ class TeamSignIn:
         """Open the workspace as a member to check the password, and return the sign-in.
 
         Raises:
-            MastError: The password is wrong, or the name is not that of a member.
+            MastError: The password is wrong, or the name is not a member's.
         """
         url = url_with_user(self._url, name)
         with closing(Workspace.open(url, password=password)) as workspace:
@@ -260,7 +255,7 @@ class TeamSignIn:
         Raises:
             ServerAway: The database cannot be reached.
         """
-        # Only True is remembered: the server may begin to ask for passwords later.
+        # Only True is stored, because the database may begin to ask for passwords later.
         if name not in self._asked_for_password:
             try:
                 url = url_with_user(self._url, name)
@@ -295,10 +290,10 @@ def _checked_parts(url: str) -> SplitResult:
 
 
 _CLOSE_SECONDS: Final = 1.0
-"""Seconds that a page has to confirm the end of its socket, and requests to end."""
+"""The seconds that a page has to confirm the end of its socket, and that requests have to end."""
 
 _LONGEST_MESSAGE: Final = 1 << 20
-"""The most bytes of a message of a page: room for a long paste."""
+"""The most bytes of a message of a page, with room for a long paste."""
 
 _TERMINAL: Final = Path(textual_serve.__file__).parent / "static"
 _PAGES: Final = Path(__file__).with_name("static")
@@ -325,8 +320,8 @@ class VisitorAccess:
     """The ways in which visitors reach the server.
 
     Attributes:
-        token: The token that visitors must know, None for none.
-        url: The address of a proxy that visitors type, None without a proxy.
+        token: The token that visitors must know; None for none.
+        url: The address of a proxy that visitors type; None without a proxy.
         only_this_machine: True if no other machine reaches the server, not even by a proxy.
     """
 
@@ -336,10 +331,10 @@ class VisitorAccess:
 
 
 def _check_annotator_of_all(annotator: str | None, access: VisitorAccess) -> None:
-    """Refuse one member of a team for all visitors, unless only this machine has visitors.
+    """Refuse one team member for all visitors, unless only this machine has visitors.
 
     Raises:
-        MastError: Visitors from other machines, or who need a token, would be that member.
+        MastError: Visitors from other machines, or with a token, would be that member.
     """
     if annotator is not None and (access.token or not access.only_this_machine):
         raise MastError(
@@ -355,16 +350,15 @@ class WebServer:
     Args:
         command: The command of an app, before the workspace, the visitor's name and the paths.
         paths: The files and folders that each app opens.
-        access: How visitors reach the server.
+        access: The ways in which visitors reach the server.
         annotator: The name under which all visitors label; None asks each visitor.
-        workspace: The path or URL of the workspace, None for the nearest one. With a URL each
-            visitor signs in as a member of the team, with the password of that member.
+        workspace: The path or URL of the workspace; None for the nearest. With a URL, visitors sign
+            in as members of the team.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
-        kept_seconds: How long an app waits for a lost connection.
+        kept_seconds: The seconds that an app waits for a lost connection.
 
     Raises:
-        MastError: All visitors of a team's workspace would be one member on other machines too,
-            or the workspace's URL cannot be used.
+        MastError: The workspace's URL cannot be used, or an annotator is not allowed for it.
     """
 
     def __init__(
@@ -386,14 +380,16 @@ class WebServer:
         self._workspace = workspace
         self._taxonomy = taxonomy
         self.cookie = f"mast_tui_{secrets.token_hex(4)}"
-        """The name of the cookie; unique, as browsers share cookies among a machine's ports."""
+        """The name of the cookie; unique, because browsers share cookies among a machine's
+        ports."""
         self._visitors: dict[str, Visitor] = {}
-        """The visitors by their cookies."""
+        """The visitors by cookie."""
         self._team: TeamSignIn | None = None
         """The check of passwords; None if visitors sign in by name."""
         if workspace is not None and is_url(workspace):
             _check_annotator_of_all(annotator, access)
-            # The database may need no password from this machine; others must not benefit from it.
+            # The database may need no password from this machine. Other machines must not benefit
+            # from it.
             self._team = TeamSignIn(workspace, taxonomy, trusts_database=access.only_this_machine)
         self._guesses = GuessLimit()
         self._report: Callable[[str], None] = lambda _: None
@@ -405,11 +401,11 @@ class WebServer:
         )
 
     def run(self, host: str, port: int, report: Callable[[str], None]) -> None:
-        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s.
+        """Serve until Ctrl-C or SIGTERM; then all apps end within 3 s.
 
         Args:
             host: The address to listen on.
-            port: The port to listen on; 0 for any that is free.
+            port: The port to listen on; 0 for any free port.
             report: Prints a line for the person who runs the server.
 
         Raises:
@@ -470,13 +466,13 @@ class WebServer:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        """Refuse requests with a wrong host or from other pages; add headers to all answers.
+        """Refuse requests with a wrong host or from other pages, and add headers to all answers.
 
         Raises:
             HTTPForbidden: The request is refused.
         """
-        # A page of another site can reach this server under a name of its own (DNS rebinding). With
-        # a token such a page gets nothing.
+        # A page of another site can reach this server under its own host name (DNS rebinding). A
+        # required token stops such a page.
         host = _url_parts(f"//{request.host}").hostname
         if self._token is None and host not in self._allowed_hosts():
             raise web.HTTPForbidden(
@@ -511,7 +507,7 @@ class WebServer:
         return self._visitors.get(request.cookies.get(self.cookie, ""))
 
     def _client_address(self, request: web.Request) -> str:
-        """Return the address of the client, or the one that a proxy on this machine reports."""
+        """Return the address of the client, or the address that a proxy on this machine reports."""
         address = request.remote or ""
         forwarded = request.headers.get("X-Forwarded-For")
         if self._proxy_url is not None and forwarded is not None and address in LOCAL_HOSTS:
@@ -519,7 +515,7 @@ class WebServer:
         return address
 
     async def _app_page(self, request: web.Request) -> web.Response:
-        """Return the page of a new app, or the sign-in page if the visitor must sign in."""
+        """Return the page of a new app, or the sign-in page for an unknown visitor."""
         visitor = self._visitor_of(request)
         if visitor is None:
             return await self._first_sign_in_page()
@@ -530,8 +526,8 @@ class WebServer:
 
     async def _first_sign_in_page(self) -> web.Response:
         """Return the sign-in page with suggested names."""
-        # With a token, the names are shown only to a visitor who has it. If all visitors are one
-        # annotator, the page asks for no name.
+        # With a token, only a visitor who has it may see names. With an annotator for all visitors,
+        # the page asks for no name.
         if self._token is not None or self._annotator is not None:
             return self._sign_in_page()
         if self._team is not None:
@@ -558,9 +554,9 @@ class WebServer:
 
         Args:
             problem: The reason why the sign-in failed; None before a sign-in.
-            name: The name that is filled in.
+            name: The name to fill in.
             people: The names to choose from.
-            outside: A name outside the study that the visitor can confirm.
+            outside: A name outside the study, which the visitor can confirm.
             token: The token that the visitor has given already.
             status: The HTTP status.
         """
@@ -609,7 +605,7 @@ class WebServer:
             known_token = token if self._is_token(token) else ""
             return self._sign_in_page(str(error), name, token=known_token, status=403)
         except TooManySignIns:
-            # Nothing in this answer may depend on the token, which was not checked in its turn.
+            # This answer must not depend on the token, which was not checked in its turn.
             problem = "Too many pending sign-ins from your address; try again in half a minute."
             return self._sign_in_page(problem, name, status=429)
         except MastError as error:
@@ -621,7 +617,7 @@ class WebServer:
         return self._redirect_with_cookie(request, visitor)
 
     def _redirect_with_cookie(self, request: web.Request, visitor: Visitor) -> web.Response:
-        """Redirect a visitor who has signed in to the app; a new cookie replaces the browser's."""
+        """Redirect a visitor who has signed in to the app, with a new cookie."""
         self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
         self._visitors[key] = visitor
@@ -643,7 +639,6 @@ class WebServer:
         return await asyncio.to_thread(team.check, name, password)
 
     def _current_study(self) -> Study | None:
-        """Return the study that visitors work in."""
         location = self._workspace_location()
         if isinstance(location, Path) and not location.exists():
             return None
@@ -651,7 +646,7 @@ class WebServer:
             return workspace.study(self._taxonomy)
 
     def _sign_in_by_name(self, name: str, study: Study | None) -> SignedIn:
-        """Sign in a visitor without a password, under the server's annotator if it has one.
+        """Sign in a visitor without a password.
 
         Raises:
             MastError: The name is not valid in the workspace.
@@ -670,10 +665,7 @@ class WebServer:
         return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
 
     async def _sign_out(self, request: web.Request) -> web.Response:
-        """End the apps of a visitor, remove the cookie, and redirect to the app's address.
-
-        Without the cookie, this shows the sign-in page.
-        """
+        """End the apps of a visitor, remove the cookie, and redirect to the sign-in page."""
         visitor = request.cookies.get(self.cookie, "")
         self._visitors.pop(visitor, None)
         await self.apps.end_of_visitor(visitor)
@@ -723,7 +715,7 @@ class WebServer:
 
 
 def _screen_size(request: web.Request, name: str, default: int) -> int:
-    """Return a width or height in a request, or the default if it is no number."""
+    """Return a width or height in a request, or the default without a valid number."""
     text = request.query.get(name, "")
     return limited_size(int(text)) if re.fullmatch("[0-9]{1,6}", text) else default
 
@@ -733,7 +725,7 @@ def _redirect_to_app() -> web.Response:
 
 
 def _url_parts(address: str) -> SplitResult:
-    """Return the parts of a URL from a request; empty parts if it is invalid."""
+    """Return the parts of a URL; empty parts if it is invalid."""
     try:
         return urlsplit(address)
     except ValueError:

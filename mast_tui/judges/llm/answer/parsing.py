@@ -233,7 +233,6 @@ class _Reader:
         """The highest value of confidences in the answer, such as 1, 10 or 100."""
 
     def is_answer(self, value: Mapping[str, object]) -> bool:
-        """Check whether an object can be an answer."""
         return _mode_entries(value, self._taxonomy) is not None
 
     def read(self, value: Mapping[str, object], *, repaired: bool) -> Answer:
@@ -763,7 +762,6 @@ def _decode_object(text: str, start: int) -> _Decoded:
 
 
 def _kind_name(value: object) -> str:
-    """Return the kind of a JSON value in words."""
     if isinstance(value, list):
         return "a JSON list"
     if isinstance(value, str):

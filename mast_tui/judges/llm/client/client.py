@@ -595,7 +595,6 @@ class Client(ModelClient):
         self._on_wait(message)
 
     def _stop_run(self, reason: str) -> RunStops:
-        """Stop all further requests, and return the error with the reason."""
         self._stop_reason = reason
         return RunStops(reason)
 

@@ -241,7 +241,7 @@ def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
 
 
 def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of ``view`` that equal a part of ``needle`` with at least ``least`` characters.
+    """Yield the ranges of ``view`` that equal at least ``least`` characters of ``needle``.
 
     Each such range contains a whole block of half this length, so only blocks are searched.
     """
@@ -261,12 +261,7 @@ def _extend_match(
 ) -> tuple[int, int]:
     """Extend a match of a block of the needle in both directions, and return its range in the view.
 
-    Args:
-        view: The text.
-        needle: The needle.
-        match_start: The offset of the block in the view.
-        block_start: The offset of the block in the needle.
-        block_length: The length of the block.
+    ``match_start`` is the block's offset in the view, and ``block_start`` its offset in the needle.
     """
     start = match_start
     needle_start = block_start

@@ -197,7 +197,6 @@ def _call_arguments(message: Mapping[str, object]) -> str:
 
 
 def _first_choice(choices: object) -> dict[str, object]:
-    """Return the first choice of a response, or an empty object."""
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
     return {}

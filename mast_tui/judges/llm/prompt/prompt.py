@@ -288,7 +288,6 @@ def _system_message(
 
 
 def _header_rules(parameters: Parameters) -> str:
-    """Return the explanation of the header lines in the data."""
     if parameters.artefacts:
         return f"{prompt_text.HEADERS}\n{ARTEFACTS}"
     return prompt_text.HEADERS

@@ -194,11 +194,7 @@ class _Data:
         return DataSection((*self._pieces, "".join(self._open_piece)), tuple(self._remarks))
 
     def add_task(self, room: int) -> int:
-        """Add the task, or the number of its span if the window shows that span.
-
-        Args:
-            room: The token limit of the task.
-        """
+        """Add the task, or the number of its span if the window shows that span."""
         view = self._view
         task_span = view.task_span
         if not view.task.strip():

@@ -272,7 +272,6 @@ class RedactedView:
         return redacted
 
     def _read_text(self, index: int) -> Redacted:
-        """Read and redact the text of a span, and add it to the cache."""
         redacted = self._redact_text(sendable(self._trace.text(index)))
         self._cache.add(index, redacted)
         return redacted
@@ -295,11 +294,7 @@ class RedactedView:
     def _find_task(self, task: str) -> tuple[int | None, str]:
         """Find the message with the task among the first spans.
 
-        Args:
-            task: The task in the trace's metadata, or an empty text.
-
-        Returns:
-            The index of the message, or None, and the text of the task.
+        Return the index of the message, or None, and the text of the task.
         """
         head = task.strip()
         for index in range(min(_TASK_WITHIN, len(self._trace))):

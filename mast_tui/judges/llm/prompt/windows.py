@@ -115,11 +115,7 @@ class _SpanCosts:
     def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
         """Compute the costs of the spans ``first`` to ``last``.
 
-        Args:
-            view: The trace as it is sent.
-            unit: The token limit of a text of weight 1.
-            first: The index of the first span.
-            last: The index of the last span.
+        ``unit`` is the token limit of a text of weight 1.
         """
         span_count = len(view)
         costs = (

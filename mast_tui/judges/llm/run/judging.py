@@ -284,7 +284,7 @@ class TraceJudge:
         return tuple(window for window, _ in summaries), ""
 
     async def _window_summaries(self, window: Window) -> list[tuple[Window, str]]:
-        """Return a window with its summary, or the parts of a window that is too long, with theirs."""
+        """Return a window with its summary, or the parts of a long window with theirs."""
         # The first request was made earlier, outside the event loop.
         request = self.first_request
         self.first_request = None
@@ -321,12 +321,7 @@ class TraceJudge:
     async def _confirmed_sightings(
         self, sightings: Sequence[Sighting], doubtful_indices: Sequence[int]
     ) -> list[Sighting]:
-        """Verify the doubtful findings, and return all findings except the rejected ones.
-
-        Args:
-            sightings: All findings.
-            doubtful_indices: The indices of the doubtful findings in ``sightings``.
-        """
+        """Verify the findings with these indices, and return all findings that hold."""
         order = sorted(doubtful_indices, key=lambda index: by_doubt(sightings[index]))
         results = await gather_results(self._verify_sighting, (sightings[index] for index in order))
         verification_by_index = dict(zip(order, results, strict=True))
@@ -558,13 +553,7 @@ def _window_name(window: Window) -> str:
 def _quote_remarks(
     findings: Iterable[Finding], quotes: QuoteCounts, partly_searched_count: int
 ) -> Iterable[str]:
-    """Yield remarks on quotes with a problem.
-
-    Args:
-        findings: The anchored findings.
-        quotes: The number of their quotes by kind of match.
-        partly_searched_count: The number of quotes that were searched only in a part of the trace.
-    """
+    """Yield remarks on quotes with a problem."""
     elsewhere_count = sum(
         finding.evidence is not None and finding.evidence.misnamed_spans is not None
         for finding in findings

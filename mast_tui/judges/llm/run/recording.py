@@ -173,7 +173,6 @@ class _Recorder(ModelClient):
         return reply
 
     def record_problem(self, problem: str | None) -> None:
-        """Forward the problem of the last answer."""
         self._client.record_problem(problem)
 
 

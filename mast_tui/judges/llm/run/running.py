@@ -316,13 +316,6 @@ class _Feed:
         begin: Callable[[Trace], StartedTrace],
         make_judge: Callable[[Trace], TraceJudge],
     ) -> None:
-        """Create a feed that begins with the first trace.
-
-        Args:
-            traces: The traces of the run.
-            begin: Returns the state of a trace that was read to its end.
-            make_judge: Returns the judge of a trace.
-        """
         self._traces: Iterator[Trace] = iter(traces)
         self._begin = begin
         self._make_judge = make_judge
@@ -543,11 +536,8 @@ class _Run:
     def _count_failure(self, reason: str, cause: str) -> None:
         """Count consecutive failures for one cause; set ``_common_failure`` if there are too many.
 
-        Causes that differ only in numbers are the same.
-
-        Args:
-            reason: The reason, as it is shown.
-            cause: The reason without details of the trace.
+        ``cause`` is the reason without details of the trace. Causes that differ only in numbers are
+        the same.
         """
         # In a batch, a failure must not change the requests on other traces.
         if self._answers_deferred:
@@ -635,8 +625,7 @@ class _Run:
     def _finish_summary(self, stopped: str | None) -> None:
         """Complete the summary; record the end of the run unless it stopped or waits for answers.
 
-        Args:
-            stopped: The reason why the run stopped early, otherwise None.
+        ``stopped`` is the reason why the run stopped early, or None.
         """
         summary = self._summary
         summary.stopped = stopped

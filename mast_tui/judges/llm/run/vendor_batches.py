@@ -210,8 +210,7 @@ class BatchClient:
     def _translated_errors(self, *, requested: str | None = None) -> Iterator[None]:
         """Raise errors of the SDK as ``RunStops`` or its subclasses.
 
-        Args:
-            requested: The id of the requested file or batch, if it may no longer exist.
+        ``requested`` is the id of a file or batch that may no longer exist.
         """
         try:
             yield
