@@ -187,12 +187,12 @@ async def propose_groups(
         MastError: There is no usable answer; the message says why.
     """
     request = grouping_request(setup, notes)
-    room = _answer_tokens(setup, notes)
-    setup = replace(setup, allowance=Allowance(tokens=SPARE * (request.tokens + room)))
+    answer_limit = _answer_tokens(setup, notes)
+    setup = replace(setup, allowance=Allowance(tokens=SPARE * (request.tokens + answer_limit)))
     store = _UsageCounter()
     async with connect(setup, Usage(), on_wait, on_wait) as client:
         # This store keeps no answers, so the requests need no keys.
-        loop = RequestLoop(client, store, AnswerLimits(room), key_of=lambda *_: "")
+        loop = RequestLoop(client, store, AnswerLimits(answer_limit), key_of=lambda *_: "")
         groups = await loop.answer(request, lambda text: read_groups(text, notes), "the notes")
     return Proposal(groups, store.used)
 

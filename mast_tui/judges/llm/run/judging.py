@@ -179,7 +179,7 @@ class TraceJudge:
         self,
         client: ModelClient,
         store: AnswerStore,
-        room: AnswerLimits,
+        limits: AnswerLimits,
         on_window: Callable[[Judgement], object] | None,
     ) -> TraceResult:
         """Request the answers of all samples, and merge them.
@@ -187,7 +187,7 @@ class TraceJudge:
         Args:
             client: Sends the requests.
             store: Stores the answers.
-            room: The token limit of an answer, shared by the run.
+            limits: The token limit of an answer, shared by the run.
             on_window: Called after each window with the findings so far.
 
         Raises:
@@ -195,9 +195,9 @@ class TraceJudge:
             RunStops: No trace can be judged.
         """
         key_of = self._prompt.answer_key
-        self._judging_requests = RequestLoop(client, store, room, key_of)
+        self._judging_requests = RequestLoop(client, store, limits, key_of)
         # Summaries, the story and verifications have separate limits.
-        self._other_requests = RequestLoop(client, store, room, key_of)
+        self._other_requests = RequestLoop(client, store, limits, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")

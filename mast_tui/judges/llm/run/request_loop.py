@@ -112,19 +112,19 @@ class AnswerLimits:
     def record_usable_answer(self) -> None:
         self._has_usable_answer = True
 
-    def more_tokens(self, room: int, *, thinking: bool) -> int | None:
+    def more_tokens(self, limit: int, *, thinking: bool) -> int | None:
         """Return the limit after an answer was too long; None if it already had the largest limit.
 
         Thinking may also raise the limit for all further requests.
 
         Args:
-            room: The limit that was too low.
+            limit: The limit that was too low.
             thinking: True if thinking used up the tokens.
         """
-        if room == self.all[-1]:
+        if limit == self.all[-1]:
             return None
         factor = 4 if thinking else 2
-        tokens = min(room * factor, self.all[-1])
+        tokens = min(limit * factor, self.all[-1])
         if thinking and self._raised_for_all:
             self.current = max(self.current, tokens)
         return tokens
@@ -133,20 +133,20 @@ class AnswerLimits:
 class _RequestRoom:
     """The token limit of the answer to one request, read from the run's limit when it is sent."""
 
-    def __init__(self, room: AnswerLimits) -> None:
-        self._room = room
+    def __init__(self, limits: AnswerLimits) -> None:
+        self._limits = limits
         self._fewest_tokens = 0
         """The lowest limit of the next try, after an earlier try had too few tokens."""
-        self.tokens = room.current
+        self.tokens = limits.current
         """The limit with which the request was sent last."""
 
     def __int__(self) -> int:
-        self.tokens = max(self._room.current, self._fewest_tokens)
+        self.tokens = max(self._limits.current, self._fewest_tokens)
         return self.tokens
 
     def widen(self, *, thinking: bool) -> bool:
         """Raise the limit for the next try; return False if it is the largest."""
-        tokens = self._room.more_tokens(self.tokens, thinking=thinking)
+        tokens = self._limits.more_tokens(self.tokens, thinking=thinking)
         if tokens is None:
             return False
         self._fewest_tokens = tokens
@@ -210,7 +210,7 @@ class RequestLoop:
     Args:
         client: Sends the requests.
         store: Stores the answers.
-        room: The token limit of an answer.
+        limits: The token limit of an answer.
         key_of: Returns the key of a request with a token limit for its answer.
     """
 
@@ -218,12 +218,12 @@ class RequestLoop:
         self,
         client: ModelClient,
         store: AnswerStore,
-        room: AnswerLimits,
+        limits: AnswerLimits,
         key_of: Callable[[Request, int], str],
     ) -> None:
         self._client = client
         self._store = store
-        self._room = room
+        self._limits = limits
         self._key_of = key_of
         self.forms: set[Form] = set()
         """The forms of the usable answers."""
@@ -274,7 +274,7 @@ class RequestLoop:
             ContextOverflow: An overflow note says that the request is too long.
         """
         # The key of a request depends on the token limit of its answer.
-        for answer_limit in self._room.all:
+        for answer_limit in self._limits.all:
             key = self._key_of(request, answer_limit)
             reply = await self._store.find_answer(key)
             if reply is None:
@@ -306,9 +306,9 @@ class RequestLoop:
             ContextOverflow: The request is too long for the model.
             TraceFails: There is no usable answer; the message says why.
         """
-        next_try = _NextTry(subject, _RequestRoom(self._room))
+        next_try = _NextTry(subject, _RequestRoom(self._limits))
         while True:
-            async with self._room.turn():
+            async with self._limits.turn():
                 reply = await self._request_reply(request, next_try.room, next_try.correction)
                 key = self._key_of(request, next_try.room.tokens)
                 answer, problem = await self._store_and_read(
@@ -316,7 +316,7 @@ class RequestLoop:
                 )
                 if answer is not None:
                     self.forms.add(reply.form)
-                    self._room.record_usable_answer()
+                    self._limits.record_usable_answer()
                     self._client.record_problem(None)
                     return answer
                 self._client.record_problem(_PROBLEMS.get(reply.finish, problem))
@@ -400,9 +400,9 @@ class RequestLoop:
             context_limit=limit,
         )
 
-    def _record_overflow(self, request: Request, room: int) -> None:
+    def _record_overflow(self, request: Request, answer_limit: int) -> None:
         """Skip requests of this length from now on, unless the limit of the answer was raised."""
-        if room == self._room.all[0]:
+        if answer_limit == self._limits.all[0]:
             self._shortest_overflow = min(request.tokens, self._shortest_overflow or request.tokens)
 
 
@@ -423,21 +423,21 @@ def _is_only_thought(reply: Reply) -> bool:
     return estimate(reply.text) < HARDLY_BEGUN * reply.tokens_out
 
 
-def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
+def _cut_message(subject: str, reply: Reply, limit: int, thinking: bool) -> str:
     """Return the message that an answer was cut, with the settings that the user can change."""
     if thinking:
         return (
-            f"the model's reasoning about {subject} used up the {room:,} tokens of an answer; "
+            f"the model's reasoning about {subject} used up the {limit:,} tokens of an answer; "
             "allow more (--answer-tokens), or reduce its reasoning"
         )
-    if reply.tokens_out < _CUT_SHORT * room:
+    if reply.tokens_out < _CUT_SHORT * limit:
         return (
             f"the answer about {subject} was cut twice, the second time at "
-            f"{reply.tokens_out:,} of {room:,} allowed tokens; send less at a time "
+            f"{reply.tokens_out:,} of {limit:,} allowed tokens; send less at a time "
             "(--window-tokens)"
         )
     return (
-        f"the answer about {subject} was cut twice, the second time at {room:,} tokens; allow "
+        f"the answer about {subject} was cut twice, the second time at {limit:,} tokens; allow "
         "longer answers (--answer-tokens) or send less at a time (--window-tokens)"
     )
 
