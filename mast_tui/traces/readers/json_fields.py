@@ -6,7 +6,7 @@ A value of another type counts as missing. So damaged files need no code of thei
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -53,6 +53,16 @@ def snake_fields(value: object) -> Fields:
         _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name): field
         for name, field in fields_of(value).items()
     }
+
+
+def without(value: Fields, names: Container[str]) -> Fields:
+    """Return an object without the fields of these names.
+
+    Args:
+        value: The object.
+        names: The names.
+    """
+    return {name: field for name, field in value.items() if name not in names}
 
 
 def items_of(value: object) -> Sequence[object]:

@@ -67,7 +67,6 @@ from mast_tui.traces.times import unix_seconds
 _CHECKED_RECORD_COUNT: Final = 5
 _TEXT_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _AGENT_BY_ROLE: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
-_LONGEST_ANSWER: Final = 10_000
 _SHORT_ID_LENGTH: Final = 8
 
 
@@ -498,8 +497,7 @@ class CodexParser(CodexLines):
         name = None if call_index is None else self.table.name_of(call_index)
         if call_id is None or name is None or "spawn" not in name:
             return
-        text = text_of_output(output)
-        output_fields = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
+        output_fields = fields_of(json_in(text_of_output(output)))
         named_thread = text_in(
             output_fields, "agent_id", "thread_id", "new_thread_id", "agent_thread_id"
         )

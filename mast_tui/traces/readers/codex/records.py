@@ -29,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     object_in,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.result_status import (
     status_of_code,
@@ -166,6 +167,7 @@ class RolloutStep:
         only_without_call_item: Whether a response item with the ``call_id`` hides the step.
         seconds: The duration of the call.
         spawned_threads: The threads of the sub-agents that the call started.
+        is_incomplete: Whether a later record has the rest of the step.
     """
 
     kind: SpanKind
@@ -183,27 +185,29 @@ class RolloutStep:
     only_without_call_item: bool = False
     seconds: float | None = None
     spawned_threads: tuple[str, ...] = ()
+    is_incomplete: bool = False
 
 
-def log_step(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> RolloutStep:
+def log_step(text: str, name: str, *, failed: bool = False) -> RolloutStep:
     """Return the step of a log.
 
     Args:
         text: The text.
-        name: The name of the log.
-        status: The status of the log.
+        name: The name of the log; empty if it has none.
+        failed: Whether the log is an error.
     """
-    return RolloutStep(SpanKind.LOG, Role.LOG, text, name=name, status=status)
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+    return RolloutStep(SpanKind.LOG, Role.LOG, text, name=name or None, status=status)
 
 
 def _report_step(
     name: str,
     arguments: object,
-    output: str,
+    output: str | None,
     status: SpanStatus = SpanStatus.UNKNOWN,
     spawned_threads: tuple[str, ...] = (),
 ) -> RolloutStep:
-    """Return the step of a record that reports both a tool call and its output.
+    """Return the step of a record that reports a tool call and, if it is recorded, the output.
 
     The step is shown only if no response item shows the call.
     """
@@ -231,13 +235,12 @@ _ANSWER_FIELDS: Final = ("results", "result", "output")
 _NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWER_FIELDS})
 
 
-def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
+def report_step_of(kind: str, values: Fields) -> RolloutStep | None:
     """Return the step of a record that reports both a tool call and its output.
 
     Args:
         kind: The type of the event or the item, such as ``exec_command_end``.
         values: The fields of the event or the item.
-        call_id: The id of the call.
 
     Returns:
         The step; None for a type that reports on no call.
@@ -248,7 +251,6 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
     report = report_of(values)
     if report.status is SpanStatus.UNKNOWN:
         report.status = _status_of_word(values.get("status"))
-    report.call_id = call_id
     report.seconds = _seconds_of(values.get("duration"))
     return report
 
@@ -270,27 +272,29 @@ def _file_change_report(values: Fields) -> RolloutStep:
     return _report_step("file_change", {"changes": values.get("changes")}, output)
 
 
-def _mcp_event_report(values: Fields) -> RolloutStep:
-    return _mcp_report(fields_of(values.get("invocation")), values.get("result"))
+def _image_view_report(values: Fields) -> RolloutStep:
+    """Return the report on a call that showed the model a picture."""
+    return _report_step("view_image", {"path": values.get("path")}, output=None)
 
 
-def _mcp_item_report(values: Fields) -> RolloutStep:
-    return _with_error(_mcp_report(values, values.get("result")), values.get("error"))
+def _mcp_report(values: Fields) -> RolloutStep:
+    """Return the report on a call of an MCP tool.
 
-
-def _mcp_report(call: Fields, result: object) -> RolloutStep:
-    """Return the report on a call of an MCP tool; events wrap its result in ``Ok`` or ``Err``."""
-    if isinstance(result, Mapping) and "Err" in result:
-        return _with_error(_mcp_report(call, result=None), result["Err"])
+    Events have the call under ``invocation``, and the result under ``Ok`` or ``Err``.
+    """
+    call = fields_of(values.get("invocation")) or values
+    result = values.get("result")
+    error = values.get("error")
     if isinstance(result, Mapping):
-        result = result.get("Ok", result)
+        error = result.get("Err", error)
+        result = None if "Err" in result else result.get("Ok", result)
     result_fields = fields_of(result)
     output = content_text(result_fields.get("content") if result_fields else result)
     if not output:
         output = dump_text(first_in(result_fields, "structured_content", "structuredContent"))
     status = status_of_error_flag(result_fields.get("isError", result_fields.get("is_error")))
     name = texts_in(call, "server", "tool", between=".") or "mcp"
-    return _report_step(name, call.get("arguments"), output, status)
+    return _with_error(_report_step(name, call.get("arguments"), output, status), error)
 
 
 def _with_error(step: RolloutStep, error: object) -> RolloutStep:
@@ -318,11 +322,8 @@ def _dynamic_tool_report(values: Fields) -> RolloutStep:
 
 def _extension_report(values: Fields) -> RolloutStep:
     name = as_text(values.get("kind")) or "extension"
-    arguments = {
-        field: value
-        for field, value in values.items()
-        if field not in _NON_ARGUMENT_FIELDS and value is not None
-    }
+    stated_fields = {field: value for field, value in values.items() if value is not None}
+    arguments = without(stated_fields, _NON_ARGUMENT_FIELDS)
     return _report_step(name, arguments, content_text(first_in(values, *_ANSWER_FIELDS)))
 
 
@@ -360,14 +361,16 @@ _REPORT_BY_KIND: Final[Mapping[str, Callable[[Fields], RolloutStep]]] = {
     "patch_apply_end": _patch_report,
     "FileChange": _patch_report,
     "file_change": _file_change_report,
-    "mcp_tool_call_end": _mcp_event_report,
-    "McpToolCall": _mcp_item_report,
-    "mcp_tool_call": _mcp_item_report,
+    "mcp_tool_call_end": _mcp_report,
+    "McpToolCall": _mcp_report,
+    "mcp_tool_call": _mcp_report,
     "DynamicToolCall": _dynamic_tool_report,
     "dynamic_tool_call_response": _dynamic_tool_report,
     "CollabAgentToolCall": _collaboration_item_report,
     "collab_tool_call": _collaboration_report,
     "Extension": _extension_report,
+    "view_image_tool_call": _image_view_report,
+    "ImageView": _image_view_report,
 }
 """The functions that read a report, by the type of the event or the item."""
 
@@ -389,21 +392,6 @@ def hosted_call_step(values: Fields) -> RolloutStep:
         # An event and a response item both report the call, with the same query or id.
         parts=tuple(part for part in (query, call_id) if part),
         is_event=True,
-    )
-
-
-def _image_view_step(values: Fields, call_id: str | None) -> RolloutStep:
-    """Return the step of a call that showed the model a picture; its output is not recorded.
-
-    A response item of the same call replaces the step.
-    """
-    return RolloutStep(
-        SpanKind.TOOL_CALL,
-        Role.AGENT,
-        dump_text({"path": values.get("path")}),
-        name="view_image",
-        call_id=call_id,
-        only_without_call_item=True,
     )
 
 
@@ -517,9 +505,7 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     Newer builds of Codex write a turn item in place of an event, with a type in camel case. The
     result is None for an event that shows nothing. An event of an unknown type becomes a log.
     """
-    kind = payload.get("type")
-    if not isinstance(kind, str):
-        return log_step(dump_text(payload), None)
+    kind = kind_of(payload)
     if kind in SILENT_TYPES:
         return None
     if kind in _SPOKEN_EVENTS:
@@ -532,7 +518,7 @@ def _event_step(payload: Fields) -> RolloutStep | None:
         answer = as_text(payload.get("last_agent_message")) or ""
         return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
     if kind == "turn_aborted":
-        return replace(log_step(_abort_text(payload), kind, SpanStatus.ERROR), ends_turn=True)
+        return replace(log_step(_abort_text(payload), kind, failed=True), ends_turn=True)
     if kind == "thread_rolled_back":
         return replace(log_step(_rollback_text(payload), kind), ends_turn=True)
     if kind in HOSTED_CALLS:
@@ -543,19 +529,14 @@ def _event_step(payload: Fields) -> RolloutStep | None:
         return _sub_agent_step(payload, call_id)
     if kind == "collab_agent_spawn_end":
         return _spawn_step(kind, payload)
-    if kind in ("view_image_tool_call", "ImageView"):
-        return _image_view_step(payload, call_id)
-    report = report_step_of(kind, payload, call_id)
-    if report is not None:
-        return report
-
-    status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
-    text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
-    # A call from agent to agent, which the item of the call shows too.
-    is_about_call = kind.startswith("collab_")
-    return replace(
-        log_step(text, kind, status), call_id=call_id, only_without_call_item=is_about_call
-    )
+    step = report_step_of(kind, payload)
+    if step is None:
+        text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
+        step = log_step(text, kind, failed=kind in _ERROR_EVENTS)
+        # A call from agent to agent, which the item of the call shows too.
+        step.only_without_call_item = kind.startswith("collab_")
+    step.call_id = call_id
+    return step
 
 
 def _abort_text(payload: Fields) -> str:
@@ -644,9 +625,7 @@ _CALL_FIELDS: Final = frozenset({"type", "id", "call_id", "name", "status", "res
 
 def item_step(payload: Fields) -> RolloutStep | None:
     """Return the step of a response item; None for an item without readable text."""
-    kind = payload.get("type", "message" if "role" in payload else None)
-    if not isinstance(kind, str):
-        return log_step(dump_text(payload), None)
+    kind = kind_of(payload) or ("message" if "role" in payload else "")
     key = as_text(payload.get("id"))
     if kind == "message":
         return _message_step(payload, key)
@@ -663,10 +642,7 @@ def item_step(payload: Fields) -> RolloutStep | None:
         call_id, name = call_id_and_name(payload)
         arguments = first_in(payload, "arguments", "input", "action")
         if arguments is None:
-            other_fields = {
-                field: value for field, value in payload.items() if field not in _CALL_FIELDS
-            }
-            arguments = other_fields or None
+            arguments = without(payload, _CALL_FIELDS) or None
         text = dump_text(arguments)
         return RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
     if kind.endswith("_output"):  # its call and status are read by ``_result_digest``
