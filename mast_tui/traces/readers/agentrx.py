@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.chat.pieces import role_of
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -78,7 +78,7 @@ class AgentRxReader:
         problems = list[Problem]()
         read_run = _read_telemetry if _is_telemetry(document) else _read_substeps
         meta = read_run(document, steps, problems)
-        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        trace = trace_of_steps(RunOrigin(self, source.path, source.data), steps, meta, problems)
         return report_of(self, source, [trace])
 
 

@@ -39,6 +39,7 @@ from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
+    RunOrigin,
     records_by_line,
     records_of_list,
     report_of,
@@ -720,17 +721,11 @@ class AtifReader:
         ):
             if trajectory.position not in shown_positions:
                 spans = _TrajectorySpans(trajectory, trajectory_by_id, shown_positions)
-                trace = trace_of_steps(
-                    self,
-                    source.path,
-                    trajectory.record.content(source),
-                    spans.steps,
-                    meta=trajectory.facts(spans.steps.steps),
-                    record=trajectory.record.number,
-                    native=trajectory.native_id,
-                    problems=spans.problems,
-                )
-                traces.append(trace)
+                record = trajectory.record
+                content = record.content(source)
+                origin = RunOrigin(self, source.path, content, record.number, trajectory.native_id)
+                meta = trajectory.facts(spans.steps.steps)
+                traces.append(trace_of_steps(origin, spans.steps, meta, spans.problems))
         traces.sort(key=lambda trace: trace.record or 0)
         return report_of(self, source, traces, problems)
 

@@ -30,8 +30,8 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, without
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, outcome_of_flag, task_of
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import parse_time, unix_seconds
@@ -202,14 +202,9 @@ class Framework:
         reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
-        trace = trace_of_steps(
-            self,
-            source.path,
-            source.data,
-            reading.steps,
-            meta=reading.meta(self.system),
-            problems=reading.problems,
-        )
+        origin = RunOrigin(self, source.path, source.data)
+        meta = reading.meta(self.system)
+        trace = trace_of_steps(origin, reading.steps, meta, reading.problems)
         return report_of(self, source, [trace])
 
 
@@ -375,9 +370,7 @@ def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
         for check_field, label in _APPWORLD_LABEL_BY_CHECK_FIELD.items():
             for check in items_of(report.get(check_field)):
                 draft.add("tests", f"{task_prefix}{label}", _appworld_requirement_of_check(check))
-        other_fields = {
-            name: value for name, value in report.items() if name not in _APPWORLD_CHECK_FIELDS
-        }
+        other_fields = without(report, _APPWORLD_CHECK_FIELDS)
         draft.add("other", f"{task_prefix}evaluation", other_fields if report else evaluation)
     return draft.key()
 

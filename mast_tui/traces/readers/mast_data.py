@@ -15,7 +15,13 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.turns import is_message
-from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import (
+    Record,
+    RunOrigin,
+    records_in,
+    report_of,
+    trace_of_steps,
+)
 from mast_tui.traces.readers.frameworks import Reading, Transcript, framework_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
@@ -104,16 +110,10 @@ def _trace_of_record(source: Source, record: Record) -> Trace | None:
     for step in reading.steps.steps:
         step.place = location_in_file(step.place)
     return trace_of_steps(
-        READER,
-        source.path,
-        record.content(source),
+        RunOrigin(READER, source.path, record.content(source), record.number),
         reading.steps,
-        record=record.number,
-        meta=_facts_of_record(value, reading, system),
-        problems=[
-            Problem(location_in_file(problem.place), problem.message)
-            for problem in reading.problems
-        ],
+        _facts_of_record(value, reading, system),
+        [Problem(location_in_file(problem.place), problem.message) for problem in reading.problems],
     )
 
 

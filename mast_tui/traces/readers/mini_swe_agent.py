@@ -27,7 +27,7 @@ from mast_tui.traces.readers.chat.pieces import (
 )
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.chat.values import usage_of
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -95,14 +95,9 @@ class MiniSweAgentReader:
         info = fields_of(record.get("info"))
         # One of the last two messages may show the exit status or the submission already.
         add_ending(steps, info, compared_step_count=2)
-        trace = trace_of_steps(
-            self,
-            source.path,
-            source.data,
-            steps,
-            meta=_facts_of_run(info, steps.steps),
-            problems=mapper.problems,
-        )
+        origin = RunOrigin(self, source.path, source.data)
+        meta = _facts_of_run(info, steps.steps)
+        trace = trace_of_steps(origin, steps, meta, mapper.problems)
         return report_of(self, source, [trace])
 
 

@@ -12,7 +12,7 @@ span.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,7 @@ from mast_tui.traces.readers.json_fields import (
     mostly,
     name_set,
     one_line,
+    without,
 )
 from mast_tui.traces.readers.run_facts import (
     AnswerKeyDraft,
@@ -505,9 +506,9 @@ def _first_nonblank_text(*contents: object) -> str:
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
-def _text_without(fields: Fields, excluded_fields: Iterable[str]) -> str:
+def _text_without(fields: Fields, excluded_fields: Container[str]) -> str:
     """Return the fields that are not excluded as JSON; an empty text if there are none."""
-    other_fields = {name: value for name, value in fields.items() if name not in excluded_fields}
+    other_fields = without(fields, excluded_fields)
     return dump_text(other_fields) if other_fields else ""
 
 
@@ -782,7 +783,7 @@ def _meta_of_run(record: Fields, mapper: EventMapper) -> TraceMeta:
 
     answers = AnswerKeyDraft()
     answers.add_value("git_patch", test_result.get("git_patch"), "patch")
-    other_results = {name: value for name, value in test_result.items() if name != "git_patch"}
+    other_results = without(test_result, ("git_patch",))
     answers.add_fields({**record, "test_result": other_results}, {"report": "tests"})
     answers.add_fields(
         instance,

@@ -16,7 +16,7 @@ from mast_tui.traces.io.json_values import as_number, as_text, content_text, dum
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -96,7 +96,7 @@ class SweAgentReader:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
             problems.append(Problem("/attempts", message))
         meta = _facts_of_record(record, steps.steps)
-        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        trace = trace_of_steps(RunOrigin(self, source.path, source.data), steps, meta, problems)
         return report_of(self, source, [trace])
 
 

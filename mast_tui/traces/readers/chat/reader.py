@@ -51,6 +51,7 @@ from mast_tui.traces.readers.chat.turns import (
 from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import (
     Record,
+    RunOrigin,
     records_by_line,
     records_of_list,
     report_of,
@@ -69,7 +70,7 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, facts_of_record, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 
 _FORMAT_BY_BENCHMARK: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
@@ -212,20 +213,11 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
     """Return the trace of a run; each request repeats the history, and adds its new messages."""
-    rows = run.rows()
-    steps = observed_steps(rows, service=ASSISTANT)
     first_record, _conversation = run.entries[0]
-    meta = facts_of_record(fields_of(first_record.value), steps.steps)
-    model = next((row.model for row in rows if row.model), None)
+    meta = facts_of_record(fields_of(first_record.value), ())
     content = canonical_bytes([record.value for record, _conversation in run.entries])
-    return trace_of_steps(
-        READER,
-        path,
-        content,
-        steps,
-        meta=meta._replace(model=model or meta.model),
-        record=first_record.number,
-    )
+    origin = RunOrigin(READER, path, content, first_record.number)
+    return trace_of_rows(origin, run.rows(), meta, service=ASSISTANT)
 
 
 def trace_of(
@@ -262,9 +254,7 @@ def trace_of(
 
     meta = _facts_of_conversation(conversation.record, conversation.messages, steps.steps)
     meta = meta._replace(model=conversation.model or meta.model or mapper.model)
-    return trace_of_steps(
-        READER, path, content, steps, meta=meta, record=record, problems=mapper.problems
-    )
+    return trace_of_steps(RunOrigin(READER, path, content, record), steps, meta, mapper.problems)
 
 
 def format_of(traces: Sequence[Trace]) -> str:

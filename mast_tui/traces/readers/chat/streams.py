@@ -24,6 +24,7 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     text_in,
     value_in,
+    without,
 )
 
 _GROWING_FIELDS: Final = name_set("""
@@ -400,14 +401,10 @@ def _merge_item(items: list[object], item: object) -> None:
         if item.get("id") and fields_of(continued).get("id") not in (None, "", item["id"]):
             continued = None  # Some servers give all parallel calls the same index.
     elif items and not _GROWING_FIELDS.isdisjoint(item):
-        differs_only_in_texts = _fixed_fields(items[-1]) == _fixed_fields(item)
+        fixed_fields = without(item, _GROWING_FIELDS)
+        differs_only_in_texts = without(fields_of(items[-1]), _GROWING_FIELDS) == fixed_fields
         continued = items[-1] if differs_only_in_texts else None
     if not isinstance(continued, dict):
         continued = {}
         items.append(continued)
     _merge(continued, item)
-
-
-def _fixed_fields(item: object) -> Fields:
-    """Return the fields of an item that are not continued."""
-    return {name: value for name, value in fields_of(item).items() if name not in _GROWING_FIELDS}

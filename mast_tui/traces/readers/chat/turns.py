@@ -59,6 +59,7 @@ from mast_tui.traces.readers.json_fields import (
     names,
     snake_fields,
     value_in,
+    without,
 )
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
@@ -169,8 +170,7 @@ def _without_wrapper(value: Fields) -> Fields:
     is_session_line = bool(_SESSION_FIELDS & value.keys())
     if "role" in value or "messages" in value or is_session_line:
         return value
-    outer_fields = {name: field for name, field in value.items() if name not in ("message", "type")}
-    return {**outer_fields, **message}
+    return {**without(value, ("message", "type")), **message}
 
 
 def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
@@ -405,10 +405,7 @@ def _item_call_pieces(item: Fields, item_type: str, agent: str) -> Iterator[Piec
     """Yield the call in an item, and its result if the item has an output or an error."""
     arguments = first_in(item, *_ITEM_ARGUMENT_FIELDS)
     if arguments is None:
-        remaining_fields = {
-            name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS
-        }
-        arguments = remaining_fields or None
+        arguments = without(item, _NON_ARGUMENT_FIELDS) or None
     call_fields = {**item, "arguments": arguments}
     call = call_piece(call_fields, "", agent, name=item_type.removesuffix("_call"))
     yield call

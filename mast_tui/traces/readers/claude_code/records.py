@@ -28,6 +28,7 @@ from mast_tui.traces.readers.json_fields import (
     object_in,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.result_status import status_of_error_flag, status_of_result
 from mast_tui.traces.times import unix_seconds
@@ -168,7 +169,7 @@ def note_pieces(record: Fields) -> list[Piece]:
     if text is None:
         text = text_in(fields_of(record.get("error")), "formatted", "message")
     if text is None:
-        content = {field: value for field, value in record.items() if field not in _ENVELOPE_FIELDS}
+        content = without(record, _ENVELOPE_FIELDS)
         text = dump_text(content) if content else subtype or ""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     return [_new_piece(SpanKind.LOG, Role.SYSTEM, text, name=name, status=status)]

@@ -27,8 +27,8 @@ from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatu
 from mast_tui.traces.readers.chat.pieces import Piece, Turn
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, names
-from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
+from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records, time_of_log
 from mast_tui.traces.readers.otel.spans import attributes_of, unrecorded_prompt
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
@@ -123,10 +123,6 @@ def _reason_without_records(request: Fields, body: Fields) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
-_TIME_FIELDS: Final = names(
-    "time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano"
-)
-_MAX_TIME_DIGITS: Final = 20
 _FIRST_ERROR_CODE: Final = 400
 """The lowest HTTP status code of a failed request."""
 
@@ -140,19 +136,12 @@ def _event_of_record(raw: RawRecord) -> SessionRecord:
     record = fields_of(raw.value)
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
-    for field in _TIME_FIELDS:
-        nanoseconds = record.get(field)
-        # ``as_count`` does not read the text of a number with as many digits as a time has.
-        if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
-            nanoseconds = int(nanoseconds) if len(nanoseconds) <= _MAX_TIME_DIGITS else None
-        if time is None and (count := as_count(nanoseconds)):  # OTLP writes 0 for an unknown time.
-            time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
     event = {
         "name": name,
         "attributes": attributes,
         "body": record.get("body"),
-        "time": time,
+        "time": time_of_log(raw) if time is None else time,
         "id": attributes.get("item.id") if name == "codex.agent_response" else None,
     }
     return SessionRecord(event, raw.location)
@@ -285,12 +274,10 @@ def _result_pieces(event: Fields) -> Iterator[Piece]:
     attributes = _attributes(event)
     call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
-    duration = attributes.get("duration_ms")
-    milliseconds = as_number(duration)
-    if milliseconds is None:
-        milliseconds = as_count(duration)  # Codex writes the duration as a text of digits.
+    duration = attributes.get("duration_ms")  # a number, or its digits in a text
+    milliseconds = as_number(duration) or as_count(duration) or 0
     time = as_number(event["time"])  # of the result
-    start = None if time is None else time - max(milliseconds or 0, 0) / 1e3
+    start = None if time is None else time - max(milliseconds, 0) / 1e3
     arguments = dump_text(attributes.get("arguments"))
     yield Piece(
         SpanKind.TOOL_CALL,

@@ -29,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     names,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import (
     AnswerKeyDraft,
@@ -488,7 +489,7 @@ def _tau2_messages(simulation: Fields) -> Messages:
         elif message.get("role") == "tool":
             yield pointer, {**message, "tool_call_id": message.get("id")}
         elif message.get("role") == "user":  # The tokens of the simulated user are not the agent's.
-            yield pointer, {name: value for name, value in message.items() if name != "usage"}
+            yield pointer, without(message, ("usage",))
         else:
             yield pointer, message
 

@@ -260,11 +260,6 @@ CHATGPT: Final = ExportFormat(
 )
 
 
-def _deepseek_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of a DeepSeek export, each along the branch of its last message."""
-    return _mapped_runs(document, ("fragments",), _deepseek_message)
-
-
 def _deepseek_message(node: Fields) -> dict[str, object] | None:
     """Return the message of a node in chat form; None if it has no text."""
     message = fields_of(node.get("message"))
@@ -299,7 +294,7 @@ DEEPSEEK: Final = ExportFormat(
     name="deepseek-export",
     system="DeepSeek",
     marks=(b'"mapping"', b'"fragments"'),
-    runs=_deepseek_runs,
+    runs=lambda document: _mapped_runs(document, ("fragments",), _deepseek_message),
 )
 
 
@@ -470,7 +465,8 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         for node_pointer, message in nodes.items()
     }
     pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
-    last_id = _last_stated_id(id_by_pointer) or next(reversed(pointer_by_id))
+    stated_ids = [text_in(message, "messageId") for message in nodes.values()]
+    last_id = next(filter(None, reversed(stated_ids)), None) or next(reversed(pointer_by_id))
     branch = branch_to(last_id, _librechat_parents(nodes, id_by_pointer))
     options = fields_of(conversation.get("options"))
     prompts = [
@@ -490,12 +486,6 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         meta=TraceMeta(model=text_in(options, "model") or text_in(conversation, "model")),
         problems=_librechat_problems(branch, id_by_pointer),
     )
-
-
-def _last_stated_id(id_by_pointer: dict[str, str]) -> str | None:
-    """Return the last id that a message states itself; None if no message has one."""
-    newest_first = reversed(id_by_pointer.items())
-    return next((stated for pointer, stated in newest_first if stated != pointer), None)
 
 
 def _librechat_problems(branch: Sequence[str], id_by_pointer: Mapping[str, str]) -> list[str]:

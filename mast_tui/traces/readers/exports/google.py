@@ -23,6 +23,7 @@ from mast_tui.traces.readers.json_fields import (
     snake_fields,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_id_of
 
@@ -505,8 +506,7 @@ def _studio_message(chunk: Fields) -> dict[str, object]:
         parts.append({"text": f"[{field} {first_in(facts, 'id', 'name', 'mimeType') or ''}]"})
     if error := chunk.get("errorMessage"):
         parts.append({"type": "error", "error": error})
-    unknown_fields = {name: chunk[name] for name in chunk if name not in _CHUNK_FACTS}
-    if not parts and unknown_fields:
+    if not parts and (unknown_fields := without(chunk, _CHUNK_FACTS)):
         parts.append(unknown_fields)
     is_model = chunk.get("role") == "model"
     usage = {"output_tokens": chunk.get("tokenCount")} if is_model else None

@@ -32,6 +32,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     name_set,
     short_name,
+    without,
 )
 from mast_tui.traces.times import unix_seconds
 
@@ -377,7 +378,7 @@ class EventWalk:
         kind = event.get("event")
         # The result of the call that ran the command will show the output.
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
-            event = {name: value for name, value in event.items() if name != "output"}
+            event = without(event, ("output",))
         piece = _event_piece(event, self._attachments)
 
         if kind == "score" and scope.is_grading and scope.agent:
@@ -473,8 +474,7 @@ def _event_piece(event: Fields, attachments: Attachments) -> Piece:
     formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
     if formatter is not None and (piece := formatter(event, attachments)) is not None:
         return piece
-    content = {name: value for name, value in event.items() if name not in _FIELDS_OF_ANY_EVENT}
-    return log_piece(attachments.dumped(content))
+    return log_piece(attachments.dumped(without(event, _FIELDS_OF_ANY_EVENT)))
 
 
 def _error_piece(event: Fields, attachments: Attachments) -> Piece | None:

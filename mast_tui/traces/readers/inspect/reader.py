@@ -39,7 +39,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.inspect.events import EventWalk
 from mast_tui.traces.readers.inspect.messages import (
     Attachments,
@@ -97,16 +97,9 @@ def _trace_of_sample(
         if count:
             problems.append(Problem(f"{prefix}/attachments", f"{count} {defect}"))
     meta = _sample_metadata(sample, header, walk)
-    return trace_of_steps(
-        READER,
-        path,
-        canonical_bytes(sample),
-        spans.steps,
-        meta=meta,
-        record=record,
-        native=as_text(sample.get("uuid")) or _id_in_eval(sample, header),
-        problems=problems,
-    )
+    native_id = as_text(sample.get("uuid")) or _id_in_eval(sample, header)
+    origin = RunOrigin(READER, path, canonical_bytes(sample), record, native_id)
+    return trace_of_steps(origin, spans.steps, meta, problems)
 
 
 def _add_spans(sample: Fields, walk: EventWalk) -> None:

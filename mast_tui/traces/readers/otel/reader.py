@@ -8,20 +8,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, NamedTuple
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
-    InvalidJSON,
     as_text,
     canonical_bytes,
     dump_text,
-    load_json,
+    without_surrogates,
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, records_by_line, report_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -37,7 +37,6 @@ from mast_tui.traces.readers.otel.conventions import (
     row_of,
 )
 from mast_tui.traces.readers.otel.spans import (
-    BIG_ID_PREFIX,
     Attributes,
     OtelSpan,
     SpanEvent,
@@ -50,9 +49,9 @@ from mast_tui.traces.readers.otel.spans import (
     span_of,
     trace_id,
 )
-from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 
 _MARKS: Final = tuple(
     f'"{name}"'.encode()
@@ -158,17 +157,11 @@ def _has_big_ids(source: Source) -> bool:
 
 
 def _whole_document(source: Source) -> object | None:
-    """Return the one JSON value of a file; big trace ids become texts to keep all their digits."""
-    if not _has_big_ids(source):
-        return source.json
-    try:
-        return load_json(_keep_big_ids(as_utf8(source.data).decode("utf-8", "replace")))
-    except InvalidJSON:
-        return source.json
-
-
-def _keep_big_ids(text: str) -> str:
-    return _BIG_ID.sub(rf'\1"{BIG_ID_PREFIX}\2"', text)
+    """Return the one JSON value of a file; big trace ids keep all their digits."""
+    if _has_big_ids(source):
+        with suppress(ValueError, RecursionError):
+            return without_surrogates(json.loads(source.utf8))
+    return source.json
 
 
 def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
@@ -195,12 +188,12 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         if text[begin] in "{[":
             try:
                 # This decoder finds the end of the value, which ``load_json`` does not report.
-                _value, position = decoder.raw_decode(text, begin)
-                yield line, load_json(_keep_big_ids(text[begin:position]))
+                value, position = decoder.raw_decode(text, begin)
+                yield line, without_surrogates(value)
                 is_read = True
             except RecursionError:
                 reason = "nested too deeply"
-            except (InvalidJSON, ValueError) as error:
+            except ValueError as error:
                 reason = f"not JSON: {error}"
 
         if not is_read:
@@ -425,25 +418,13 @@ class OtelReader:
         rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
         service = next((span.service for span in run.spans if span.service), None)
         first_agent = next((row.agent for row in rows if row.agent), None)
-        problems: list[Problem] = []
-        steps = observed_steps(rows, service=service, problems=problems)
         meta = TraceMeta(
-            task=task_of(steps=steps.steps),
             system=system_of(run.spans) if run.spans else first_agent,
-            model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(run),
             version=next((span.version for span in run.spans if span.version), None),
         )
-        return trace_of_steps(
-            self,
-            source.path,
-            content,
-            steps,
-            meta=meta,
-            record=record,
-            native=run.trace_id,
-            problems=problems,
-        )
+        origin = RunOrigin(self, source.path, content, record, run.trace_id)
+        return trace_of_rows(origin, rows, meta, service=service)
 
 
 READER: Final = OtelReader()
@@ -616,7 +597,7 @@ def _move_to_span(
         value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
         raw = log.raw
         span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
-        span.start = _time_of_log(raw)
+        span.start = time_of_log(raw)
         spans_by_ids[run.trace_id, log.span_id] = span
         run.spans.append(span)
     span.events.append(log.event)
@@ -639,7 +620,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
         kind=RowKind.OTHER,
         name=name,
         location=log.raw.location,
-        start=_time_of_log(log.raw),
+        start=time_of_log(log.raw),
         output="\n".join(filter(None, (content, _attribute_lines(attributes)))) or log.event.name,
         has_readable_output=True,
     )
@@ -648,7 +629,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
     return claude_code.row_of_event(log.step, log.event.attributes, row)
 
 
-def _time_of_log(raw: RawRecord) -> float | None:
+def time_of_log(raw: RawRecord) -> float | None:
     """Return the time of a log record in Unix seconds, or None if it has no time.
 
     The size of a number shows its unit, as some programs write milliseconds here. But a number in

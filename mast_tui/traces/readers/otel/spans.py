@@ -492,8 +492,7 @@ def trace_id(value: object) -> str | None:
 def _hex_id(value: object, digit_count: int) -> str | None:
     """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
 
-    A number that is too big for JSON has ``BIG_ID_PREFIX``. A text of any other form is returned
-    unchanged. The result is None for an id of zeros too.
+    A text of any other form is returned unchanged. The result is None for an id of zeros too.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
@@ -501,9 +500,6 @@ def _hex_id(value: object, digit_count: int) -> str | None:
     if text is None:
         return None
     text = text.strip()[:_MAX_ID_CHARS]
-    if text.startswith(BIG_ID_PREFIX):
-        number = text.removeprefix(BIG_ID_PREFIX)
-        return _hex_id(int(number), digit_count) if number.isdecimal() else None
     hex_digits = text.lower().removeprefix("0x")
     if hex_digits.strip("0123456789abcdef"):
         return _hex_of_base64(text, digit_count) or text
@@ -520,10 +516,6 @@ def _hex_of_base64(text: str, digit_count: int) -> str | None:
     except (binascii.Error, ValueError):
         return None
     return data.hex() if len(data) * 2 == digit_count else None
-
-
-BIG_ID_PREFIX: Final = "int:"
-"""The mark that the reader puts before an id that is too big for a number of a JSON parser."""
 
 
 def unrecorded_prompt(attributes: Attributes) -> str:

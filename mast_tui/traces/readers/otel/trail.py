@@ -15,12 +15,12 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import Record, RunOrigin, records_in, report_of
 from mast_tui.traces.readers.json_fields import fields_of, items_of
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
-from mast_tui.traces.readers.run_facts import answer_key_of, task_of
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.run_facts import answer_key_of
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 
 _MARKS: Final = (b'"child_spans"', b'"span_attributes"', b'"parent_span_id"', b'"span_name"')
 _COMPARED_ITEMS: Final = 20
@@ -56,25 +56,15 @@ class TrailReader:
         value = fields_of(record.value)
         problems: list[Problem] = []
         spans = list(_spans_of_tree(value.get("spans"), f"{record.prefix}/spans", problems))
-        rows = rows_of(spans)
-        steps = observed_steps(rows, every_row=True, problems=problems)
         meta = TraceMeta(
-            task=task_of(value.get("task"), steps=steps.steps),
+            task=as_text(value.get("task")),
             system=system_of(spans),
-            model=next((row.model for row in rows if row.model), None),
             benchmark=as_text(value.get("benchmark")),
             answer_key=answer_key_of(value, {"errors": "failures"}),
         )
-        return trace_of_steps(
-            self,
-            source.path,
-            record.content(source),
-            steps,
-            meta=meta,
-            record=record.number,
-            native=trace_id(value.get("trace_id")),
-            problems=problems,
-        )
+        native_id = trace_id(value.get("trace_id"))
+        origin = RunOrigin(self, source.path, record.content(source), record.number, native_id)
+        return trace_of_rows(origin, rows_of(spans), meta, every_row=True, problems=problems)
 
 
 READER: Final = TrailReader()

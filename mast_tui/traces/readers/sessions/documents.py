@@ -36,6 +36,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     texts_in,
     value_in,
+    without,
 )
 from mast_tui.traces.readers.sessions.engine import (
     GEMINI_STATUS,
@@ -571,8 +572,7 @@ class _ClineTranslator:
         # ``readFile`` repeats the path as its content.
         if content_is_result or name == "readFile":
             non_argument_fields.add("content")
-        arguments = {key: value for key, value in fields.items() if key not in non_argument_fields}
-        call = self._new_call(name, arguments)
+        call = self._new_call(name, without(fields, non_argument_fields))
         if not content_is_result or "content" not in fields:
             return [call]
         self._close_last_call()

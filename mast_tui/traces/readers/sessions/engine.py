@@ -38,7 +38,12 @@ from mast_tui.traces.model import (
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, json_log_piece, log_piece
 from mast_tui.traces.readers.chat.turns import turn_of
-from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import (
+    RunOrigin,
+    records_by_line,
+    report_of,
+    trace_of_steps,
+)
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -49,6 +54,7 @@ from mast_tui.traces.readers.json_fields import (
     short_name,
     text_in,
     time_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import task_of
 
@@ -130,7 +136,8 @@ def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
 
 def unknown_record_turn(record: Fields) -> Turn:
     """Return the turn of a record of an unknown type: a log of its fields."""
-    return record_turn(record, json_log_piece(_event_fields(record), name=kind_of(record) or None))
+    fields = without(record, _ENVELOPE_FIELDS)
+    return record_turn(record, json_log_piece(fields, name=kind_of(record) or None))
 
 
 def log_turn(
@@ -146,14 +153,9 @@ def log_turn(
     """
     text = text_in(record, *text_fields)
     if text is None:
-        event_fields = _event_fields(record)
+        event_fields = without(record, _ENVELOPE_FIELDS)
         text = dump_text(event_fields) if event_fields else kind_of(record)
     return record_turn(record, log_piece(text, name or kind_of(record) or None, failed=failed))
-
-
-def _event_fields(record: Fields) -> Fields:
-    """Return the fields of a record that are specific to its event."""
-    return {name: value for name, value in record.items() if name not in _ENVELOPE_FIELDS}
 
 
 def user_prompt_piece(text: str) -> Piece:
@@ -389,16 +391,8 @@ class SessionReader:
             model=session.model or mapper.model,
             version=session.version,
         )
-        return trace_of_steps(
-            self,
-            path,
-            content,
-            steps,
-            meta=meta,
-            record=number,
-            native=session.id,
-            problems=[*problems, *mapper.problems],
-        )
+        origin = RunOrigin(self, path, content, number, session.id)
+        return trace_of_steps(origin, steps, meta, [*problems, *mapper.problems])
 
     def _add_turns(
         self, session: SessionContext, records: Sequence[SessionRecord], mapper: MessageMapper
@@ -454,7 +448,7 @@ class SessionReader:
             *outer_fields, name = path.split(".")
             values = fields_at(fields, *outer_fields).get(name)
             if isinstance(values, list):
-                header = {key: value for key, value in fields.items() if key != name}
+                header = without(fields, (name,))
                 return header, values, f"/{path.replace('.', '/')}"
         return {}, [fields] if fields else [], None
 

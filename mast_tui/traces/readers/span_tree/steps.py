@@ -10,9 +10,11 @@ from typing import Final
 
 from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
-from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Trace, TraceMeta
 from mast_tui.traces.readers.chat.values import message_text
+from mast_tui.traces.readers.document_traces import RunOrigin, trace_of_steps
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
+from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
     MessagePart,
@@ -84,6 +86,32 @@ def observed_steps(
     if problems is not None:
         problems += timeline.problems
     return steps
+
+
+def trace_of_rows(
+    origin: RunOrigin,
+    rows: Sequence[SpanRow],
+    meta: TraceMeta,
+    *,
+    service: str | None = None,
+    every_row: bool = False,
+    problems: Iterable[Problem] = (),
+) -> Trace:
+    """Return the trace of one run from its rows, with the task and the model that they show.
+
+    Args:
+        origin: The reader and the file of the run, and what identifies it.
+        rows: The rows of the run.
+        meta: The other facts of the run; its task counts more than the first prompt.
+        service: The default agent; see ``observed_steps``.
+        every_row: Whether each row has a span under its bare id; see ``observed_steps``.
+        problems: The problems that the rows do not show.
+    """
+    problems = list(problems)
+    steps = observed_steps(rows, service=service, every_row=every_row, problems=problems)
+    model = next((row.model for row in rows if row.model), meta.model)
+    meta = meta._replace(task=task_of(meta.task, steps=steps.steps), model=model)
+    return trace_of_steps(origin, steps, meta, problems)
 
 
 @dataclass(slots=True)

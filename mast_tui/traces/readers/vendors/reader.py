@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
     as_text,
@@ -26,10 +25,10 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
-from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft
 from mast_tui.traces.readers.span_tree.history import canonical_arguments
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
@@ -46,7 +45,7 @@ from mast_tui.traces.readers.span_tree.messages import (
     worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 from mast_tui.traces.readers.vendors.records import (
     NOTHING,
     TraceRecords,
@@ -71,7 +70,6 @@ _STATUS_BY_NAME: Final = {
 }
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
-_DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
 _DEFINITION_ROLES: Final = ("Tool Input", "Model Request Parameters")
 _TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: |Function tool: )(?=\S)")
 _DOTTED_PREFIX: Final = "tool."
@@ -193,8 +191,8 @@ def _row_of_fields(vendor: Vendor, record: VendorRecord, parsed_record: Fields) 
         kind=kind,
         name=_call_name(text_at(parsed_record, fields.name) or kind.value),
         location=record.location,
-        start=_seconds_of_time(value_at(parsed_record, fields.start)),
-        end=_seconds_of_time(value_at(parsed_record, fields.end)),
+        start=unix_seconds(value_at(parsed_record, fields.start)),
+        end=unix_seconds(value_at(parsed_record, fields.end)),
         status=status,
         error=error,
         agent=_agent_in_metadata(value_at(parsed_record, fields.metadata), kind),
@@ -323,12 +321,6 @@ def _call_name(text: str) -> str:
     if match := _WEAVE_OPERATION.match(text):
         text = match["name"]
     return short_name(text) or "call"
-
-
-def _seconds_of_time(value: object) -> float | None:
-    if isinstance(value, str) and _DIGITS.match(value):
-        value = int(value)
-    return unix_seconds(value)
 
 
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
@@ -672,27 +664,15 @@ class VendorExportReader:
             record for record in records.by_id.values() if record.id not in scoring_calls
         ]
         rows = rows_of(vendor, run_records) or [_trace_row(records)]
-        problems: list[Problem] = []
-        steps = observed_steps(rows, problems=problems)
         meta = TraceMeta(
-            task=_task_of_root(rows, steps.steps),
+            task=_question_of_root(rows),
             system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
-            model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, scoring_calls),
             version=_system_version(vendor, records),
         )
-        values = records.values
-        content = source.data if record_number is None else canonical_bytes(values)
-        return trace_of_steps(
-            self,
-            source.path,
-            content,
-            steps,
-            meta=meta,
-            record=record_number,
-            native=records.id,
-            problems=problems,
-        )
+        content = source.data if record_number is None else canonical_bytes(records.values)
+        origin = RunOrigin(self, source.path, content, record_number, records.id)
+        return trace_of_rows(origin, rows, meta)
 
 
 READER: Final = VendorExportReader()
@@ -758,9 +738,9 @@ def _root_row(rows: Sequence[SpanRow]) -> SpanRow:
     return next((row for row in rows if row.parent not in ids), rows[0])
 
 
-def _task_of_root(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:
-    """Return the question in the input of the root row, else the first message of a user."""
+def _question_of_root(rows: Sequence[SpanRow]) -> str | None:
+    """Return the question in the input of the root row, else None."""
     root_input = value_in(_root_row(rows).input)
     if isinstance(root_input, Mapping):
-        root_input = text_in(root_input, *_QUESTION_FIELDS)
-    return task_of(root_input, steps=steps)
+        return text_in(root_input, *_QUESTION_FIELDS)
+    return as_text(root_input)
