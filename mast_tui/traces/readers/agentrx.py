@@ -22,7 +22,6 @@ from mast_tui.traces.model import (
     Problem,
     Role,
     SpanKind,
-    SpanStatus,
     TraceMeta,
 )
 from mast_tui.traces.readers.chat.pieces import role_of
@@ -36,6 +35,7 @@ from mast_tui.traces.readers.json_fields import (
     short_name,
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_of
+from mast_tui.traces.result_status import status_of_word
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
@@ -44,7 +44,6 @@ _FIELD_BY_LABEL: Final = {"Role": "role", "Status": "status", "Tool": "tool_name
 _TOOL_ROLE: Final = "dependency"
 """The role of a tool that an agent has called."""
 
-_STATUS_BY_CODE: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
 _OUTCOME_BY_STATUS: Final = {
     "FAILED": Outcome.FAILED,
     "SUCCESS": Outcome.SUCCEEDED,
@@ -113,7 +112,7 @@ def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
     fields = _substep_fields(text)
     role_name = short_name(substep.get("role")) or "agent"
     role = Role.TOOL if fields.get("role") == _TOOL_ROLE else role_of(role_name) or Role.AGENT
-    status = _STATUS_BY_CODE.get(str(fields.get("status")).upper(), SpanStatus.UNKNOWN)
+    status = status_of_word(fields.get("status"))
     if role is Role.TOOL:
         name = short_name(fields.get("tool_name")) or None
         steps.result(location, role_name, text, name=name, status=status)
@@ -177,8 +176,7 @@ def _add_span(
         return
     start = _seconds_at(span, "start")
     end = _seconds_at(span, "end")
-    status_code = fields_of(span.get("status")).get("status_code")
-    status = _STATUS_BY_CODE.get(str(status_code), SpanStatus.UNKNOWN)
+    status = status_of_word(fields_of(span.get("status")).get("status_code"))
     details = StepDetails(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     output = dump_text(attributes.get("agent.output_message"))

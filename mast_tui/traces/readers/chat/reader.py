@@ -439,10 +439,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
     fields = fields_of(record.value)
     record_tokens = tokens_of(fields.get("prompt_tokens"), fields.get("completion_tokens"))
     messages = [fields_of(message) for _key, message in conversation.messages]
-    response_count = conversation.response_count
-    if response_count == 0 and messages and messages[-1].get("role") == "assistant":
-        response_count = 1  # the last message is the response
-    request_count = len(messages) - response_count
+    request_count = len(messages) - conversation.response_count
 
     return SpanRow(
         id=record.location,

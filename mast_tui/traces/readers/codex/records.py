@@ -36,6 +36,7 @@ from mast_tui.traces.result_status import (
     status_of_error_flag,
     status_of_flag,
     status_of_result,
+    status_of_word,
 )
 
 CODEX: Final = "codex"
@@ -223,13 +224,6 @@ def _report_step(
     )
 
 
-def _status_of_word(word: object) -> SpanStatus:
-    """Return the status for a word such as ``completed``; UNKNOWN for any other value."""
-    if word == "completed":
-        return SpanStatus.OK
-    return SpanStatus.ERROR if word in ("failed", "declined", "errored") else SpanStatus.UNKNOWN
-
-
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ANSWER_FIELDS: Final = ("results", "result", "output")
 _NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWER_FIELDS})
@@ -250,7 +244,7 @@ def report_step_of(kind: str, values: Fields) -> RolloutStep | None:
         return None
     report = report_of(values)
     if report.status is SpanStatus.UNKNOWN:
-        report.status = _status_of_word(values.get("status"))
+        report.status = status_of_word(values.get("status"))
     report.seconds = _seconds_of(values.get("duration"))
     return report
 

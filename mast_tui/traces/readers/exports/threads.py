@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_number, as_text, dump_text
+from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.chat.values import message_text
 from mast_tui.traces.readers.exports.chats import branch_problems, parents_in_list, run_of_branch
@@ -611,18 +611,12 @@ def _grok_messages(response: Fields, pointer: str) -> Messages:
 
 
 def _grok_time(value: object) -> object:
-    """Return a time in Unix seconds from ``{"$date": TIME}``, the form in which MongoDB exports it.
+    """Return the text or the milliseconds of a time as MongoDB exports it: ``{"$date": TIME}``.
 
-    ``TIME`` is a number of milliseconds, or a text, which is returned unchanged. A value in any
-    other form is unchanged too.
+    A value in any other form is unchanged.
     """
     date = fields_of(value).get("$date", value)
-    milliseconds = as_text(fields_of(date).get("$numberLong"))
-    if milliseconds is not None and milliseconds.isdecimal():
-        return int(milliseconds) / 1000
-    is_from_mongodb = date is not value
-    number = as_number(date)
-    return number / 1000 if is_from_mongodb and number is not None else date
+    return fields_of(date).get("$numberLong", date)
 
 
 GROK_EXPORT: Final = ExportFormat(

@@ -319,7 +319,7 @@ class EventWalk:
             if call_id:
                 # The tool's message, which a later model call reads, then adds no other span.
                 message = {"id": as_text(event.get("message_id"))}
-                self.spans.mark(("tool", call_id), scope.history, message)
+                self.spans.mark(("tool", "", (call_id,)), scope.history, message)
             self.spans.result(call_id, text, pointer, context, name=name, status=status, key=key)
 
         pending_result = _PendingResult(text, add_spans, call_id)

@@ -23,6 +23,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
+from mast_tui.traces.result_status import status_of_word
 from mast_tui.traces.times import unix_seconds
 
 _OPENINFERENCE_KINDS: Final = name_set(
@@ -53,9 +54,7 @@ _COLUMN_PREFIX: Final = "attributes."
 _CONTENT_ATTRIBUTE: Final = "gen_ai.event.content"
 _MAX_NAME_CHARS: Final = 400
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_OK: Final = SpanStatus.OK
-_ERROR: Final = SpanStatus.ERROR
-_STATUS_BY_CODE: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
+_STATUS_NAMES: Final = {"1": "OK", "2": "ERROR"}
 
 
 @dataclass(slots=True)
@@ -315,7 +314,7 @@ def _status_of_span(value: Fields) -> tuple[SpanStatus, str | None]:
     code = value.get("status_code") if code is None else code
     message = value.get("status_message") if message is None else message
     code_name = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    return _STATUS_BY_CODE.get(code_name, SpanStatus.UNKNOWN), as_text(message)
+    return status_of_word(_STATUS_NAMES.get(code_name, code_name)), as_text(message)
 
 
 def _possible_resources(

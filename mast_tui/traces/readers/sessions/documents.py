@@ -39,7 +39,6 @@ from mast_tui.traces.readers.json_fields import (
     without,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    GEMINI_STATUS,
     SYSTEM,
     USER,
     SessionContext,
@@ -56,7 +55,7 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     user_prompt_piece,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import status_of_code, status_of_word
 from mast_tui.traces.times import unix_seconds
 
 
@@ -171,7 +170,7 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
     The result has failed if all of its responses are errors.
     """
     call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
-    stated_status = as_text(call_fields.get("status"))
+    status = status_of_word(call_fields.get("status"))
     output = call_fields.get("result")
     # The output is a list of responses, or in some versions a text.
     responses = [
@@ -179,13 +178,11 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
     ]
     if not responses:
         output_text = as_text(output) or as_text(call_fields.get("resultDisplay"))
-        has_ended = stated_status in GEMINI_STATUS
-        if output_text is None and not has_ended:
+        if output_text is None and status is SpanStatus.UNKNOWN:  # The call has not ended.
             return [call]
         responses = [output_text]
 
     has_failed = all(set(fields_of(response)) == {"error"} for response in responses)
-    status = GEMINI_STATUS.get(stated_status, SpanStatus.UNKNOWN)
     texts = (result_piece({}, response, key_suffix="").text for response in responses)
     result = result_piece(
         {},
@@ -367,8 +364,8 @@ def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
     result_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
     if stated_status == "error":
         result_status = SpanStatus.ERROR
-    elif result_status is SpanStatus.UNKNOWN and stated_status in ("completed", "success"):
-        result_status = SpanStatus.OK
+    elif result_status is SpanStatus.UNKNOWN:
+        result_status = status_of_word(stated_status)
     result = result_piece(
         {},
         output,
@@ -651,7 +648,7 @@ def _antigravity_turn(record: Fields) -> Turn | None:
     """Return the turn of a step of Antigravity; None for a step without a text."""
     kind = kind_of(record)
     text = content_text(record.get("content"))
-    failed = str(record.get("status")).upper() in ("ERROR", "FAILED", "CANCELED", "CANCELLED")
+    failed = status_of_word(record.get("status")) is SpanStatus.ERROR
     if kind == "USER_INPUT":
         return turn_without_empty_pieces(record, [user_prompt_piece(text)])
     if kind == "PLANNER_RESPONSE":

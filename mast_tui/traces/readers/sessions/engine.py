@@ -30,7 +30,6 @@ from mast_tui.traces.model import (
     Problem,
     Role,
     SpanKind,
-    SpanStatus,
     Tokens,
     Trace,
     TraceMeta,
@@ -60,13 +59,6 @@ from mast_tui.traces.readers.run_facts import task_of
 
 SYSTEM: Final = Speaker("system", Role.SYSTEM)
 USER: Final = Speaker("user", Role.USER)
-
-GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
-    "success": SpanStatus.OK,
-    "error": SpanStatus.ERROR,
-    "cancelled": SpanStatus.ERROR,
-}
-"""The statuses of calls in Gemini CLI and in Qwen Code, which is derived from it."""
 
 _USER_TEXT_TAG: Final = re.compile(
     r"<(?P<tag>USER_REQUEST|user_query)>(?P<text>.*?)</(?P=tag)>", re.DOTALL

@@ -24,6 +24,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import Message
+from mast_tui.traces.result_status import status_of_word
 
 _MAX_WRAPPERS: Final = 5
 _REQUEST_FIELDS: Final = names("""
@@ -357,7 +358,6 @@ class ToolOutput(NamedTuple):
 
 
 _GOOGLE_RESPONSE_FIELDS: Final = {"id", "name", "response"}
-_STATUS_BY_NAME: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
 _MESSAGE_AS_TEXT: Final = re.compile(
     r"content=(?P<content>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\").*?"
     r"tool_call_id='(?P<id>[^']*)'",
@@ -371,8 +371,8 @@ def tool_output(value: object) -> ToolOutput:
     message = tool_message(parsed)
     fields = fields_of(parsed)
     if message is not None:
-        status = _STATUS_BY_NAME.get(str(message.get("status")), SpanStatus.UNKNOWN)
         text = content_text(message.get("content"))
+        status = status_of_word(message.get("status"))
         return ToolOutput(text, as_text(message.get("tool_call_id")), status)
     if fields.keys() == _GOOGLE_RESPONSE_FIELDS:
         return ToolOutput(fields["response"], as_text(fields["id"]))

@@ -57,17 +57,9 @@ from mast_tui.traces.readers.vendors.records import (
     vendor_of,
 )
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
+from mast_tui.traces.result_status import status_of_word
 from mast_tui.traces.times import unix_seconds
 
-_OK = SpanStatus.OK
-_ERROR = SpanStatus.ERROR
-_STATUS_BY_NAME: Final = {
-    "success": _OK,
-    "ok": _OK,
-    "error": _ERROR,
-    "failed": _ERROR,
-    "errored": _ERROR,
-}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DEFINITION_ROLES: Final = ("Tool Input", "Model Request Parameters")
@@ -325,10 +317,8 @@ def _call_name(text: str) -> str:
 
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     """Return the status of a call, and its error; None without an error."""
-    status_name = text_at(record, vendor.fields.status)
-    status = SpanStatus.UNKNOWN
-    if status_name:
-        status = _STATUS_BY_NAME.get(status_name.lower().removeprefix("status_code_"), status)
+    status_name = text_at(record, vendor.fields.status) or ""
+    status = status_of_word(status_name.lower().removeprefix("status_code_"))
 
     # The error may be in several fields, and one text may contain another.
     error_values = values_at(record, vendor.fields.error)
