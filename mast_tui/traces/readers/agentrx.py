@@ -24,6 +24,7 @@ from mast_tui.traces.model import (
     SpanKind,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
@@ -38,7 +39,6 @@ from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_of
 from mast_tui.traces.result_status import status_of_word
 
 _SCHEMA: Final = "otel-json-local-v0"
-_MARKS: Final = (b'"substeps"', _SCHEMA.encode())
 _FIELD_LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
 _FIELD_BY_LABEL: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
 _TOOL_ROLE: Final = "dependency"
@@ -57,31 +57,27 @@ _SECTION_BY_TASK_FIELD: Final[dict[str, Section]] = {
 _FAULT_EVENT: Final = "fault.injected"
 
 
-class AgentRxReader:
-    """Reads both forms; keys are ``/steps/2/substeps/0``, or begin with the span's id."""
-
-    name: Final = "agentrx"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file is one run in either form."""
-        if not any(mark in as_utf8(source.head) for mark in _MARKS):
-            return False
-        document = source.json
-        return _has_substeps(document) or _is_telemetry(document)
-
-    def read(self, source: Source) -> FileReport:
-        """Return the file's one trace."""
-        document = fields_of(source.json)
-        steps = StepList()
-        problems = list[Problem]()
-        read_run = _read_telemetry if _is_telemetry(document) else _read_substeps
-        meta = read_run(document, steps, problems)
-        trace = trace_of_steps(RunOrigin(self, source.path, source.data), steps, meta, problems)
-        return report_of(self, source, [trace])
+def _recognises(source: Source) -> bool:
+    """Return whether the file is one run in either form."""
+    if not any(mark in as_utf8(source.head) for mark in (b'"substeps"', _SCHEMA.encode())):
+        return False
+    document = source.json
+    return _has_substeps(document) or _is_telemetry(document)
 
 
-READER: Final = AgentRxReader()
+def _read(source: Source) -> FileReport:
+    """Return the file's one trace."""
+    document = fields_of(source.json)
+    steps = StepList()
+    problems = list[Problem]()
+    read_run = _read_telemetry if _is_telemetry(document) else _read_substeps
+    meta = read_run(document, steps, problems)
+    trace = trace_of_steps(RunOrigin(READER, source.path, source.data), steps, meta, problems)
+    return report_of(READER, source, [trace])
+
+
+READER: Final = FormatReader("agentrx", _recognises, _read)
+"""Reads both forms; keys are ``/steps/2/substeps/0``, or begin with the span's id."""
 
 
 def _has_substeps(document: object) -> bool:

@@ -36,6 +36,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
@@ -682,55 +683,51 @@ class _TrajectorySpans:
         self.problems.append(Problem(position, message))
 
 
-class AtifReader:
-    """Reads ATIF; keys are JSON pointers in the trajectory, or ids of calls.
+def _recognises(source: Source) -> bool:
+    """Return whether at least half of the first records are trajectories."""
+    head = as_utf8(source.head)
+    if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+        return False
+    lines = source.json_lines
+    # A file with one record on each line is not one document.
+    if len(lines) > 1 or source.json is None:
+        return mostly(is_trajectory, lines)
+    return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
 
-    The keys of a sub-agent's spans begin with its trajectory's id, or its session's id.
+
+def _read(source: Source) -> FileReport:
+    """Return one trace for each trajectory to which no other trajectory refers.
+
+    If trajectories refer to each other in a circle, the first of them has a trace.
     """
+    problems: list[Problem] = []
+    trajectories = _trajectories_of_file(source, problems)
+    trajectory_by_id = ChainMap(_first_by_id(trajectories))
+    referenced_ids = set().union(*(trajectory.referenced_ids for trajectory in trajectories))
+    shown_positions: set[str] = set()
+    traces: list[Trace] = []
 
-    name: Final = "atif"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether at least half of the first records are trajectories."""
-        head = as_utf8(source.head)
-        if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
-            return False
-        lines = source.json_lines
-        # A file with one record on each line is not one document.
-        if len(lines) > 1 or source.json is None:
-            return mostly(is_trajectory, lines)
-        return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each trajectory to which no other trajectory refers.
-
-        If trajectories refer to each other in a circle, the first of them has a trace.
-        """
-        problems: list[Problem] = []
-        trajectories = _trajectories_of_file(source, problems)
-        trajectory_by_id = ChainMap(_first_by_id(trajectories))
-        referenced_ids = set().union(*(trajectory.referenced_ids for trajectory in trajectories))
-        shown_positions: set[str] = set()
-        traces: list[Trace] = []
-
-        # Trajectories without references to them come first. Their spans include the others', which
-        # are added to ``shown_positions``.
-        for trajectory in sorted(
-            trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
-        ):
-            if trajectory.position not in shown_positions:
-                spans = _TrajectorySpans(trajectory, trajectory_by_id, shown_positions)
-                record = trajectory.record
-                content = record.content(source)
-                origin = RunOrigin(self, source.path, content, record.number, trajectory.native_id)
-                meta = trajectory.facts(spans.steps.steps)
-                traces.append(trace_of_steps(origin, spans.steps, meta, spans.problems))
-        traces.sort(key=lambda trace: trace.record or 0)
-        return report_of(self, source, traces, problems)
+    # Trajectories without references to them come first. Their spans include the others', which
+    # are added to ``shown_positions``.
+    for trajectory in sorted(
+        trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
+    ):
+        if trajectory.position not in shown_positions:
+            spans = _TrajectorySpans(trajectory, trajectory_by_id, shown_positions)
+            record = trajectory.record
+            content = record.content(source)
+            origin = RunOrigin(READER, source.path, content, record.number, trajectory.native_id)
+            meta = trajectory.facts(spans.steps.steps)
+            traces.append(trace_of_steps(origin, spans.steps, meta, spans.problems))
+    traces.sort(key=lambda trace: trace.record or 0)
+    return report_of(READER, source, traces, problems)
 
 
-READER: Final = AtifReader()
+READER: Final = FormatReader("atif", _recognises, _read)
+"""Reads ATIF; keys are JSON pointers in the trajectory, or ids of calls.
+
+The keys of a sub-agent's spans begin with its trajectory's id, or its session's id.
+"""
 
 
 def _records_of_document(document: object) -> Iterator[Record]:

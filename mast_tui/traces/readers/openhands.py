@@ -38,7 +38,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import FormatReader, identity_of
 from mast_tui.traces.readers.chat.messages import MessageMapper, MessageToolCall
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece, log_piece
 from mast_tui.traces.readers.chat.values import usage_tokens
@@ -96,7 +96,6 @@ _SDK_KINDS: Final = frozenset({*_LOG_FIELDS, *_RESULT_KINDS}) | name_set("""
 _INTERNAL_ARGUMENTS: Final = name_set("""
     thought confirmation_state is_confirmed hidden security_risk keep_prompt
 """)
-_OUTPUT_FIELDS: Final = ("content", "output", "text", "message", "error")
 
 
 @dataclass(frozen=True)
@@ -535,7 +534,7 @@ def _observation_text(observation: object) -> str:
     fields = fields_of(observation)
     if not isinstance(observation, Mapping):
         return content_text(observation)
-    outputs = (fields.get(name) for name in _OUTPUT_FIELDS)
+    outputs = (fields.get(name) for name in ("content", "output", "text", "message", "error"))
     text = _first_nonblank_text(*(output for output in outputs if isinstance(output, str | list)))
     if text or "content" in fields or "output" in fields:  # these two may be empty
         return text
@@ -575,7 +574,6 @@ def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
     return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)
 
 
-_EVENT_LIST_FIELDS: Final = ("history", "trajectory", "events")
 _FIELD_BYTES: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
 _CHECKED_FILE_COUNT: Final = 3
 _MAX_EVENT_BYTES: Final = 64 << 20
@@ -591,58 +589,54 @@ class OpenHandsRun:
     record: Fields
 
 
-class OpenHandsReader:
-    """Reads OpenHands' files; keys are the model's call ids, else the events' ids."""
-
-    name: Final = "openhands"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether most elements of the file are events, or records with events."""
-        head = as_utf8(source.head)
-        lines = source.json_lines
-        if head.lstrip()[:1] not in (b"{", b"["):
-            return False
-        if len(lines) > 1:
-            return mostly(_is_listed_event, lines) or mostly(_is_record_with_run, lines)
-        if not lines and not any(field_bytes in head for field_bytes in _FIELD_BYTES):
-            return False
-        document = source.json
-        records = lines if document is None else items_of(document)
-        return _run_in(document) is not None or mostly(_is_record_with_run, records)
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each run; a record without a run becomes a problem."""
-        problems: list[Problem] = []
-        # A file with one record on each line is not one document.
-        document = source.json if len(source.json_lines) < 2 else None
-        if document is None:
-            records = list(records_by_line(source, problems))
-            events = [
-                OpenHandsEvent(record.location, record.location, record.value) for record in records
-            ]
-            are_events = mostly(_is_listed_event, (record.value for record in records))
-            run = OpenHandsRun(events, {}) if are_events else None
-        else:
-            records = list(records_of_list(items_of(document)))
-            run = _run_in(document)
-        if run is not None:  # the whole file
-            identity = identity_of(self, source.path, source.data)
-            return report_of(self, source, [_trace_of_run(run, source.path, identity)], problems)
-
-        traces = []
-        for record in records:
-            run = _run_in(record.value, record.prefix)
-            if run is None:
-                problems.append(Problem(record.location, "no run of OpenHands, left out"))
-                continue
-            content = canonical_bytes(run.record)
-            identity = identity_of(self, source.path, content, record=record.number)
-            traces.append(_trace_of_run(run, source.path, identity, record.number))
-        return report_of(self, source, traces, problems)
+def _recognises(source: Source) -> bool:
+    """Return whether most elements of the file are events, or records with events."""
+    head = as_utf8(source.head)
+    lines = source.json_lines
+    if head.lstrip()[:1] not in (b"{", b"["):
+        return False
+    if len(lines) > 1:
+        return mostly(_is_listed_event, lines) or mostly(_is_record_with_run, lines)
+    if not lines and not any(field_bytes in head for field_bytes in _FIELD_BYTES):
+        return False
+    document = source.json
+    records = lines if document is None else items_of(document)
+    return _run_in(document) is not None or mostly(_is_record_with_run, records)
 
 
-READER: Final = OpenHandsReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace for each run; a record without a run becomes a problem."""
+    problems: list[Problem] = []
+    # A file with one record on each line is not one document.
+    document = source.json if len(source.json_lines) < 2 else None
+    if document is None:
+        records = list(records_by_line(source, problems))
+        events = [
+            OpenHandsEvent(record.location, record.location, record.value) for record in records
+        ]
+        are_events = mostly(_is_listed_event, (record.value for record in records))
+        run = OpenHandsRun(events, {}) if are_events else None
+    else:
+        records = list(records_of_list(items_of(document)))
+        run = _run_in(document)
+    if run is not None:  # the whole file
+        identity = identity_of(READER, source.path, source.data)
+        return report_of(READER, source, [_trace_of_run(run, source.path, identity)], problems)
+
+    traces = []
+    for record in records:
+        run = _run_in(record.value, record.prefix)
+        if run is None:
+            problems.append(Problem(record.location, "no run of OpenHands, left out"))
+            continue
+        content = canonical_bytes(run.record)
+        identity = identity_of(READER, source.path, content, record=record.number)
+        traces.append(_trace_of_run(run, source.path, identity, record.number))
+    return report_of(READER, source, traces, problems)
+
+
+READER: Final = FormatReader("openhands", _recognises, _read)
+"""Reads OpenHands' files; keys are the model's call ids, else the events' ids."""
 
 
 def read_event_folder(folder: Path) -> FileReport | None:
@@ -718,7 +712,7 @@ def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
     if mostly(_is_listed_event, items_of(value)):
         return OpenHandsRun(_located_events(items_of(value), "", prefix), {})
     record = fields_of(value)
-    for list_field in _EVENT_LIST_FIELDS:
+    for list_field in ("history", "trajectory", "events"):
         values = items_of(record.get(list_field))
         # In an old history, an element is a pair of an action and its observation.
         if mostly(lambda value: all(map(_is_event, _pair_members(value))), values):

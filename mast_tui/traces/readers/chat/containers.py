@@ -45,7 +45,9 @@ _NESTING_FIELDS: Final = names("""
     trajectory trace run response result output outputs task
 """)
 _RESPONSE_FIELDS: Final = ("response", "completion", "response_body", "output")
-_BODY_FIELDS: Final = names("body body_raw postData content text chunks")
+_BODY_FIELDS: Final = names(
+    "body body_raw postData content text chunks inputBodyJson outputBodyJson"
+)
 """The fields of a logged HTTP request or response that may hold its body."""
 
 _PROMPT_FIELDS: Final = ("input", "prompt", "contents")
@@ -57,7 +59,6 @@ _ORDINARY_STOP_REASONS: Final = name_set("""
     complete completed end_turn eos function_call stop stop_sequence tool-calls tool_call tool_calls
     tool_use
 """)
-_RESPONSE_OBJECT_TYPES: Final = ("response", "chat.completion")
 
 _FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
     map(
@@ -142,9 +143,6 @@ def conversation_in(value: object) -> Conversation | None:
         task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
         if task_messages:
             return Conversation(task_messages, {**record, "outcome": a2a.task_outcome(record)})
-    conversation = _bedrock_invocation(value)
-    if conversation is not None:
-        return conversation
     for find_conversation in (_request_and_response, _response_alone):
         for pointer, record in located_records:
             conversation = find_conversation(record, pointer, value)
@@ -160,26 +158,13 @@ def _located_records(value: Fields) -> Iterator[tuple[str, Fields]]:
         nested_record = _json_object(value.get(field))
         if nested_record is not None and not _is_of_other_format(nested_record):
             yield f"/{field}", nested_record
-    request = _json_object(value.get("request"))
-    yield from _located_bodies(request or {}, "/request")
+    for field in ("request", "input"):  # ``input`` in Bedrock's log of model invocations
+        yield from _located_bodies(_json_object(value.get(field)) or {}, f"/{field}")
 
 
 def is_conversation_list(document: object) -> bool:
     """Return whether a JSON document is a list of conversations."""
     return isinstance(document, list) and any(map(conversation_in, document[:_CHECKED_COUNT]))
-
-
-def _bedrock_invocation(record: Fields) -> Conversation | None:
-    """Return the conversation in an entry of Bedrock's log of model invocations, else None."""
-    request_pointer = "/input/inputBodyJson"
-    request = fields_at(record, "input", "inputBodyJson")
-    list_field, messages = _request_messages(request, request_pointer)
-    if list_field is None:
-        return None
-    response_pointer = "/output/outputBodyJson"
-    response = _vendor_response(fields_at(record, "output", "outputBodyJson"), response_pointer)
-    conversation = _conversation_of(request, request_pointer, record, messages, response)
-    return replace(conversation, model=conversation.model or name_in(record, "modelId"))
 
 
 def _request_and_response(record: Fields, pointer: str, document: Fields) -> Conversation | None:
@@ -254,7 +239,7 @@ def _conversation_of(
         response,
         messages=messages + new_messages,
         record=merged_record,
-        model=response.model or model_of(record),
+        model=response.model or model_of(record) or name_in(document, "modelId"),
         response_count=len(new_messages),
     )
 
@@ -526,7 +511,7 @@ def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
 def _is_response(record: Fields, pointer: str) -> bool:
     """Return whether a record is a response by its type, or by a field around it."""
     is_in_response_field = any(field in _RESPONSE_FIELDS for field in pointer.split("/"))
-    return record.get("object") in _RESPONSE_OBJECT_TYPES or is_in_response_field
+    return record.get("object") in ("response", "chat.completion") or is_in_response_field
 
 
 def _anthropic_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:

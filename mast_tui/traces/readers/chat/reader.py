@@ -31,6 +31,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.containers import (
     Conversation,
@@ -75,58 +76,52 @@ from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 _FORMAT_BY_BENCHMARK: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
 
-class MessageListReader:
-    """Reads message lists; span keys are JSON pointers within the record, or the ids of calls."""
-
-    name: Final = "message-list"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the document, or one of the first lines of JSONL, has chat messages."""
-        if head_records := source.json_lines:
-            return (
-                mostly_messages(head_records)
-                or any(map(conversation_in, head_records))
-                or any(map(a2a.is_stream_update, head_records))
-                or response_in_stream(head_records) is not None
-            )
-        _pointer, document = _document_in(source)
+def _recognises(source: Source) -> bool:
+    """Return whether the document, or one of the first lines of JSONL, has chat messages."""
+    if head_records := source.json_lines:
         return (
-            conversation_in(document) is not None
-            or is_conversation_list(document)
-            or response_in_stream(document) is not None
+            mostly_messages(head_records)
+            or any(map(conversation_in, head_records))
+            or any(map(a2a.is_stream_update, head_records))
+            or response_in_stream(head_records) is not None
         )
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each conversation; a record without messages becomes a problem."""
-        problems: list[Problem] = []
-        whole_conversation: Conversation | None = None
-        records: Sequence[Record]
-        if source.json_lines:
-            records = list(records_by_line(source, problems))
-            if mostly_messages(record.value for record in records):
-                messages = tuple((record.location, record.value) for record in records)
-                whole_conversation = Conversation(messages, {})
-        else:
-            pointer, document = _document_in(source)
-            whole_conversation = conversation_in(document)
-            records = list(records_of_list(items_of(document), pointer))
-
-        whole_records = joined_events(records, problems)
-        if whole_conversation is None:
-            # Events of streamed responses were joined if there are fewer records now.
-            are_streams = len(whole_records) < len(records)
-            traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
-        else:
-            traces = [
-                trace_of(
-                    source.path, whole_conversation, record=None, content=source.data, prefix=""
-                )
-            ]
-        return report_of(self, source, traces, problems, format_of(traces))
+    _pointer, document = _document_in(source)
+    return (
+        conversation_in(document) is not None
+        or is_conversation_list(document)
+        or response_in_stream(document) is not None
+    )
 
 
-READER: Final = MessageListReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace for each conversation; a record without messages becomes a problem."""
+    problems: list[Problem] = []
+    whole_conversation: Conversation | None = None
+    records: Sequence[Record]
+    if source.json_lines:
+        records = list(records_by_line(source, problems))
+        if mostly_messages(record.value for record in records):
+            messages = tuple((record.location, record.value) for record in records)
+            whole_conversation = Conversation(messages, {})
+    else:
+        pointer, document = _document_in(source)
+        whole_conversation = conversation_in(document)
+        records = list(records_of_list(items_of(document), pointer))
+
+    whole_records = joined_events(records, problems)
+    if whole_conversation is None:
+        # Events of streamed responses were joined if there are fewer records now.
+        are_streams = len(whole_records) < len(records)
+        traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
+    else:
+        traces = [
+            trace_of(source.path, whole_conversation, record=None, content=source.data, prefix="")
+        ]
+    return report_of(READER, source, traces, problems, format_of(traces))
+
+
+READER: Final = FormatReader("message-list", _recognises, _read)
+"""Reads message lists; span keys are JSON pointers within the record, or the ids of calls."""
 
 
 def _document_in(source: Source) -> tuple[str, object]:

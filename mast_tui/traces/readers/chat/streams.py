@@ -49,7 +49,6 @@ _TEXT_DELTAS: Final = {
 }
 """The list, the type of the part in it, and the field of the part that an event continues."""
 
-_WRAPPING_FIELDS: Final = ("data", "chunk", "event")
 _HEAD_CHARS: Final = 100
 _STREAM_BEGINNINGS: Final = ("data:", "event:", "id:", ": ")
 _SILENT_TYPES: Final = name_set("""
@@ -203,7 +202,7 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
 def _part_in(value: object) -> Fields | None:
     """Return the part of a response in a value that is an event or wraps one, else None."""
     event = _google_event_in(value)
-    wrapped_values = (event[name] for name in _WRAPPING_FIELDS if name in event)
+    wrapped_values = (event[name] for name in ("data", "chunk", "event") if name in event)
     for candidate in (event, *wrapped_values):
         part = _part_of_event(fields_of(json_in(candidate)))
         if part is not None:

@@ -47,7 +47,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.readers.base import Reader, identity_of, is_gemini_shaped
+from mast_tui.traces.readers.base import FormatReader, Reader, identity_of, is_gemini_shaped
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
     CLAUDE_CODE,
@@ -549,26 +549,22 @@ def _indices_of_branch(
 _MAX_META_BYTES: Final = 64 * 1024
 
 
-class ClaudeCodeReader:
-    """Reads the files of sessions and of sub-agents."""
-
-    name: Final = "claude-code"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether one of the first records is a session's, and none is of Qwen Code."""
-        if any(map(is_gemini_shaped, source.head_records)):
-            return False
-        return any(map(_is_session_record, source.head_records))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace, and its thread in a run that has several files."""
-        session = _SessionBuilder(source)
-        trace = session.trace(self)
-        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
+def _recognises(source: Source) -> bool:
+    """Return whether one of the first records is a session's, and none is of Qwen Code."""
+    if any(map(is_gemini_shaped, source.head_records)):
+        return False
+    return any(map(_is_session_record, source.head_records))
 
 
-READER: Final = ClaudeCodeReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace, and its thread in a run that has several files."""
+    session = _SessionBuilder(source)
+    trace = session.trace(READER)
+    return FileReport(source.path, format=READER.name, traces=(trace,), thread=session.thread)
+
+
+READER: Final = FormatReader("claude-code", _recognises, _read)
+"""Reads the files of sessions and of sub-agents."""
 
 
 def _is_session_record(record: Fields) -> bool:

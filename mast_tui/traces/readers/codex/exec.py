@@ -21,7 +21,7 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
 )
-from mast_tui.traces.readers.base import extended_range, trace_of_lines
+from mast_tui.traces.readers.base import FormatReader, extended_range, trace_of_lines
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.codex.records import (
     CODEX,
@@ -45,28 +45,23 @@ from mast_tui.traces.result_status import status_of_result
 _EVENT_TYPE_BYTES: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
 _EVENT_BEGINNING: Final = re.compile(rb'[\s\0]*\{\s*"type"\s*:\s*"(?:thread|turn|item)\.')
 _PROCESS_START_TYPES: Final = ("thread.started", "session.created")
-_ITEM_STAGES: Final = ("item.started", "item.updated", "item.completed")
 _SILENT_TYPES: Final = frozenset({"turn.started", "item.plan.delta"})
 
 
-class CodexExecReader:
-    """Reads the output of ``codex exec --json``, slice by slice."""
-
-    name: Final = "codex-exec"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether a line of the head is an event that only ``codex exec`` writes."""
-        return any(map(_is_distinctive_event, _events_in(source.head_lines)))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace, of which the first slice has been read."""
-        threads = filter(None, map(_thread_of, _events_in(source.head_lines)))
-        trace = trace_of_lines(self, source, CodexExecParser(), lambda: next(threads, None))
-        return FileReport(source.path, format=self.name, traces=(trace,))
+def _recognises(source: Source) -> bool:
+    """Return whether a line of the head is an event that only ``codex exec`` writes."""
+    return any(map(_is_distinctive_event, _events_in(source.head_lines)))
 
 
-READER: Final = CodexExecReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace, of which the first slice has been read."""
+    threads = filter(None, map(_thread_of, _events_in(source.head_lines)))
+    trace = trace_of_lines(READER, source, CodexExecParser(), lambda: next(threads, None))
+    return FileReport(source.path, format=READER.name, traces=(trace,))
+
+
+READER: Final = FormatReader("codex-exec", _recognises, _read)
+"""Reads the output of ``codex exec --json``, slice by slice."""
 
 
 def _events_in(lines: list[bytes]) -> Iterator[Fields]:
@@ -104,7 +99,7 @@ def _is_distinctive_event(event: Fields) -> bool:
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
-    if kind in _ITEM_STAGES:
+    if kind in ("item.started", "item.updated", "item.completed"):
         item = fields_of(event.get("item"))
         return isinstance(item.get("type", item.get("item_type")), str)
     return kind == "thread.started" and _thread_of(event) is not None

@@ -40,8 +40,6 @@ from mast_tui.traces.readers.run_facts import (
 )
 
 _PYTHON_TOOL: Final = "python_interpreter"
-_SMOLAGENTS_LISTS: Final = ("steps", "messages", "memory.steps")
-_BROWSER_USE_LISTS: Final = ("history", "history.history")
 _OLD_STEP_FIELDS: Final = frozenset({"model_output", "observations", "tool_calls"})
 """The fields of a step in older files, which have no ``timing``."""
 
@@ -54,7 +52,9 @@ def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
             list(_smolagents_run(run_steps.run, run_steps.steps, run_steps.steps_pointer)),
             pointer=run_steps.run_pointer,
         )
-        for run_steps in step_lists(document, _SMOLAGENTS_LISTS, _is_smolagents_step)
+        for run_steps in step_lists(
+            document, ("steps", "messages", "memory.steps"), _is_smolagents_step
+        )
     )
 
 
@@ -167,7 +167,7 @@ def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
             pointer=run_steps.run_pointer,
             meta=TraceMeta(answer_key=_judgement_key(run_steps.steps)),
         )
-        for run_steps in step_lists(document, _BROWSER_USE_LISTS, _is_browser_use_step)
+        for run_steps in step_lists(document, ("history", "history.history"), _is_browser_use_step)
     )
 
 

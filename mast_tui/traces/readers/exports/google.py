@@ -343,7 +343,6 @@ _LIVE_FIELDS: Final = names(
     "setup client_content realtime_input tool_response server_content tool_call"
 )
 _SOUND_FIELDS: Final = frozenset({"inline_data", "thought", "thought_signature"})
-_LIVE_ENDS: Final = ("turn_complete", "generation_complete", "interrupted")
 
 
 def _live_runs(document: object) -> Iterable[ExportedRun]:
@@ -388,7 +387,10 @@ def _live_messages(records: Iterable[Fields]) -> Messages:
                 other_parts.append(part)
         items = list(_live_items(record, pointer))
 
-        turn_ends = any(content.get(end) is True for end in _LIVE_ENDS)
+        turn_ends = any(
+            content.get(end) is True
+            for end in ("turn_complete", "generation_complete", "interrupted")
+        )
         if other_parts or items or turn_ends:
             yield from spoken_texts.pop_messages(record.get("usage_metadata"))
         if other_parts:
@@ -462,7 +464,6 @@ GEMINI_LIVE: Final = ExportFormat(
 _FILE_CHUNK_FIELDS: Final = name_set("""
     driveDocument driveImage driveAudio driveVideo inlineFile inlineImage inlineAudio youtubeVideo
 """)
-_CODE_CHUNK_FIELDS: Final = ("executableCode", "codeExecutionResult")
 _CHUNK_FACTS: Final = name_set("""
     role text parts isThought tokenCount createTime finishReason thinkingBudget thoughtSignatures
     isEdited isGeneratedUsingApiKey branchParent branchChildren grounding
@@ -500,7 +501,11 @@ def _studio_message(chunk: Fields) -> dict[str, object]:
     text = as_text(chunk.get("text")) or message_text(chunk.get("parts"))
     if text:
         parts.append({"text": text, "thought": chunk.get("isThought") is True})
-    parts += [{field: chunk[field]} for field in _CODE_CHUNK_FIELDS if field in chunk]
+    parts += [
+        {field: chunk[field]}
+        for field in ("executableCode", "codeExecutionResult")
+        if field in chunk
+    ]
     for field in sorted(_FILE_CHUNK_FIELDS & chunk.keys()):
         facts = fields_of(chunk[field])
         parts.append({"text": f"[{field} {first_in(facts, 'id', 'name', 'mimeType') or ''}]"})

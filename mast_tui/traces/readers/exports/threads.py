@@ -267,9 +267,6 @@ ZED: Final = ExportFormat(
 )
 
 
-_LETTA_LISTS: Final = ("messages",)
-
-
 def _letta_runs(document: object) -> Iterable[ExportedRun]:
     """Yield a run for each agent in an agent file, or for each list of messages of a server."""
     file = fields_of(document)
@@ -280,7 +277,7 @@ def _letta_runs(document: object) -> Iterable[ExportedRun]:
                 meta = TraceMeta(model=text_in(fields_at(agent, "llm_config"), "model"))
                 yield ExportedRun(agent, messages, f"/agents/{number}", meta=meta)
         return
-    for run in step_lists(document, _LETTA_LISTS, _is_letta_message):
+    for run in step_lists(document, ("messages",), _is_letta_message):
         messages = messages_of_each(run.steps, run.steps_pointer, _letta_messages)
         times = [text for step in run.steps if (text := text_in(fields_of(step), "date"))]
         if times and times[0] > times[-1]:  # The server can list the newest message first.

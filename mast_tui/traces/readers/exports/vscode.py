@@ -347,7 +347,10 @@ def _replay_log_messages(prompts: Mapping[str, object]) -> Messages:
                     instructions = _instructions_in(fields_of(message))
                     if instructions and instructions not in seen_texts:
                         seen_texts.add(instructions)
-                        yield f"{location}/{len(seen_texts)}", _system_message(instructions)
+                        yield (
+                            f"{location}/{len(seen_texts)}",
+                            {"role": "system", "content": instructions},
+                        )
                 yield f"{location}/response", _replayed_answer(entry)
 
 
@@ -358,10 +361,6 @@ def _instructions_in(message: Fields) -> str:
     parts = () if is_answer else map(fields_of, items_of(message.get("content")))
     text = "".join(as_text(part.get("text")) or "" for part in parts)
     return _REPEATED_PROMPT.sub("", text).strip()
-
-
-def _system_message(text: str) -> dict[str, object]:
-    return {"role": "system", "content": text}
 
 
 def _replayed_answer(entry: Fields) -> dict[str, object]:

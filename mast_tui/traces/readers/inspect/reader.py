@@ -39,6 +39,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.inspect.events import EventWalk
 from mast_tui.traces.readers.inspect.messages import (
@@ -339,42 +340,36 @@ _LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
 _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id", "task_id"})
 
 
-class InspectReader:
-    """The reader of Inspect logs.
-
-    Span keys are event and message ids, else pointers in the sample, so that an archive and a
-    document of one log have the same keys.
-    """
-
-    name: Final = "inspect"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return True if the file is an archive with a log's header, or begins like a log."""
-        return _is_log_archive(source) if source.is_binary else _is_log_document(source)
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace of each sample, in the order of the log; any other value is a problem."""
-        if not source.is_binary and not isinstance(source.json, Mapping):
-            return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
-        traces: list[Trace] = []
-        sample_problems: list[Problem] = []
-        spans_left = MAX_SPANS
-        with _open_log(source) as opened_log:
-            header = opened_log.header
-            for numbered_sample in opened_log.samples():
-                trace_or_problem = _trace_of_sample(
-                    source.path, header, numbered_sample, spans_left
-                )
-                if isinstance(trace_or_problem, Trace):
-                    traces.append(trace_or_problem)
-                    spans_left -= len(trace_or_problem)
-                else:
-                    sample_problems.append(trace_or_problem)
-            return report_of(self, source, traces, (*opened_log.problems, *sample_problems))
+def _recognises(source: Source) -> bool:
+    """Return True if the file is an archive with a log's header, or begins like a log."""
+    return _is_log_archive(source) if source.is_binary else _is_log_document(source)
 
 
-READER: Final = InspectReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace of each sample, in the order of the log; any other value is a problem."""
+    if not source.is_binary and not isinstance(source.json, Mapping):
+        return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
+    traces: list[Trace] = []
+    sample_problems: list[Problem] = []
+    spans_left = MAX_SPANS
+    with _open_log(source) as opened_log:
+        header = opened_log.header
+        for numbered_sample in opened_log.samples():
+            trace_or_problem = _trace_of_sample(source.path, header, numbered_sample, spans_left)
+            if isinstance(trace_or_problem, Trace):
+                traces.append(trace_or_problem)
+                spans_left -= len(trace_or_problem)
+            else:
+                sample_problems.append(trace_or_problem)
+        return report_of(READER, source, traces, (*opened_log.problems, *sample_problems))
+
+
+READER: Final = FormatReader("inspect", _recognises, _read)
+"""The reader of Inspect logs.
+
+Span keys are event and message ids, else pointers in the sample, so that an archive and a
+document of one log have the same keys.
+"""
 
 
 def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:

@@ -48,7 +48,6 @@ from mast_tui.traces.readers.span_tree.messages import (
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
 from mast_tui.traces.result_status import status_of_word
 
-_DOCUMENT_LISTS: Final = ("retrieval.documents", "reranker.output_documents")
 _OBSERVATION_HEADING: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
 _CALLS_HEADING: Final = "Calling tools:\n"
 _ENUM_PREFIX: Final = "MessageRole."
@@ -215,7 +214,7 @@ def arguments_without_wrapping(value: object) -> object:
 
 def documents_text(span: OtelSpan) -> str | None:
     """Return the texts of a retriever's or reranker's documents; None if the span lists none."""
-    for name in _DOCUMENT_LISTS:
+    for name in ("retrieval.documents", "reranker.output_documents"):
         documents = value_under(span.attributes, name)
         if isinstance(documents, list):
             return "\n\n".join(map(_document_text, documents))
@@ -392,7 +391,6 @@ _ALL_CONVENTIONS: Final = Convention(
 """The attributes of all conventions, in their order."""
 
 CALL_ID_ATTRIBUTES: Final = _ALL_CONVENTIONS.call_id
-_TOOL_ATTRIBUTES: Final = (*GEN_AI.tool, *AI_SDK.tool)
 _MODEL_PREFIXES: Final = (*OPENINFERENCE.marks, "gen_ai.usage.output_tokens")
 _INSTRUCTIONS_ATTRIBUTE: Final = "gen_ai.system_instructions"
 _READABLE_KINDS: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
@@ -465,7 +463,7 @@ def _kind_of_span(span: OtelSpan) -> RowKind:
                 return convention.row_kind_by_value[value]
             if value.startswith("invoke_"):
                 return RowKind.AGENT  # Strands writes ``invoke_`` for a swarm or graph of agents.
-    if any(name in span.attributes for name in _TOOL_ATTRIBUTES):
+    if any(name in span.attributes for name in (*GEN_AI.tool, *AI_SDK.tool)):
         return RowKind.TOOL
     if any(name.startswith(_MODEL_PREFIXES) for name in span.attributes):
         return RowKind.MODEL

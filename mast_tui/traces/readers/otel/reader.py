@@ -67,8 +67,6 @@ _SCOPE_SPANS: Final = names(
 )
 _MOST_DIGITS_OF_SECONDS: Final = 11
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
-_SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
-_LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
 
 
 class _OtlpLayout(NamedTuple):
@@ -81,8 +79,12 @@ class _OtlpLayout(NamedTuple):
 
 
 _SPAN_LAYOUT: Final = _OtlpLayout(_RESOURCE_SPANS, _SCOPE_SPANS, ("spans",), is_log=False)
-_LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_log=True)
-_SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
+_LOG_LAYOUT: Final = _OtlpLayout(
+    _RESOURCE_LOGS,
+    ("scopeLogs", "scope_logs", "instrumentationLibraryLogs"),
+    ("logRecords", "log_records", "logs"),
+    is_log=True,
+)
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
 _COMPARED_ITEMS: Final = 20
 _MAX_SKIPS: Final = 50
@@ -311,7 +313,10 @@ def otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
             attributes = attributes_of(resource.get("attributes"))
             scope_groups = _items_with_locations(group, layout.scopes, group_location)
             for scope_location, scope_group in scope_groups:
-                scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
+                scopes = (
+                    fields_of(scope_group.get(name))
+                    for name in ("scope", "instrumentationLibrary", "instrumentation_library")
+                )
                 scope_name = as_text(next(filter(None, scopes), {}).get("name"))
                 list_names = (
                     name for name in layout.records if isinstance(scope_group.get(name), list)
@@ -359,7 +364,6 @@ _SYSTEM_BY_MARK: Final = (
     ("mcp_agent", "mcp-agent"),
     ("any_agent", "any-agent"),
 )
-_SYSTEM_ATTRIBUTES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _ANNOTATION_PREFIXES: Final = ("eval.", "annotations")
 """The prefixes of Phoenix's columns with annotations of spans."""
@@ -488,7 +492,9 @@ def _row_without_convention(span: OtelSpan) -> SpanRow:
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
     """Return the framework whose mark is in a name of a span, else the service, else None."""
     for span in spans:
-        attribute_names = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
+        attribute_names = (
+            name for name in span.attributes if name.startswith(("any_agent.", "gcp.vertex.agent."))
+        )
         for name in (span.scope, span.service, *attribute_names):
             lower_name = (name or "").lower()
             for mark, system in _SYSTEM_BY_MARK:

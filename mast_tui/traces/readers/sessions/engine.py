@@ -8,7 +8,7 @@ Several formats share the spellings of pieces and turns that are read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -280,6 +280,7 @@ class SessionFormat:
         id_paths: The dotted paths to the id of a record, which becomes the key of its spans.
         fact_paths: The dotted paths of a session's ``id``, ``model`` and ``version``.
         documents_only: Whether files of lines are read by another reader.
+        repeats_calls: Whether a later record may repeat a call, which then is not shown again.
         session_of: Returns the name of a record's session, for files with several sessions.
     """
 
@@ -293,6 +294,7 @@ class SessionFormat:
     id_paths: str = "id"
     fact_paths: Mapping[str, str] = field(default_factory=dict)
     documents_only: bool = False
+    repeats_calls: bool = False
     session_of: Callable[[Fields], str | None] | None = None
 
 
@@ -394,6 +396,8 @@ class SessionReader:
         for record in records:
             turn = translate(record.value)
             if turn is not None:
+                if self._format.repeats_calls:
+                    turn = _without_calls(turn, mapper.calls)
                 key = text_at(record.value, self._format.id_paths) or record.location
                 mapper.add_turn(turn, key, record.location)
 
@@ -466,6 +470,16 @@ class SessionReader:
         first_session = next(iter(records_by_name.values()))
         first_session[:0] = unnamed_records
         return list(records_by_name.values())
+
+
+def _without_calls(turn: Turn, known_ids: Container[str | None]) -> Turn:
+    """Return a turn without the calls that have one of these ids."""
+    new_pieces = (
+        piece
+        for piece in turn.pieces
+        if piece.kind is not SpanKind.TOOL_CALL or piece.call_id not in known_ids
+    )
+    return replace(turn, pieces=tuple(new_pieces))
 
 
 def text_at(value: Fields, paths: str) -> str | None:

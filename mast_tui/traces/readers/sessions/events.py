@@ -305,13 +305,12 @@ def _any_copilot_record(records: Sequence[Fields]) -> bool:
 class _CopilotTranslator:
     """Makes the turns of a Copilot session.
 
-    A call is announced with its message, and again when it starts: only the first is shown. Events
-    of a sub-agent name the call that started it.
+    A call is announced with its message, and again when it starts. Events of a sub-agent name the
+    call that started it.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._session = session
-        self._announced_call_ids: set[str | None] = set()
         self._agent_by_call: dict[str, str] = {}
         self._last_thought: str | None = None
 
@@ -341,7 +340,7 @@ class _CopilotTranslator:
                     "name": data.get("toolName"),
                     "arguments": data.get("arguments"),
                 }
-                return record_turn(record, *self._announced_call_pieces(call, "", agent))
+                return record_turn(record, call_piece(call, "", agent))
             case "tool.execution_complete":
                 return record_turn(record, _copilot_result(data))
             case "subagent.started":
@@ -373,9 +372,9 @@ class _CopilotTranslator:
         if text.strip():
             pieces.append(Speaker(agent, Role.AGENT).piece(text))
         for number, request in enumerate(items_of(data.get("toolRequests"))):
-            pieces += self._announced_call_pieces(
-                fields_of(request), f"/toolRequests/{number}", agent
-            )
+            # Without a type, which would name a tool that has no name of its own.
+            call = {**fields_of(request), "type": None}
+            pieces.append(call_piece(call, f"/toolRequests/{number}", agent))
         tokens = usage_tokens(data, "inputTokens", "outputTokens")
         return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
 
@@ -387,15 +386,6 @@ class _CopilotTranslator:
         self._last_thought = thought
         speaker = Speaker(agent, Role.AGENT)
         return [speaker.piece(thought, "/reasoningText", kind=SpanKind.REASONING)]
-
-    def _announced_call_pieces(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
-        """Return the piece of a call; none if the call was announced before."""
-        # Without a type, which would name a tool that has no name of its own.
-        piece = call_piece({**call, "type": None}, pointer, agent)
-        if piece.call_id is not None and piece.call_id in self._announced_call_ids:
-            return []
-        self._announced_call_ids.add(piece.call_id)
-        return [piece]
 
 
 def _copilot_result(data: Fields) -> Piece:
@@ -443,6 +433,7 @@ COPILOT: Final = SessionFormat(
     ),
     recognises=_any_copilot_record,
     make_translator=_CopilotTranslator,
+    repeats_calls=True,
     list_paths=("events",),
     fact_paths={
         "id": "session.start:data.sessionId",
@@ -452,9 +443,6 @@ COPILOT: Final = SessionFormat(
 )
 
 
-_DROID_EVENT_TYPES: Final = ("tool_call", "tool_result", "completion")
-
-
 def _any_droid_event(records: Sequence[Fields]) -> bool:
     """Return whether one record is an event or a message of Droid's stream."""
     for record in records:
@@ -462,7 +450,7 @@ def _any_droid_event(records: Sequence[Fields]) -> bool:
             continue
         kind = kind_of(record)
         has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
-        if kind in _DROID_EVENT_TYPES and has_event_fields:
+        if kind in ("tool_call", "tool_result", "completion") and has_event_fields:
             return True
         if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
             return True

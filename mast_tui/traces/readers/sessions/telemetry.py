@@ -47,7 +47,6 @@ from mast_tui.traces.result_status import status_of_flag
 _SUB_AGENT_KEY_PART: Final = ":subagent:"
 _MAIN_SESSION: Final = "main"
 _TRAJECTORY: Final = "openclaw-trajectory"
-_COMMON_FIELDS: Final = ("ts", "sessionKey", "modelId")
 
 
 def _session_of(record: Fields) -> str:
@@ -65,7 +64,9 @@ def _as_event(record: SessionRecord) -> SessionRecord:
     if value.get("traceSchema") != _TRAJECTORY:
         return record
     data = fields_of(value.get("data"))
-    event: dict[str, object] = {name: value[name] for name in _COMMON_FIELDS if name in value}
+    event: dict[str, object] = {
+        name: value[name] for name in ("ts", "sessionKey", "modelId") if name in value
+    }
     event["trajectoryOf"] = value.get("sessionId")
     match kind_of(value):
         case "context.compiled":

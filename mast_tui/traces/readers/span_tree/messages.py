@@ -39,7 +39,6 @@ _ROLES_OF_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
 }
 """The roles in messages that are written as pairs of role and text."""
 
-_CHOICES: Final = ("choices", "generations", "candidates")
 _LOST_MESSAGE: Final = {"content": "role"}
 """LangSmith's OTel exporter writes this in place of a message: a pair of its keys."""
 
@@ -212,7 +211,7 @@ def _without_choices(value: object) -> object:
     """
     value = value_in(value)
     # The choices are the response itself, or in one of its fields.
-    candidates = (value, *map(fields_of(value).get, _CHOICES))
+    candidates = (value, *map(fields_of(value).get, ("choices", "generations", "candidates")))
     choices = next((candidate for candidate in candidates if isinstance(candidate, list)), None)
     if choices is None:
         return value

@@ -25,6 +25,7 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.document_traces import RunOrigin, report_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
@@ -62,7 +63,6 @@ from mast_tui.traces.times import unix_seconds
 
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
-_DEFINITION_ROLES: Final = ("Tool Input", "Model Request Parameters")
 _TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: |Function tool: )(?=\S)")
 _DOTTED_PREFIX: Final = "tool."
 _UNKNOWN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
@@ -228,7 +228,7 @@ def _typed_messages(value: object) -> object:
 def _is_left_out(item: Fields) -> bool:
     """Return whether an item is the definition of a tool or a result without the id of its call."""
     role = item.get("role")
-    is_definition = role in _DEFINITION_ROLES
+    is_definition = role in ("Tool Input", "Model Request Parameters")
     has_call_id = not item.keys().isdisjoint(("call_id", "tool_call_id"))
     return is_definition or (role == "tool" and not has_call_id)
 
@@ -597,13 +597,10 @@ def _event_sort_key(row: SpanRow) -> int:
     return 1 if is_later_event else 0
 
 
-def _has_call(message: Message) -> bool:
-    return next(tool_calls(message), None) is not None
-
-
 def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
     """Return the messages of an answer joined to one; unchanged if one of them has a tool call."""
-    if len(row.answer) < 2 or any(map(_has_call, row.answer)):
+    calls = [call for message in row.answer for call in tool_calls(message)]
+    if len(row.answer) < 2 or calls:
         return row.answer
     text = "".join(content_text(message.get("content")) for message in row.answer)
     return ({"role": "assistant", "content": text},)
@@ -612,60 +609,55 @@ def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
 _QUESTION_FIELDS: Final = ("input", "question", "query", "task", "prompt", "request")
 
 
-class VendorExportReader:
-    """Reads the exports of tracing vendors; keys begin with the vendor's ids."""
-
-    name: Final = "vendor-export"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the first records of the file are those of one of the vendors."""
-        return vendor_of(source) is not None
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id in the file; the only trace of a file has no number."""
-        vendor = vendor_of(source)
-        if vendor is None:
-            return FileReport(source.path, skipped="no records of a known vendor")
-        problems: list[Problem] = []
-        runs = traces_in(source, vendor, problems)
-        traces = [
-            self._trace_of_records(source, vendor, records, run_index if len(runs) > 1 else None)
-            for run_index, records in enumerate(runs)
-        ]
-        return report_of(self, source, traces, problems, vendor.name)
-
-    def _trace_of_records(
-        self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
-    ) -> Trace:
-        """Return the trace of some records.
-
-        Calls that scored the run are no spans; the answer key has their scores.
-
-        Args:
-            source: The file.
-            vendor: The vendor.
-            records: The records of the trace.
-            record_number: The number of the trace in the file; None for the only one, which the
-                bytes of the file identify.
-        """
-        scoring_calls = _scoring_calls(vendor, records)
-        run_records = [
-            record for record in records.by_id.values() if record.id not in scoring_calls
-        ]
-        rows = rows_of(vendor, run_records) or [_trace_row(records)]
-        meta = TraceMeta(
-            task=_question_of_root(rows),
-            system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
-            answer_key=_answer_key(vendor, records, scoring_calls),
-            version=_system_version(vendor, records),
-        )
-        content = source.data if record_number is None else canonical_bytes(records.values)
-        origin = RunOrigin(self, source.path, content, record_number, records.id)
-        return trace_of_rows(origin, rows, meta)
+def _recognises(source: Source) -> bool:
+    """Return whether the first records of the file are those of one of the vendors."""
+    return vendor_of(source) is not None
 
 
-READER: Final = VendorExportReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace for each trace id in the file; the only trace of a file has no number."""
+    vendor = vendor_of(source)
+    if vendor is None:
+        return FileReport(source.path, skipped="no records of a known vendor")
+    problems: list[Problem] = []
+    runs = traces_in(source, vendor, problems)
+    traces = [
+        _trace_of_records(source, vendor, records, run_index if len(runs) > 1 else None)
+        for run_index, records in enumerate(runs)
+    ]
+    return report_of(READER, source, traces, problems, vendor.name)
+
+
+def _trace_of_records(
+    source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
+) -> Trace:
+    """Return the trace of some records.
+
+    Calls that scored the run are no spans; the answer key has their scores.
+
+    Args:
+        source: The file.
+        vendor: The vendor.
+        records: The records of the trace.
+        record_number: The number of the trace in the file; None for the only one, which the
+            bytes of the file identify.
+    """
+    scoring_calls = _scoring_calls(vendor, records)
+    run_records = [record for record in records.by_id.values() if record.id not in scoring_calls]
+    rows = rows_of(vendor, run_records) or [_trace_row(records)]
+    meta = TraceMeta(
+        task=_question_of_root(rows),
+        system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
+        answer_key=_answer_key(vendor, records, scoring_calls),
+        version=_system_version(vendor, records),
+    )
+    content = source.data if record_number is None else canonical_bytes(records.values)
+    origin = RunOrigin(READER, source.path, content, record_number, records.id)
+    return trace_of_rows(origin, rows, meta)
+
+
+READER: Final = FormatReader("vendor-export", _recognises, _read)
+"""Reads the exports of tracing vendors; keys begin with the vendor's ids."""
 
 
 def _trace_row(records: TraceRecords) -> SpanRow:
