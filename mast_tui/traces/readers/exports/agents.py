@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.model import AnswerKey, TraceMeta
@@ -17,6 +17,7 @@ from mast_tui.traces.readers.exports.engine import (
     result_message,
     step_lists,
 )
+from mast_tui.traces.readers.exports.google import in_camel_case
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -27,6 +28,7 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     mostly,
     names,
+    snake_fields,
     text_in,
     texts_in,
     without,
@@ -681,32 +683,6 @@ def _harness_entry(entry: Fields) -> Fields:
 BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl_runs)
 
 
-class _StateFieldNames(NamedTuple):
-    """The names of the fields of a run's state in one programming language."""
-
-    input: str
-    session_items: str
-    generated_items: str
-    responses: str
-    pending: str
-
-
-_PYTHON_STATE: Final = _StateFieldNames(
-    input="original_input",
-    session_items="session_items",
-    generated_items="generated_items",
-    responses="model_responses",
-    pending="pending_input",
-)
-_JAVASCRIPT_STATE: Final = _StateFieldNames(
-    input="originalInput",
-    session_items="sessionItems",
-    generated_items="generatedItems",
-    responses="modelResponses",
-    pending="pendingInput",
-)
-
-
 def _run_state_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs whose states OpenAI's Agents SDK saved.
 
@@ -727,28 +703,33 @@ def _run_state_messages(state: Fields, pointer: str) -> Messages:
 
     The session items may lack those of the last turn, which the generated items have.
     """
-    for names_of in (_PYTHON_STATE, _JAVASCRIPT_STATE):
-        if names_of.input not in state or names_of.generated_items not in state:
-            continue
-        usage_by_last_item = _usage_by_last_item(items_of(state.get(names_of.responses)))
-        yield from _run_input(state[names_of.input], f"{pointer}/{names_of.input}")
-        for item_pointer, item in _run_items(state, names_of):
-            yield f"{pointer}/{item_pointer}", _with_usage(item, usage_by_last_item)
-        yield from _run_input(state.get(names_of.pending), f"{pointer}/{names_of.pending}")
+    fields = snake_fields(state)
+    if "original_input" not in fields or "generated_items" not in fields:
+        return
+    usage_by_last_item = _usage_by_last_item(items_of(fields.get("model_responses")))
+    messages = [
+        *_run_input(fields["original_input"], "/original_input"),
+        *_run_items(fields, usage_by_last_item),
+        *_run_input(fields.get("pending_input"), "/pending_input"),
+    ]
+    for location, message in messages:
+        # The names in a pointer are those in the file, which are in camel case in JavaScript.
+        is_python = "original_input" in state
+        yield pointer + (location if is_python else in_camel_case(location)), message
 
 
-def _run_items(state: Fields, names_of: _StateFieldNames) -> Messages:
+def _run_items(state: Fields, usage_by_last_item: dict[bytes, object]) -> Messages:
     """Yield the session items that are not in the input, then the other generated items."""
     references = items_of(state.get("nested_history_owned_session_item_refs"))
     numbers_in_input = [fields_of(reference).get("index") for reference in references]
-    session_items = items_of(state.get(names_of.session_items))
+    session_items = items_of(state.get("session_items"))
     for number, item in enumerate(session_items):
         if number not in numbers_in_input:
-            yield f"{names_of.session_items}/{number}", item
+            yield f"/session_items/{number}", _with_usage(item, usage_by_last_item)
     session_item_bytes = set(map(canonical_bytes, session_items))
-    for number, item in enumerate(items_of(state[names_of.generated_items])):
+    for number, item in enumerate(items_of(state["generated_items"])):
         if canonical_bytes(item) not in session_item_bytes:
-            yield f"{names_of.generated_items}/{number}", item
+            yield f"/generated_items/{number}", _with_usage(item, usage_by_last_item)
 
 
 def _usage_by_last_item(responses: Sequence[object]) -> dict[bytes, object]:

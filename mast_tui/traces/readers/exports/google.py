@@ -49,15 +49,15 @@ def _adk_eval_runs(document: object) -> Iterable[ExportedRun]:
             case_pointer = f"/{name}/{number}"
             messages = list(_eval_case_messages(case))
             if not is_in_snake_case:  # A pointer has the names that are in the file.
-                case_pointer = _in_camel_case(case_pointer)
-                messages = [(_in_camel_case(pointer), message) for pointer, message in messages]
+                case_pointer = in_camel_case(case_pointer)
+                messages = [(in_camel_case(pointer), message) for pointer, message in messages]
             if any(fields_of(message).get("role") != "user" for _pointer, message in messages):
                 meta = _facts_of_eval_case(case, eval_set.get("eval_set_id"))
                 yield ExportedRun(value, messages, case_pointer, meta=meta)
 
 
-def _in_camel_case(pointer: str) -> str:
-    """Return a pointer with its fields in camel case; the name of an agent stays as it is."""
+def in_camel_case(pointer: str) -> str:
+    """Return a JSON pointer with its fields in camel case; the name of an agent stays as it is."""
     fields, separator, agent = pointer.partition("/agent_details/")
     return _AFTER_UNDERSCORE.sub(lambda letter: letter[1].upper(), fields + separator) + agent
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
@@ -21,6 +21,7 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.document_traces import RunOrigin, records_by_line, report_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -392,46 +393,42 @@ class _Run:
     contents: list[Fields] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class OtelReader:
-    """Reads spans; span keys are span ids followed by the part of the span.
-
-    The keys of tool calls and results are their call ids, those of log records their locations.
-    """
-
-    name: ClassVar[str] = "otel"
-    key_scheme: ClassVar[int] = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file, or its first lines, hold spans or log records."""
-        return layout_of(source) is not None
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id; all spans without a trace id are one trace."""
-        problems: list[Problem] = []
-        runs = _runs_by_trace(raw_spans(source, problems), problems)
-        traces = [
-            self._trace_of_run(source, run, None if len(runs) == 1 else run_index)
-            for run_index, run in enumerate(runs)
-        ]
-        return report_of(self, source, traces, problems, layout_of(source))
-
-    def _trace_of_run(self, source: Source, run: _Run, record: int | None) -> Trace:
-        """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
-        content = source.data if record is None else canonical_bytes(run.contents)
-        rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
-        service = next((span.service for span in run.spans if span.service), None)
-        first_agent = next((row.agent for row in rows if row.agent), None)
-        meta = TraceMeta(
-            system=system_of(run.spans) if run.spans else first_agent,
-            answer_key=_answer_key(run),
-            version=next((span.version for span in run.spans if span.version), None),
-        )
-        origin = RunOrigin(self, source.path, content, record, run.trace_id)
-        return trace_of_rows(origin, rows, meta, service=service)
+def _recognises(source: Source) -> bool:
+    """Return whether the file, or its first lines, hold spans or log records."""
+    return layout_of(source) is not None
 
 
-READER: Final = OtelReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace for each trace id; all spans without a trace id are one trace."""
+    problems: list[Problem] = []
+    runs = _runs_by_trace(raw_spans(source, problems), problems)
+    traces = [
+        _trace_of_run(source, run, None if len(runs) == 1 else run_index)
+        for run_index, run in enumerate(runs)
+    ]
+    return report_of(READER, source, traces, problems, layout_of(source))
+
+
+def _trace_of_run(source: Source, run: _Run, record: int | None) -> Trace:
+    """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
+    content = source.data if record is None else canonical_bytes(run.contents)
+    rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
+    service = next((span.service for span in run.spans if span.service), None)
+    first_agent = next((row.agent for row in rows if row.agent), None)
+    meta = TraceMeta(
+        system=system_of(run.spans) if run.spans else first_agent,
+        answer_key=_answer_key(run),
+        version=next((span.version for span in run.spans if span.version), None),
+    )
+    origin = RunOrigin(READER, source.path, content, record, run.trace_id)
+    return trace_of_rows(origin, rows, meta, service=service)
+
+
+READER: Final = FormatReader("otel", _recognises, _read)
+"""Reads spans; span keys are span ids followed by the part of the span.
+
+The keys of tool calls and results are their call ids, those of log records their locations.
+"""
 
 
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:

@@ -38,6 +38,7 @@ _PARENT_ID_FIELDS: Final = (
     "parentId",
     "parentSpanID",
 )
+_NAME_FIELDS: Final = ("name", "span_name")
 _START_FIELDS: Final = names(
     "startTimeUnixNano start_time_unix_nano start_time startTime start_timestamp timestamp"
 )
@@ -199,7 +200,7 @@ def span_of(
 
     status, message = _status_of_span(value)
     start = seconds_of_time(_first_field(with_context, _START_FIELDS))
-    name = (as_text(_first_field(value, ("name", "span_name"))) or "span")[:_MAX_NAME_CHARS]
+    name = (as_text(_first_field(value, _NAME_FIELDS)) or "span")[:_MAX_NAME_CHARS]
     return OtelSpan(
         trace=trace_id(_first_field(with_context, _TRACE_ID_FIELDS)),
         id=span_id(_first_field(with_context, _SPAN_ID_FIELDS)),

@@ -41,6 +41,7 @@ from mast_tui.traces.readers.sessions.engine import (
 _PROMPT_EVENTS: Final = ("UserPromptSubmit", "BeforeAgent")
 _CALL_EVENTS: Final = ("PreToolUse", "BeforeTool")
 _RESULT_EVENTS: Final = ("PostToolUse", "PostToolUseFailure", "AfterTool")
+_END_EVENTS: Final = ("Stop", "SubagentStop", "AfterAgent")
 _SILENT_EVENTS: Final = name_set("SessionStart SessionEnd Setup CwdChanged InstructionsLoaded")
 _SHOWN_EVENTS: Final = frozenset({*_PROMPT_EVENTS, *_CALL_EVENTS, *_RESULT_EVENTS})
 _EVENT_FIELDS: Final = name_set("""
@@ -95,7 +96,7 @@ class _HookTranslator:
             return self._call_turn(record, event, agent)
         if name in _RESULT_EVENTS:
             return self._result_turn(record, event, agent)
-        if name in ("Stop", "SubagentStop", "AfterAgent"):
+        if name in _END_EVENTS:
             text = text_in(event, "last_assistant_message", "prompt_response")
             return record_turn(record, Speaker(agent, Role.AGENT).piece(text)) if text else None
         if name in _SILENT_EVENTS:
