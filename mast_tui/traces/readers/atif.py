@@ -53,8 +53,8 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
     mostly,
-    names,
     one_line,
+    snake_fields,
     text_in,
 )
 from mast_tui.traces.readers.run_facts import answer_key_of, facts_of_record, task_of
@@ -77,35 +77,10 @@ _MAX_DEPTH: Final = 16
 _STEPS_WITH_MODEL: Final = 20
 """The number of steps in which the name of the model is looked for."""
 
-_STANDARD_NAMES: Final[Mapping[str, str]] = {
-    name: "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
-    for name in names("""
-        callId completionTokens continuedTrajectoryRef exitCode functionName inputTokens
-        isCopiedContext isError llmCallCount modelName outputTokens promptTokens
-        reasoningContent schemaVersion sessionId sourceCallId stepId subagentTrajectories
-        subagentTrajectoryRef toolCallId toolCalls trajectoryId trajectoryPath
-    """)
-}
-"""The standard's name of each field that some writers spell in camel case."""
-
-_CAMEL_CASE: Final = frozenset(_STANDARD_NAMES)
-
-
-def standard_fields(value: object) -> Fields:
-    """Return the fields of a JSON object under ATIF's names; none for any other value."""
-    fields = fields_of(value)
-    if _CAMEL_CASE.isdisjoint(fields):
-        return fields
-    renamed_fields = dict(fields)
-    for camel_case, name in _STANDARD_NAMES.items():
-        if camel_case in fields and fields.get(name) is None:
-            renamed_fields[name] = fields[camel_case]
-    return renamed_fields
-
 
 def is_trajectory(value: object) -> bool:
     """Return whether a value is a trajectory of ATIF, by its version or by its agent and steps."""
-    trajectory = standard_fields(value)
+    trajectory = snake_fields(value)
     steps = trajectory.get("steps")
     if not isinstance(steps, list):
         return False
@@ -114,7 +89,7 @@ def is_trajectory(value: object) -> bool:
 
 
 def _is_step(value: object) -> bool:
-    step = standard_fields(value)
+    step = snake_fields(value)
     return step.get("step_id") is not None and _source_of(step) in _SOURCES
 
 
@@ -158,7 +133,7 @@ def _status_of(result: Fields) -> SpanStatus:
     """Return the status in a result or in its ``extra``; ``UNKNOWN`` if there is none."""
     statuses = (
         status
-        for record in (result, standard_fields(result.get("extra")))
+        for record in (result, snake_fields(result.get("extra")))
         for status in (
             status_of_error_flag(record.get("is_error")),
             status_of_code(record.get("exit_code")),
@@ -174,7 +149,7 @@ def _references_of(result: Fields) -> tuple[Fields, ...]:
     value = result.get("subagent_trajectory_ref")
     references = value if isinstance(value, list) else [value]
     return tuple(
-        standard_fields(reference) or {"trajectory_id": reference}  # a bare id
+        snake_fields(reference) or {"trajectory_id": reference}  # a bare id
         for reference in references
         if reference is not None
     )
@@ -209,7 +184,7 @@ class AtifStep:
     """
 
     def __init__(self, value: object, index: int) -> None:
-        self.fields = standard_fields(value)
+        self.fields = snake_fields(value)
         self.index = index
         self.pointer = f"/steps/{index}"
         self.start = unix_seconds(self.fields.get("timestamp"))
@@ -273,9 +248,9 @@ class AtifStep:
         pointer = f"{self.pointer}/tool_calls/{index}"
         if not isinstance(value, dict):
             return _bare_value_piece(value, pointer, "a tool call")
-        call = standard_fields(value)
+        call = snake_fields(value)
         nested = call.get("function")  # as in OpenAI's calls
-        function = standard_fields(nested) if isinstance(nested, dict) else call
+        function = snake_fields(nested) if isinstance(nested, dict) else call
         return Piece(
             SpanKind.TOOL_CALL,
             Role.AGENT,
@@ -303,7 +278,7 @@ class AtifStep:
         else:
             values = [] if observation in (None, "", {}) else [(pointer, observation)]
         for value_pointer, value in values:
-            result = standard_fields(value) if isinstance(value, dict) else {"content": value}
+            result = snake_fields(value) if isinstance(value, dict) else {"content": value}
             text = content_text(first_in(result, "content", "output"))
             yield self._result_piece(result, text, value_pointer)
 
@@ -327,7 +302,7 @@ class AtifStep:
         """The tokens of the step's model calls; None if it called no model."""
         if self.fields.get("llm_call_count") == 0:
             return None
-        metrics = standard_fields(self.fields.get("metrics"))
+        metrics = snake_fields(self.fields.get("metrics"))
         return tokens_of(
             metrics.get("prompt_tokens"), metrics.get("completion_tokens")
         ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
@@ -394,7 +369,7 @@ class AtifTrajectory:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.position = record.prefix
-        self.fields = standard_fields(record.value)
+        self.fields = snake_fields(record.value)
         self.ids = _ids_of(self.fields)
         agent = self.fields.get("agent")
         self.agent = one_line(agent.get("name") if isinstance(agent, dict) else agent)
@@ -443,7 +418,7 @@ class AtifTrajectory:
     @property
     def model(self) -> str | None:
         """The model that the agent or one of the first steps names; None if there is none."""
-        agent = standard_fields(self.fields.get("agent"))
+        agent = snake_fields(self.fields.get("agent"))
         records = (agent, *(step.fields for step in self.steps[:_STEPS_WITH_MODEL]))
         models = (text_in(record, "model_name", "model") for record in records)
         return next(filter(None, models), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, identifier, load_json
 from mast_tui.traces.preview import preview
@@ -17,6 +17,7 @@ from mast_tui.traces.times import unix_seconds
 Fields = Mapping[str, object]
 """A JSON object of unknown content."""
 
+_T = TypeVar("_T")
 _NO_FIELDS: Final[Fields] = {}
 _MAX_NAME_CHARS: Final = 100
 _CAPITAL: Final = re.compile(r"(?<=[a-z])[A-Z]")
@@ -74,6 +75,18 @@ def kind_of(value: object) -> str:
     """Return the ``type`` of a message, item or block; empty if it has none."""
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind if isinstance(kind, str) else ""
+
+
+def add_new(seen: set[_T], value: _T) -> bool:
+    """Add a value to a set; return whether the set did not have it.
+
+    Args:
+        seen: The set.
+        value: The value.
+    """
+    is_new = value not in seen
+    seen.add(value)
+    return is_new
 
 
 def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:

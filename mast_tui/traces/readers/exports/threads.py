@@ -21,6 +21,7 @@ from mast_tui.traces.readers.exports.engine import (
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_at,
     fields_of,
     first_in,
@@ -492,19 +493,19 @@ class _EventLog:
                 yield pointer, self._output_message(value)
             case "ToolCall":
                 call = _llama_index_call(value)
-                if self._record_new("call", call["id"]):
+                if add_new(self._shown, ("call", call["id"])):
                     yield pointer, {"role": "assistant", "tool_calls": [call]}
             case "ToolCallResult":
                 yield pointer, _llama_index_result(value)
             case "StartEvent" | "AgentWorkflowStartEvent":
                 text = text_in(value, "user_msg", "input", "query") or dump_text(value)
-                if value and self._record_new("text", text):
+                if value and add_new(self._shown, ("text", text)):
                     yield pointer, {"role": "user", "content": text}
             case "StopEvent" | "AgentWorkflowStopEvent":
                 result = value.get("result")
                 response = fields_of(_llama_index_message(fields_of(result).get("response")))
                 text = message_text(response.get("content")) or dump_text(result)
-                if result is not None and self._record_new("text", text):
+                if result is not None and add_new(self._shown, ("text", text)):
                     yield pointer, {"role": "assistant", "content": text}
             case _:
                 yield pointer, entry
@@ -514,17 +515,17 @@ class _EventLog:
         for number, message in enumerate(items_of(value.get("input"))):
             chat = fields_of(_llama_index_message(message))
             is_prompt = chat.get("role") in ("user", "system")
-            if is_prompt and self._record_new("text", message_text(chat.get("content"))):
+            if is_prompt and add_new(self._shown, ("text", message_text(chat.get("content")))):
                 yield f"{pointer}/value/input/{number}", chat
 
     def _output_message(self, value: Fields) -> Fields:
         """Return the answer of an agent with its calls, and record them as shown."""
         self._streamed_answer = None
         chat = fields_of(_llama_index_message(value.get("response")))
-        self._record_new("text", message_text(chat.get("content")))
+        add_new(self._shown, ("text", message_text(chat.get("content"))))
         calls = [_llama_index_call(call) for call in items_of(value.get("tool_calls"))]
         for call in calls:
-            self._record_new("call", call["id"])
+            add_new(self._shown, ("call", call["id"]))
         agent = text_in(value, "current_agent_name")
         tool_calls = calls or chat.get("tool_calls")
         return {**chat, "role": "assistant", "name": agent, "tool_calls": tool_calls}
@@ -535,12 +536,6 @@ class _EventLog:
             pointer, value = self._streamed_answer
             agent = text_in(value, "current_agent_name")
             yield pointer, {"role": "assistant", "name": agent, "content": value.get("response")}
-
-    def _record_new(self, kind: str, value: object) -> bool:
-        """Record a text or the id of a call as shown; return whether it was new."""
-        is_new = (kind, value) not in self._shown
-        self._shown.add((kind, value))
-        return is_new
 
 
 LLAMA_INDEX_EVENTS: Final = ExportFormat(
