@@ -57,6 +57,7 @@ from mast_tui.traces.readers.json_fields import (
     mostly,
     name_set,
     one_line,
+    texts_in,
     without,
 )
 from mast_tui.traces.readers.run_facts import (
@@ -390,15 +391,12 @@ class EventMapper:
             text = "\n\n".join(filter(None, texts))
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
         elif kind in _LOG_FIELDS:
-            texts = (content_text(fields.get(name)) for name in _LOG_FIELDS[kind])
-            text = ": ".join(filter(None, texts))
-            if kind == "ConversationErrorEvent":
-                yield log_piece(text, "error", failed=True)
-            else:
-                if not text:  # A pause has no content besides its kind.
-                    is_pause = kind in ("PauseEvent", "InterruptEvent")
-                    text = kind if is_pause else dump_text(event.value)
-                yield log_piece(text, kind)
+            text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
+            if not text:  # A pause has no content besides its kind.
+                is_pause = kind in ("PauseEvent", "InterruptEvent")
+                text = kind if is_pause else dump_text(event.value)
+            is_error = kind == "ConversationErrorEvent"
+            yield log_piece(text, "error" if is_error else kind, failed=is_error)
         elif kind not in _SILENT_KINDS:
             yield log_piece(dump_text(event.value), one_line(kind))
 

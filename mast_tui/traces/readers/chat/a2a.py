@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text
-from mast_tui.traces.readers.chat.turns import joined_parts
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -163,11 +162,24 @@ class StreamedTask:
         if is_append and artifact_id == self._last_artifact_id and self.messages:
             last_location, last_message = self.messages[-1]
             all_parts = [*items_of(fields_of(last_message).get("parts")), *parts]
-            artifact_message = {"role": "agent", "parts": joined_parts(all_parts)}
+            artifact_message = {"role": "agent", "parts": _joined_parts(all_parts)}
             self.messages[-1] = (last_location, artifact_message)
         elif parts:
             self.messages.append((f"{location}/artifact", {"role": "agent", "parts": parts}))
         self._last_artifact_id = artifact_id
+
+
+def _joined_parts(parts: Iterable[object]) -> list[object]:
+    """Return the parts of a streamed artifact, with adjacent texts joined to one."""
+    joined_parts: list[object] = []
+    for part in parts:
+        text = fields_of(part).get("text")
+        last_text = fields_of(joined_parts[-1]).get("text") if joined_parts else None
+        if isinstance(text, str) and isinstance(last_text, str):
+            joined_parts[-1] = {"text": last_text + text}
+        else:
+            joined_parts.append(part)
+    return joined_parts
 
 
 def _stream_event(value: object) -> tuple[str, Fields, str]:

@@ -481,7 +481,7 @@ def unfinished_messages(
     for events in _partial_events_of_unfinished_answers(messages):
         first_key, _first_event = events[0]
         _last_key, last_event = events[-1]
-        if parts := joined_parts(part for _key, event in events for part in _event_parts(event)):
+        if parts := _joined_parts(event for _key, event in events):
             content = {**fields_of(last_event.get("content")), "parts": parts}
             unfinished_events[first_key] = {**last_event, "partial": False, "content": content}
     return unfinished_events
@@ -519,19 +519,20 @@ def _event_parts(event: Fields) -> Sequence[object]:
     return parts or ([{"text": speech["text"]}] if as_text(speech.get("text")) else [])
 
 
-def joined_parts(parts: Iterable[object]) -> list[Fields]:
-    """Return streamed parts without repeated ones, and with adjacent texts joined."""
-    joined: list[Fields] = []
-    for part in map(fields_of, parts):
-        last_part = joined[-1] if joined else {}
-        text = part.get("text")
-        last_text = last_part.get("text")
-        is_next_text = isinstance(text, str) and isinstance(last_text, str)
-        if is_next_text and part.get("thought") == last_part.get("thought"):
-            joined[-1] = {**last_part, "text": f"{last_text}{text}"}
-        elif part and part not in joined:
-            joined.append(part)
-    return joined
+def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
+    """Return the parts of partial events without repeated ones, and with adjacent texts joined."""
+    joined_parts: list[Fields] = []
+    for event in events:
+        for part in map(fields_of, _event_parts(event)):
+            last_part = joined_parts[-1] if joined_parts else {}
+            text = part.get("text")
+            last_text = last_part.get("text")
+            is_next_text = isinstance(text, str) and isinstance(last_text, str)
+            if is_next_text and part.get("thought") == last_part.get("thought"):
+                joined_parts[-1] = {**last_part, "text": f"{last_text}{text}"}
+            elif part and part not in joined_parts:
+                joined_parts.append(part)
+    return joined_parts
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:

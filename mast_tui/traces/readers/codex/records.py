@@ -441,7 +441,6 @@ HOSTED_CALLS: Final[Mapping[str, str]] = {
 Items of some builds have no ``call_id``, so the arguments tell which event an item repeats.
 """
 
-_TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
 _ERROR_EVENTS: Final = frozenset({"error", "stream_error"})
 
 
@@ -505,45 +504,40 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     if kind in _SPOKEN_EVENTS:
         span_kind, role, field = _SPOKEN_EVENTS[kind]
         return _text_event_step(span_kind, role, content_text(payload.get(field)))
-    if kind == "Reasoning":
-        text, parts = _thought_of(payload.get("summary_text"), payload.get("raw_content"))
-        return _text_event_step(SpanKind.REASONING, Role.AGENT, text, parts)
-    if kind in _TURN_BOUNDARIES:
-        answer = as_text(payload.get("last_agent_message")) or ""
-        return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
-    if kind == "turn_aborted":
-        return replace(log_step(_abort_text(payload), kind, failed=True), ends_turn=True)
-    if kind == "thread_rolled_back":
-        return replace(log_step(_rollback_text(payload), kind), ends_turn=True)
-    if kind in HOSTED_CALLS:
-        return hosted_call_step(payload)
-
-    call_id = text_in(payload, "call_id", "event_id", "id")
-    if kind in ("sub_agent_activity", "SubAgentActivity"):
-        return _sub_agent_step(payload, call_id)
-    if kind == "collab_agent_spawn_end":
-        return _spawn_step(kind, payload)
+    if kind in _STEP_OF_EVENT:
+        return _STEP_OF_EVENT[kind](payload)
     step = report_step_of(kind, payload)
     if step is None:
         text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
         step = log_step(text, kind, failed=kind in _ERROR_EVENTS)
         # A call from agent to agent, which the item of the call shows too.
         step.only_without_call_item = kind.startswith("collab_")
-    step.call_id = call_id
+    step.call_id = text_in(payload, *_ID_FIELDS)
     return step
 
 
-def _abort_text(payload: Fields) -> str:
-    """Return a sentence with the reason for which a turn was aborted."""
+def _reasoning_step(payload: Fields) -> RolloutStep | None:
+    text, parts = _thought_of(payload.get("summary_text"), payload.get("raw_content"))
+    return _text_event_step(SpanKind.REASONING, Role.AGENT, text, parts)
+
+
+def _turn_boundary_step(payload: Fields) -> RolloutStep:
+    answer = as_text(payload.get("last_agent_message")) or ""
+    return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
+
+
+def _abort_step(payload: Fields) -> RolloutStep:
+    """Return a log step with the reason for which a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
     error_message = error.get("message") if isinstance(error, Mapping) else error
     error_suffix = f": {error_message}" if as_text(error_message) else ""
-    return f"turn aborted: {reason}{error_suffix}"
+    step = log_step(f"turn aborted: {reason}{error_suffix}", "turn_aborted", failed=True)
+    return replace(step, ends_turn=True)
 
 
-def _rollback_text(payload: Fields) -> str:
-    """Return a sentence with the number of turns that a rollback took out of the history."""
+def _rollback_step(payload: Fields) -> RolloutStep:
+    """Return a log step with the number of turns that a rollback took out of the history."""
     count = as_count(payload.get("num_turns"))
     if count is None:
         turns_phrase = "turns before this were"
@@ -551,21 +545,23 @@ def _rollback_text(payload: Fields) -> str:
         turns_phrase = "the last turn before this was"
     else:
         turns_phrase = f"the last {count} turns before this were"
-    return f"rolled back: {turns_phrase} taken out of the history"
+    text = f"rolled back: {turns_phrase} taken out of the history"
+    return replace(log_step(text, "thread_rolled_back"), ends_turn=True)
 
 
-def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
+def _sub_agent_step(values: Fields) -> RolloutStep:
     """Return the log step for a sub-agent's change of state, such as ``started``."""
     thread = as_text(values.get("agent_thread_id"))
     name = as_text(values.get("agent_path")) or thread or "without a name"
     kind = as_text(values.get("kind")) or "active"
     step = log_step(f"sub-agent {name}: {kind}", "sub_agent_activity")
     if thread is not None and kind == "started":
+        call_id = text_in(values, *_ID_FIELDS)
         return replace(step, call_id=call_id, spawned_threads=(thread,))
     return step
 
 
-def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
+def _spawn_step(payload: Fields) -> RolloutStep:
     """Return the log step for the end of a call that starts a sub-agent.
 
     The step is shown only if no response item has the call. Without a thread id in the payload, no
@@ -575,11 +571,27 @@ def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
     text = f"sub-agent {name}: started" if thread else "no sub-agent was started"
     return replace(
-        log_step(text, kind),
+        log_step(text, "collab_agent_spawn_end"),
         call_id=as_text(payload.get("call_id")),
         only_without_call_item=True,
         spawned_threads=(thread,) if thread else (),
     )
+
+
+_ID_FIELDS: Final = ("call_id", "event_id", "id")
+_STEP_OF_EVENT: Final[Mapping[str, Callable[[Fields], RolloutStep | None]]] = {
+    "Reasoning": _reasoning_step,
+    **dict.fromkeys(
+        ("task_started", "task_complete", "turn_started", "turn_complete"), _turn_boundary_step
+    ),
+    "turn_aborted": _abort_step,
+    "thread_rolled_back": _rollback_step,
+    **dict.fromkeys(HOSTED_CALLS, hosted_call_step),
+    "sub_agent_activity": _sub_agent_step,
+    "SubAgentActivity": _sub_agent_step,
+    "collab_agent_spawn_end": _spawn_step,
+}
+"""The functions that read an event or a turn item, by its type."""
 
 
 def _text_event_step(

@@ -189,13 +189,11 @@ class EventWalk:
             text = f"agent {name} begins" if name else "an agent begins"
             key = self.spans.log(text, pointer, context, as_text(event.get("uuid")) or span_id)
             return Scope(History(), name or "agent", key, agent_key=key)
-        if begun_type == "tool":
-            parent = self._pending_call_key(name) or outer_scope.parent
-            return replace(outer_scope, history=History(), parent=parent)
-        if begun_type == "subtask":
-            parent = self._subtask_keys.get(name) or outer_scope.parent
-            return replace(outer_scope, history=History(), parent=parent)
-        return outer_scope
+        if begun_type not in ("tool", "subtask"):
+            return outer_scope
+        is_tool = begun_type == "tool"
+        call_key = self._pending_call_key(name) if is_tool else self._subtask_keys.get(name)
+        return replace(outer_scope, history=History(), parent=call_key or outer_scope.parent)
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
         """Set the end time of the log span with which the agent of a scope began, if it has one."""
