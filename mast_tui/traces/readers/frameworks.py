@@ -477,20 +477,13 @@ def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
     for block, print_count in _hyperagent_distinct_records(
         reading.blocks(text, _HYPERAGENT_RECORD)
     ):
-        if response := _HYPERAGENT_RESPONSE.match(block.body):
-            answer = block.body[response.end() :]
-            reading.add_message(
-                block,
-                response["actor"],
-                answer,
-                shown=_hyperagent_repeated_preview(answer, print_count),
-            )
-            continue
-        block_preview = _hyperagent_repeated_preview(block.body, print_count)
-        if handover := _HYPERAGENT_HANDOVER.match(block.body):
-            reading.add_message(block, handover["actor"], block.body, shown=block_preview)
+        response = _HYPERAGENT_RESPONSE.match(block.body)
+        text = block.body[response.end() :] if response else block.body
+        shown = _hyperagent_repeated_preview(text, print_count)
+        if speaker := response or _HYPERAGENT_HANDOVER.match(block.body):
+            reading.add_message(block, speaker["actor"], text, shown=shown)
         else:
-            reading.add_log(block, block.body, block.match["level"], shown=block_preview)
+            reading.add_log(block, text, block.match["level"], shown=shown)
 
 
 def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
@@ -546,6 +539,11 @@ _MAGENTIC_ONE_HEADING: Final = re.compile(
     re.MULTILINE,
 )
 _MAGENTIC_ONE_USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
+_MAGENTIC_ONE_KINDS: Final[Mapping[str | None, SpanKind]] = {
+    "ToolCallRequestEvent": SpanKind.TOOL_CALL,
+    "ToolCallExecutionEvent": SpanKind.TOOL_RESULT,
+    "ThoughtEvent": SpanKind.REASONING,
+}
 
 
 def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
@@ -554,29 +552,21 @@ def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
         if marker := block.match["marker"]:
             reading.add_log(block, f"{marker}\n{block.body}".rstrip())
         else:
-            agent = block.match["source"] or block.match["agent"]
-            _add_magentic_one_turn(
-                reading, block.key, agent, block.match["event"] or "", block.body
-            )
+            _add_magentic_one_turn(reading, block)
 
 
-def _add_magentic_one_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
+def _add_magentic_one_turn(reading: Reading, block: LogBlock) -> None:
     """Add the step of a turn; a result belongs to the call directly before it."""
-    is_user = agent.lower() in _MAGENTIC_ONE_USER_NAMES
-    kind = SpanKind.MESSAGE
-    role = Role.USER if is_user else Role.AGENT
-    if event.startswith("ToolCallRequest"):
-        kind = SpanKind.TOOL_CALL
-    elif event.startswith("ToolCallExecution"):
-        kind = SpanKind.TOOL_RESULT
-        role = Role.TOOL
-    elif event == "ThoughtEvent":
-        kind = SpanKind.REASONING
-    parent = None
-    if kind is SpanKind.TOOL_RESULT and reading.steps.steps:
-        last_step = reading.steps.steps[-1]
-        parent = last_step.key if last_step.kind is SpanKind.TOOL_CALL else None
-    reading.steps.add(key, kind, role, agent, text, parent=parent)
+    steps = reading.steps
+    agent = block.match["source"] or block.match["agent"]
+    kind = _MAGENTIC_ONE_KINDS.get(block.match["event"], SpanKind.MESSAGE)
+    if kind is SpanKind.TOOL_RESULT:
+        last_step = steps.steps[-1] if steps.steps else None
+        parent = last_step.key if last_step and last_step.kind is SpanKind.TOOL_CALL else None
+        steps.result(block.key, agent, block.body, parent=parent)
+    else:
+        is_user = agent.lower() in _MAGENTIC_ONE_USER_NAMES
+        steps.add(block.key, kind, Role.USER if is_user else Role.AGENT, agent, block.body)
 
 
 _MAGENTIC_ONE: Final = Framework(
@@ -718,12 +708,11 @@ class _OpenManusRun:
             self._announced_tool = self._prepared_tools[0] if self._prepared_tools else ""
             self._add_call(block, self._announced_tool or None, body[arguments.end() :], start)
         elif activation := _OPENMANUS_TOOL_ACTIVATED.match(body):
-            name = activation["name"]
-            was_announced = self._announced_tool in ("", name)
-            if was_announced:  # the line with the arguments is the call already
+            if self._announced_tool in ("", activation["name"]):
+                # The line with the arguments is the call already.
                 self._reading.add_log(block, body, start=start)
             else:
-                self._add_call(block, name, body, start)
+                self._add_call(block, activation["name"], body, start)
             self._announced_tool = None
         elif result := _OPENMANUS_RESULT.match(body):
             self._add_result(block, result["name"], body[result.end() :], start)

@@ -437,22 +437,18 @@ def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
     """
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
-    # Each iterator yields the remaining children of a message; the last one is the deepest.
-    levels = [_objects_with_pointers(f"/{field}", items_of(conversation.get(field)))]
-    while levels:
-        pointer, message = next(levels[-1], ("", {}))
-        if not pointer:
-            levels.pop()
-            continue
+    remaining = _last_first(f"/{field}", conversation.get(field))
+    while remaining:
+        pointer, message = remaining.pop()
         nodes[pointer] = message
-        children = items_of(message.get("children"))
-        levels.append(_objects_with_pointers(f"{pointer}/children", children))
+        remaining += _last_first(f"{pointer}/children", message.get("children"))
     return nodes
 
 
-def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
-    for index, value in enumerate(values):
-        yield f"{pointer}/{index}", fields_of(value)
+def _last_first(pointer: str, messages: object) -> list[tuple[str, Fields]]:
+    """Return the messages of a list with their pointers, from the last one to the first."""
+    numbered_messages = list(enumerate(items_of(messages)))
+    return [(f"{pointer}/{number}", fields_of(value)) for number, value in numbered_messages[::-1]]
 
 
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:

@@ -255,10 +255,9 @@ def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
         yield {"type": "redacted_thinking"}
     elif "ToolUse" in fields:
         yield {"type": "tool_use", **fields_of(fields["ToolUse"])}
-    elif kind_of(fields) == "thinking" and is_user:
-        yield {"type": "text", "text": fields.get("text")}
     elif kind_of(fields) == "thinking":
-        yield {"type": "thinking", "thinking": fields.get("text")}
+        kind = "text" if is_user else "thinking"
+        yield {"type": kind, kind: fields.get("text")}
     elif fields and "Text" not in fields:
         yield fields
 

@@ -430,7 +430,11 @@ class SessionReader:
         if source.json_lines or is_mixed_with_text:
             return {}, list(records_on_lines(source, problems))
         header, values, list_pointer = self._record_list_in(_document_of_file(source, problems))
-        return header, list(_records_of_list(values, list_pointer, problems))
+        located_values = (
+            ("/" if list_pointer is None else f"{list_pointer}/{number}", value)
+            for number, value in enumerate(values)
+        )
+        return header, list(_objects_among(located_values, problems))
 
     def _record_list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
         """Return the fields beside the list of records, the list, and the JSON pointer to the list.
@@ -530,31 +534,26 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     ) -> Sequence[SessionRecord]:
         """Return the records that are on no abandoned branch; add a problem for the others."""
         side_branch_by_node = _side_branch_by_node(_parent_by_node(records, id_field, parent_field))
-        messages_by_side_branch: dict[str, list[SessionRecord]] = {}
-        for record in records:
-            side_branch = side_branch_by_node.get(identifier_in(record.value, id_field))
-            if side_branch is not None and has_message(record.value):
-                messages_by_side_branch.setdefault(side_branch, []).append(record)
-        if not messages_by_side_branch:
-            return records
-
-        message_count = sum(map(len, messages_by_side_branch.values()))
-        branch_count = len(messages_by_side_branch)
-        first_message = next(iter(messages_by_side_branch.values()))[0]
-        origin = "an abandoned branch" if branch_count == 1 else f"{branch_count} branches"
-        problem = counted(
-            message_count,
-            f"message of {origin} is not shown",
-            f"messages of {origin} are not shown",
-        )
-        problems.append(Problem(first_message.location, problem))
-
-        return [
-            record
+        located_records = [
+            (side_branch_by_node.get(identifier_in(record.value, id_field)), record)
             for record in records
-            if side_branch_by_node.get(identifier_in(record.value, id_field))
-            not in messages_by_side_branch
         ]
+        messages = [
+            (side_branch, record)
+            for side_branch, record in located_records
+            if side_branch is not None and has_message(record.value)
+        ]
+        if not messages:
+            return records
+        abandoned_branches = {side_branch for side_branch, _record in messages}
+        branch_count = len(abandoned_branches)
+        origin = "an abandoned branch" if branch_count == 1 else f"{branch_count} branches"
+        singular = f"message of {origin} is not shown"
+        plural = f"messages of {origin} are not shown"
+        _side_branch, first_message = messages[0]
+        problem = Problem(first_message.location, counted(len(messages), singular, plural))
+        problems.append(problem)
+        return [record for branch, record in located_records if branch not in abandoned_branches]
 
     return _select_last_branch
 
@@ -620,28 +619,21 @@ def _first_prompt(steps: Sequence[Step]) -> str | None:
 
 
 def records_on_lines(source: Source, problems: list[Problem]) -> Iterator[SessionRecord]:
-    """Yield the objects on the lines of a file as records.
+    """Return the objects on the lines of a file as records.
 
     Args:
         source: The file.
         problems: The list to which a problem is added for each line that is no object.
     """
-    for record in records_by_line(source, problems):
-        if isinstance(record.value, Mapping):
-            yield SessionRecord(record.value, record.location)
-        else:
-            problems.append(Problem(record.location, "not a JSON object, left out"))
+    records = records_by_line(source, problems)
+    return _objects_among(((record.location, record.value) for record in records), problems)
 
 
-def _records_of_list(
-    values: Iterable[object], list_pointer: str | None, problems: list[Problem]
+def _objects_among(
+    located_values: Iterable[tuple[str, object]], problems: list[Problem]
 ) -> Iterator[SessionRecord]:
-    """Yield the objects of a list as records; add a problem for any other element.
-
-    Without a pointer to the list, the document is the only element.
-    """
-    for number, value in enumerate(values):
-        location = "/" if list_pointer is None else f"{list_pointer}/{number}"
+    """Yield the objects among values with locations; add a problem for each other value."""
+    for location, value in located_values:
         if isinstance(value, Mapping):
             yield SessionRecord(value, location)
         else:
@@ -649,12 +641,12 @@ def _records_of_list(
 
 
 def _document_of_file(source: Source, problems: list[Problem]) -> object:
-    """Return the document that a file is, or that follows lines of text in it."""
-    return source.json if source.json is not None else _document_after_text(source, problems)
+    """Return the document that a file is, or that follows lines which a program printed into it.
 
-
-def _document_after_text(source: Source, problems: list[Problem]) -> object:
-    """Return the document after lines that a program printed into the file; None without one."""
+    The result is None without such a document.
+    """
+    if source.json is not None:
+        return source.json
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
     begins_with_json = head.lstrip()[:1] in (b"{", b"[")
     line_end_before_document = head.find(b"\n{")
