@@ -39,6 +39,7 @@ ASSISTANT: Final = "assistant"
 
 _ARGUMENT_FIELDS: Final = (
     "arguments",
+    "arguments_json",
     "args",
     "input",
     "action",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
@@ -75,23 +76,16 @@ def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) ->
     if text := as_text(prompt) or as_text(fields_of(prompt).get("system_prompt")):
         yield "/system_prompt", {"role": "system", "content": text}
 
-    last_content = ""
-    for step_index, step in enumerate(steps):
-        step_pointer = f"{steps_pointer}/{step_index}"
-        for message_pointer, message in _smolagents_messages(step, step_pointer):
-            yield message_pointer, message
-            last_content = dump_text(fields_of(message).get("content"))
-
+    messages = messages_of_each(steps, steps_pointer, _smolagents_messages)
+    yield from messages
+    last_message = fields_of(messages[-1][1]) if messages else {}
     output = dump_text(run_fields.get("output"))
-    if output.strip() and output not in last_content:
+    if output.strip() and output not in dump_text(last_message.get("content")):
         yield "/output", {"role": "assistant", "content": output}
 
 
-def _smolagents_messages(step: object, pointer: str) -> Messages:
+def _smolagents_messages(step: Fields, pointer: str) -> Messages:
     """Yield the messages of a step: a prompt and a task, a plan, or an answer with its result."""
-    if not isinstance(step, Mapping):
-        yield pointer, step
-        return
     if text := as_text(step.get("system_prompt")):
         yield f"{pointer}/system_prompt", {"role": "system", "content": text}
     if text := as_text(step.get("task")):
@@ -133,12 +127,9 @@ def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> M
 
     # Without a call, the result gets an id that no call has, so that it answers none.
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
-    result: dict[str, object] = {"role": "tool", "tool_call_id": call_id, "content": content}
-    if error_text:
-        result["is_error"] = True
-    end = first_in(fields_of(step.get("timing")), "end_time")
-    result["timestamp"] = step.get("end_time") if end is None else end
-    yield f"{pointer}/observations", result
+    result = result_message(content, call_id, None, is_error=True if error_text else None)
+    end = fields_of(step.get("timing")).get("end_time") or step.get("end_time")
+    yield f"{pointer}/observations", {**result, "timestamp": end}
 
 
 def _image_notes(images: object) -> list[str]:
@@ -147,8 +138,7 @@ def _image_notes(images: object) -> list[str]:
 
 def _with_time_and_usage(step: Fields, message: Fields) -> Fields:
     """Return a message with the start time and the token counts of its step."""
-    timing = fields_of(step.get("timing"))
-    start = first_in(timing, "start_time") or step.get("start_time")
+    start = fields_of(step.get("timing")).get("start_time") or step.get("start_time")
     return {**message, "timestamp": start, "usage": step.get("token_usage")}
 
 
@@ -187,15 +177,11 @@ def _judgement_key(steps: Sequence[object]) -> AnswerKey:
     return draft.key()
 
 
-def _browser_use_messages(step: object, pointer: str) -> Messages:
+def _browser_use_messages(step: Fields, pointer: str) -> Messages:
     """Yield the messages of a step: its web page, the model's answer, and the actions' results.
 
-    The answer has the model's thoughts, and its actions as calls. A step that is no object is
-    yielded as it is.
+    The answer has the model's thoughts, and its actions as calls.
     """
-    if not isinstance(step, Mapping):
-        yield pointer, step
-        return
     if page := _browser_use_page(fields_of(step.get("state"))):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
 
@@ -284,11 +270,8 @@ def _crewai_runs(document: object) -> Iterable[ExportedRun]:
     entries = items_of(document)
     if not mostly(_is_crewai_entry, entries):
         return ()
-    shown_tasks: set[str] = set()
-    messages: list[tuple[str, object]] = []
-    for entry_index, entry in enumerate(entries):
-        messages.extend(_crewai_messages(entry, f"/{entry_index}", shown_tasks))
-    return [ExportedRun(document, messages)]
+    messages_of = partial(_crewai_messages, set())
+    return [ExportedRun(document, messages_of_each(entries, "", messages_of))]
 
 
 def _is_crewai_entry(entry: object) -> bool:
@@ -298,18 +281,15 @@ def _is_crewai_entry(entry: object) -> bool:
     )
 
 
-def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Messages:
+def _crewai_messages(shown_tasks: set[str], entry: Fields, pointer: str) -> Messages:
     """Yield the task of an entry, its output and its error as messages.
 
     Args:
-        entry: An entry of the log.
-        pointer: The JSON pointer of the entry.
         shown_tasks: The tasks of the earlier entries; the entry's task is added. A task among them
             is yielded again only if the entry starts it.
+        entry: An entry of the log.
+        pointer: The JSON pointer of the entry.
     """
-    if not isinstance(entry, Mapping):
-        yield pointer, entry
-        return
     time = entry.get("timestamp")
     agent = text_in(entry, "agent") or "agent"
     task = dump_text(entry.get("task"))
@@ -416,21 +396,21 @@ def _is_task_output(task: object) -> bool:
 
 def _crew_messages(output: Fields) -> Messages:
     """Yield each task and its output, and then the crew's output unless a task has the same."""
-    task_outputs: list[str] = []
-    for task_index, task in enumerate(items_of(output.get("tasks_output"))):
-        pointer = f"/tasks_output/{task_index}"
-        if not isinstance(task, Mapping):
-            yield pointer, task
-            continue
-        description = texts_in(task, "description", "expected_output")
-        yield f"{pointer}/description", {"role": "user", "content": description}
-        agent = text_in(task, "agent") or "agent"
-        task_output = dump_text(task.get("raw"))
-        task_outputs.append(task_output)
-        yield f"{pointer}/raw", {"role": "assistant", "name": agent, "content": task_output}
+    messages = messages_of_each(
+        items_of(output.get("tasks_output")), "/tasks_output", _crew_task_messages
+    )
+    yield from messages
     crew_output = dump_text(output.get("raw"))
-    if crew_output.strip() and crew_output not in task_outputs:
+    contents = (fields_of(message).get("content") for _pointer, message in messages)
+    if crew_output.strip() and crew_output not in contents:
         yield "/raw", {"role": "assistant", "content": crew_output}
+
+
+def _crew_task_messages(task: Fields, pointer: str) -> Messages:
+    description = texts_in(task, "description", "expected_output")
+    yield f"{pointer}/description", {"role": "user", "content": description}
+    answer = {"role": "assistant", "content": dump_text(task.get("raw"))}
+    yield f"{pointer}/raw", {**answer, "name": text_in(task, "agent") or "agent"}
 
 
 CREW_OUTPUT: Final = ExportFormat(
@@ -464,7 +444,9 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
     return (
         ExportedRun(
             value=simulation,
-            messages=list(_tau2_messages(simulation)),
+            messages=messages_of_each(
+                items_of(simulation.get("messages")), "/messages", _tau2_messages
+            ),
             pointer=prefix + pointer,
             native_id=as_text(simulation.get("id")),
             meta=_tau2_facts(
@@ -478,22 +460,18 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
     )
 
 
-def _tau2_messages(simulation: Fields) -> Messages:
-    """Yield the messages of a simulation; the ``id`` of a tool's result is that of its call."""
-    for message_index, message in enumerate(items_of(simulation.get("messages"))):
-        pointer = f"/messages/{message_index}"
-        if not isinstance(message, Mapping):
-            yield pointer, message
-        elif results := items_of(message.get("tool_messages")):
-            for result_index, result in enumerate(map(fields_of, results)):
-                tool_message = {**result, "role": "tool", "tool_call_id": result.get("id")}
-                yield f"{pointer}/tool_messages/{result_index}", tool_message
-        elif message.get("role") == "tool":
-            yield pointer, {**message, "tool_call_id": message.get("id")}
-        elif message.get("role") == "user":  # The tokens of the simulated user are not the agent's.
-            yield pointer, without(message, ("usage",))
-        else:
-            yield pointer, message
+def _tau2_messages(message: Fields, pointer: str) -> Messages:
+    """Yield a message, or the results in it; the ``id`` of a result is that of its call."""
+    if results := items_of(message.get("tool_messages")):
+        for result_index, result in enumerate(map(fields_of, results)):
+            tool_message = {**result, "role": "tool", "tool_call_id": result.get("id")}
+            yield f"{pointer}/tool_messages/{result_index}", tool_message
+    elif message.get("role") == "tool":
+        yield pointer, {**message, "tool_call_id": message.get("id")}
+    elif message.get("role") == "user":  # The tokens of the simulated user are not the agent's.
+        yield pointer, without(message, ("usage",))
+    else:
+        yield pointer, message
 
 
 def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -171,19 +171,22 @@ def step_lists(
 
 
 def messages_of_each(
-    values: Iterable[object], pointer: str, messages_of: Callable[[object, str], Messages]
+    values: Iterable[object], pointer: str, messages_of: Callable[[Fields, str], Messages]
 ) -> list[tuple[str, object]]:
-    """Return the chat messages of the values in a list.
+    """Return the chat messages of the objects in a list; any other value is its own message.
 
     Args:
         values: The list.
         pointer: The JSON pointer to the list.
-        messages_of: Yields the messages of a value, from the value and its JSON pointer.
+        messages_of: Yields the messages of an object, from the object and its JSON pointer.
     """
+    located_values = [(f"{pointer}/{index}", value) for index, value in enumerate(values)]
     return [
         message
-        for index, value in enumerate(values)
-        for message in messages_of(value, f"{pointer}/{index}")
+        for location, value in located_values
+        for message in (
+            messages_of(value, location) if isinstance(value, Mapping) else [(location, value)]
+        )
     ]
 
 

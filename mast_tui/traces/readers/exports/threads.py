@@ -289,12 +289,11 @@ def _is_letta_message(value: object) -> bool:
     return (text_in(fields_of(value), "message_type") or "").endswith("_message")
 
 
-def _letta_stored_messages(value: object, pointer: str) -> Messages:
+def _letta_stored_messages(message: Fields, pointer: str) -> Messages:
     """Yield each result in a tool's message, or the decision and the calls in an approval.
 
     Any other message of the agent file is yielded as it is.
     """
-    message = fields_of(value)
     results = [fields_of(result) for result in items_of(message.get("tool_returns"))]
     if message.get("role") == "tool" and results:
         for number, result in enumerate(results):
@@ -321,7 +320,7 @@ def _letta_stored_messages(value: object, pointer: str) -> Messages:
         if not message.get("tool_calls"):
             return
         message = {**message, "role": "assistant"}
-    yield pointer, message if message else value
+    yield pointer, message
 
 
 _LETTA_ROLES: Final = {
@@ -331,9 +330,8 @@ _LETTA_ROLES: Final = {
 }
 
 
-def _letta_messages(value: object, pointer: str) -> Messages:
+def _letta_messages(message: Fields, pointer: str) -> Messages:
     """Yield a message of Letta's server in chat form; a message of an unknown type unchanged."""
-    message = fields_of(value)
     chat: dict[str, object] = {"role": "assistant", "timestamp": message.get("date")}
     match text_in(message, "message_type"):
         case str(kind) if kind in _LETTA_ROLES:
@@ -471,14 +469,13 @@ class _EventLog:
         self._shown: set[tuple[object, object]] = set()
         self._streamed_answer: tuple[str, Fields] | None = None
 
-    def messages(self, entry: object, pointer: str) -> Messages:
+    def messages(self, event: Fields, pointer: str) -> Messages:
         """Yield the messages of an event that are new; an event of an unknown type unchanged.
 
         Args:
-            entry: The event.
+            event: The event.
             pointer: Its JSON pointer.
         """
-        event = fields_of(entry)
         value = fields_of(event.get("value"))
         # The fields of an event without a class of its own are in ``_data``.
         value = fields_of(value.get("_data")) or value
@@ -507,7 +504,7 @@ class _EventLog:
                 if result is not None and add_new(self._shown, ("text", text)):
                     yield pointer, {"role": "assistant", "content": text}
             case _:
-                yield pointer, entry
+                yield pointer, event
 
     def _input_messages(self, value: Fields, pointer: str) -> Messages:
         """Yield the new messages of the user and the system in the input of an agent."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import TraceMeta
-from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat
+from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, result_message
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -192,9 +192,9 @@ def _round_messages(
             call_id = text_in(fields_of(call), "id") or ""
             if call_id in results:
                 text = _text_of(fields_of(results[call_id]).get("content"))
-                result = {**shared_fields, "role": "tool", "tool_call_id": call_id, "content": text}
-                failed = {"is_error": True} if call_id in failed_ids else {}
-                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", {**result, **failed}
+                is_error = True if call_id in failed_ids else None
+                result = {**shared_fields, **result_message(text, call_id, None, is_error=is_error)}
+                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", result
 
 
 def _thought_of(model_round: Fields) -> str:
@@ -282,11 +282,8 @@ def _call_messages(part: Fields, pointer: str, shared_fields: Fields) -> Message
     if text:
         exit_code = fields_of(specific_data.get("terminalCommandState")).get("exitCode")
         has_failed = details.get("isError") is True or exit_code not in (None, 0)
-        result: dict[str, object] = {**shared_fields, "role": "tool"}
-        result |= {"tool_call_id": call_id, "content": text}
-        if has_failed:
-            result["is_error"] = True
-        yield f"{pointer}/resultDetails", result
+        result = result_message(text, call_id, None, is_error=True if has_failed else None)
+        yield f"{pointer}/resultDetails", {**shared_fields, **result}
 
 
 def _text_of(value: object) -> str:

@@ -169,7 +169,7 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
 
     The result has failed if all of its responses are errors.
     """
-    call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
+    call = call_piece(call_fields, pointer, ASSISTANT)
     status = status_of_word(call_fields.get("status"))
     output = call_fields.get("result")
     # The output is a list of responses, or in some versions a text.
@@ -743,7 +743,7 @@ def _fx_turn(record: Fields) -> Turn:
     for number, step in enumerate(steps):
         pieces += _fx_step_pieces(fields_of(step), f"/execution/tool_steps/{number}")
     if isinstance(record.get("tool_call"), Mapping):
-        pieces.append(_fx_call_piece(record.get("tool_call"), "/tool_call"))
+        pieces.append(call_piece(record.get("tool_call"), "/tool_call", ASSISTANT))
     pieces.append(THE_MODEL.piece(content_text(record.get("assistant")), "/assistant"))
     if record.get("kind") == "interrupted":
         pieces.append(
@@ -756,20 +756,12 @@ def _fx_step_pieces(step: Fields, pointer: str) -> list[Piece]:
     """Return the text, the calls and the results of a step."""
     pieces = [THE_MODEL.piece(content_text(step.get("assistant")), pointer)]
     for number, call in enumerate(items_of(step.get("tool_calls"))):
-        pieces.append(_fx_call_piece(call, f"{pointer}/tool_calls/{number}"))
+        pieces.append(call_piece(call, f"{pointer}/tool_calls/{number}", ASSISTANT))
     for number, result in enumerate(items_of(step.get("tool_results"))):
         fields = fields_of(result)
-        result_fields = {**fields, "name": fields.get("tool_name")}
-        piece = result_piece(
-            result_fields, fields.get("output"), f"{pointer}/tool_results/{number}"
-        )
+        piece = result_piece(fields, fields.get("output"), f"{pointer}/tool_results/{number}")
         pieces.append(replace(piece, start=unix_seconds(fields.get("created_at_ms"))))
     return pieces
-
-
-def _fx_call_piece(call: object, pointer: str) -> Piece:
-    fields = fields_of(call)
-    return call_piece({**fields, "arguments": fields.get("arguments_json")}, pointer, ASSISTANT)
 
 
 FX: Final = SessionFormat(

@@ -205,12 +205,11 @@ class _KimiTranslator:
         kind = kind_of(event)
         if kind == "content.part":
             return record_turn(record, *_kimi_part_pieces(event.get("part"), agent))
-        call_id = name_in(event, "toolCallId")
         if kind == "tool.call":
-            call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
-            return record_turn(record, call_piece(call, "", agent))
+            return record_turn(record, call_piece(event, "", agent))
         if kind == "tool.result":
-            return record_turn(record, _kimi_result(fields_of(event.get("result")), call_id))
+            result = fields_of(event.get("result"))
+            return record_turn(record, _kimi_result(result, name_in(event, "toolCallId")))
         return None if kind in ("step.begin", "step.end") else unknown_record_turn(record)
 
 
@@ -335,12 +334,7 @@ class _CopilotTranslator:
                 tokens = usage_tokens(data, input_fields, "outputTokens")
                 return Turn((), tokens=tokens, model=name_in(data, "model"))
             case "tool.execution_start":
-                call = {
-                    "id": data.get("toolCallId"),
-                    "name": data.get("toolName"),
-                    "arguments": data.get("arguments"),
-                }
-                return record_turn(record, call_piece(call, "", agent))
+                return record_turn(record, call_piece(data, "", agent))
             case "tool.execution_complete":
                 return record_turn(record, _copilot_result(data))
             case "subagent.started":
