@@ -133,6 +133,18 @@ def status_of_error_flag(failed: object) -> SpanStatus:
     return status_of_flag(not failed if isinstance(failed, bool) else None)
 
 
+def first_known_status(*statuses: SpanStatus) -> SpanStatus:
+    """Return the first of some statuses that is known; ``UNKNOWN`` if none is."""
+    return next(
+        (status for status in statuses if status is not SpanStatus.UNKNOWN), SpanStatus.UNKNOWN
+    )
+
+
+def worst_status(*statuses: SpanStatus) -> SpanStatus:
+    """Return ``ERROR`` if one of a call's statuses is that, else the first one that is known."""
+    return SpanStatus.ERROR if SpanStatus.ERROR in statuses else first_known_status(*statuses)
+
+
 def status_of_result(text: str) -> SpanStatus:
     """Return the status of a tool call, from the text of its result.
 

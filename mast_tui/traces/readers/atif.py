@@ -58,7 +58,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
 )
 from mast_tui.traces.readers.run_facts import answer_key_of, facts_of_record, task_of
-from mast_tui.traces.result_status import status_of_code, status_of_error_flag
+from mast_tui.traces.result_status import first_known_status, status_of_code, status_of_error_flag
 from mast_tui.traces.times import unix_seconds
 
 _AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
@@ -139,9 +139,7 @@ def _status_of(result: Fields) -> SpanStatus:
             status_of_code(record.get("exit_code")),
         )
     )
-    return next(
-        (status for status in statuses if status is not SpanStatus.UNKNOWN), SpanStatus.UNKNOWN
-    )
+    return first_known_status(*statuses)
 
 
 def _references_of(result: Fields) -> tuple[Fields, ...]:

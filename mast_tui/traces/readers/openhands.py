@@ -66,7 +66,7 @@ from mast_tui.traces.readers.run_facts import (
     outcome_of_flag,
     task_of,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import first_known_status, status_of_code, status_of_flag
 from mast_tui.traces.times import unix_seconds
 
 _DEFAULT_AGENT: Final = "agent"
@@ -557,12 +557,10 @@ def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
     if kind in ("error", "user_rejected") or success is False:
         return SpanStatus.ERROR
     codes = (fields_at(extras, "metadata").get("exit_code"), extras.get("exit_code"))
-    status = _status_of_codes(codes)
-    if status is not SpanStatus.UNKNOWN:
-        return status
-    if error is True or as_text(error):
-        return SpanStatus.ERROR
-    return SpanStatus.OK if success is True or error is False else SpanStatus.UNKNOWN
+    has_failed = error is True or as_text(error) is not None
+    went_well = True if success is True or error is False else None
+    flag_status = status_of_flag(False if has_failed else went_well)
+    return first_known_status(_status_of_codes(codes), flag_status)
 
 
 def _status_of_codes(codes: Sequence[object]) -> SpanStatus:

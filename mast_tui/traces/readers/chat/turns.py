@@ -61,7 +61,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
     without,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import status_of_code, worst_status
 from mast_tui.traces.times import unix_seconds
 
 PLAIN_FIELDS = frozenset({"role", "content"})
@@ -371,11 +371,8 @@ def _status_of_commands(output: object) -> SpanStatus:
     overall_status = SpanStatus.UNKNOWN
     for command_output in items_of(output):
         outcome = fields_of(fields_of(command_output).get("outcome"))
-        status = status_of_code(first_in(outcome, "exit_code", "exitCode"))
-        if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
-            return SpanStatus.ERROR
-        if status is not SpanStatus.UNKNOWN:
-            overall_status = status
+        code = 1 if outcome.get("type") == "timeout" else first_in(outcome, "exit_code", "exitCode")
+        overall_status = worst_status(overall_status, status_of_code(code))
     return overall_status
 
 

@@ -32,6 +32,7 @@ from mast_tui.traces.readers.json_fields import (
     without,
 )
 from mast_tui.traces.result_status import (
+    first_known_status,
     status_of_code,
     status_of_error_flag,
     status_of_flag,
@@ -243,8 +244,7 @@ def report_step_of(kind: str, values: Fields) -> RolloutStep | None:
     if report_of is None:
         return None
     report = report_of(values)
-    if report.status is SpanStatus.UNKNOWN:
-        report.status = status_of_word(values.get("status"))
+    report.status = first_known_status(report.status, status_of_word(values.get("status")))
     report.seconds = _seconds_of(values.get("duration"))
     return report
 
@@ -790,8 +790,8 @@ def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
     if isinstance(output, dict):
         text = output.get("output", output.get("content", output.get("content_items")))
         if text is not None:
-            status = status_of_code(fields_of(output.get("metadata")).get("exit_code"))
-            if status is SpanStatus.UNKNOWN:
-                status = status_of_flag(output.get("success"))
+            code = fields_of(output.get("metadata")).get("exit_code")
+            flag_status = status_of_flag(output.get("success"))
+            status = first_known_status(status_of_code(code), flag_status)
             return content_text(text), None if status is SpanStatus.UNKNOWN else status
     return content_text(output), None

@@ -43,10 +43,9 @@ from mast_tui.traces.readers.span_tree.messages import (
     request_text,
     structured_answer,
     tool_output,
-    worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
-from mast_tui.traces.result_status import status_of_word
+from mast_tui.traces.result_status import status_of_word, worst_status
 
 _OBSERVATION_HEADING: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
 _CALLS_HEADING: Final = "Calling tools:\n"
@@ -200,11 +199,9 @@ def arguments_without_wrapping(value: object) -> object:
     A text that holds an object, as JSON or as Python prints it, is parsed. Any other text is
     returned unchanged.
     """
-    parsed_value = value
-    if isinstance(value, str):
-        parsed_value = json_in(value)
-        if parsed_value is None and value.lstrip()[:1] == "{":
-            parsed_value = read_literal(value)
+    parsed_value = json_in(value)
+    if parsed_value is None and isinstance(value, str) and value.lstrip()[:1] == "{":
+        parsed_value = read_literal(value)
     if not isinstance(parsed_value, Mapping):
         return value
     if "sanitize_inputs_outputs" not in parsed_value:  # Only smolagents' wrapper has this field.
@@ -495,7 +492,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
         input=arguments,
         output=result.output,
         call_id=span.text(*_ALL_CONVENTIONS.call_id) or result.call_id,
-        status=worse_status(row.status, worse_status(status, result.status)),
+        status=worst_status(row.status, status, result.status),
     )
 
 

@@ -129,9 +129,8 @@ def _arguments(value: object) -> object:
     text = _first_text(value)
     if text is None or (isinstance(value, list) and len(value) > 1):
         return value
-    arguments = json_in(text)
-    arguments = read_literal(text) if arguments is None else arguments
-    return text if arguments is None else arguments
+    parsed_values = (json_in(text), read_literal(text), text)
+    return next(arguments for arguments in parsed_values if arguments is not None)
 
 
 def _first_text(value: object) -> str | None:

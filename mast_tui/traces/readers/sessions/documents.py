@@ -55,7 +55,7 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     user_prompt_piece,
 )
-from mast_tui.traces.result_status import status_of_code, status_of_word
+from mast_tui.traces.result_status import status_of_code, status_of_word, worst_status
 from mast_tui.traces.times import unix_seconds
 
 
@@ -347,32 +347,22 @@ def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
     """Return a call and its result; only the call if it has no output and has not ended."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
-    call_fields = {
-        "id": part.get("callID"),
-        "name": part.get("tool"),
-        "arguments": state.get("input"),
-    }
-    call = replace(
-        call_piece(call_fields, pointer, ASSISTANT), start=unix_seconds(times.get("start"))
-    )
+    fields = {"id": part.get("callID"), "name": part.get("tool"), "input": state.get("input")}
+    call = replace(call_piece(fields, pointer, ASSISTANT), start=unix_seconds(times.get("start")))
     stated_status = state.get("status")
     output = first_in(state, "output", "error")
     if output is None and stated_status in ("pending", "running", None):
         return [call]
 
     # A command that completed may have failed with an exit code.
-    result_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
-    if stated_status == "error":
-        result_status = SpanStatus.ERROR
-    elif result_status is SpanStatus.UNKNOWN:
-        result_status = status_of_word(stated_status)
+    code_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
     result = result_piece(
         {},
         output,
         f"{pointer}/state",
         name=call.name,
         call_id=call.call_id,
-        status=result_status,
+        status=worst_status(code_status, status_of_word(stated_status)),
     )
     return [call, replace(result, start=unix_seconds(times.get("end")))]
 

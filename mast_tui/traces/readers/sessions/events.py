@@ -51,7 +51,12 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     user_prompt_piece,
 )
-from mast_tui.traces.result_status import status_of_code, status_of_error_flag, status_of_flag
+from mast_tui.traces.result_status import (
+    first_known_status,
+    status_of_code,
+    status_of_error_flag,
+    status_of_flag,
+)
 
 _KIMI_INPUT_COUNT_FIELDS: Final = """
     inputOther inputCacheRead inputCacheCreation
@@ -484,16 +489,14 @@ def _droid_event_turn(record: Fields) -> Turn | None:
 def _droid_result(record: Fields) -> Piece:
     """Return the result in an event; its status is that of the error flag or the exit code."""
     value = first_in(record, "value", "error", "content")
-    status = status_of_error_flag(flag_in(record, "isError", "is_error"))
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_code(fields_of(value).get("exitCode"))
+    flag_status = status_of_error_flag(flag_in(record, "isError", "is_error"))
     return result_piece(
         {},
         value,
         "",
         name=name_in(record, "toolName", "toolId"),
         call_id=identifier_in(record, "toolCallId", "id"),
-        status=status,
+        status=first_known_status(flag_status, status_of_code(fields_of(value).get("exitCode"))),
     )
 
 

@@ -389,15 +389,3 @@ def tool_output(value: object) -> ToolOutput:
     if call_id := as_text(output_fields.get("tool_call_id")):
         return ToolOutput(content_text(output_fields.get("content")), call_id)
     return ToolOutput(output)
-
-
-def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
-    """Return ``ERROR`` if one of two statuses is that, else the first status that is known.
-
-    Args:
-        first: A status of a call.
-        second: Another status of the same call.
-    """
-    if SpanStatus.ERROR in (first, second):
-        return SpanStatus.ERROR
-    return second if first is SpanStatus.UNKNOWN else first

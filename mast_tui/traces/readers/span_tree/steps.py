@@ -23,8 +23,9 @@ from mast_tui.traces.readers.span_tree.history import (
     ShownHistory,
     canonical_arguments,
 )
-from mast_tui.traces.readers.span_tree.messages import last_answer, worse_status
+from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
+from mast_tui.traces.result_status import worst_status
 
 _DEFAULT_AGENT: Final = "agent"
 _COMPARED_STEPS_OF_ROW: Final = 6
@@ -160,7 +161,7 @@ class _OpenRow:
             inner_row: The other row, which is under this one.
         """
         self.output = inner_row.output if self.output is None else self.output
-        status = worse_status(self.row.status, inner_row.status)
+        status = worst_status(self.row.status, inner_row.status)
         self.row = replace(self.row, status=status, error=self.row.error or inner_row.error)
 
 

@@ -43,7 +43,6 @@ from mast_tui.traces.readers.span_tree.messages import (
     tool_calls,
     tool_output,
     without_lost_messages,
-    worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import trace_of_rows
@@ -58,7 +57,7 @@ from mast_tui.traces.readers.vendors.records import (
     vendor_of,
 )
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
-from mast_tui.traces.result_status import status_of_word
+from mast_tui.traces.result_status import first_known_status, status_of_word, worst_status
 from mast_tui.traces.times import unix_seconds
 
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
@@ -411,7 +410,7 @@ def _tool_row(row: SpanRow) -> SpanRow:
         row,
         output=tool_result.output,
         call_id=row.call_id or tool_result.call_id,
-        status=worse_status(row.status, tool_result.status),
+        status=worst_status(row.status, tool_result.status),
     )
 
 
@@ -584,7 +583,7 @@ def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
             end=max(filter(None, (call_row.end, row.end)), default=None),
             answer=call_row.answer or _joined_answer(row),
             output=row.output if call_row.output is None else call_row.output,
-            status=row.status if call_row.status is SpanStatus.UNKNOWN else call_row.status,
+            status=first_known_status(call_row.status, row.status),
             error=call_row.error or row.error,
         )
     return joined_rows
