@@ -33,6 +33,7 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     items_of,
     json_in,
+    located_items,
     short_name,
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_of
@@ -91,8 +92,7 @@ def _is_telemetry(document: object) -> bool:
 
 def _read_substeps(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
     """Add the substeps of a run in the intermediate form to ``steps``; return the run's facts."""
-    for step_index, step in enumerate(items_of(document.get("steps"))):
-        location = f"/steps/{step_index}"
+    for location, step in located_items(document.get("steps"), "/steps"):
         substeps = fields_of(step).get("substeps")
         if not isinstance(substeps, list):
             problems.append(Problem(location, "no step, left out"))

@@ -52,6 +52,7 @@ from mast_tui.traces.readers.json_fields import (
     first_in,
     identifier_in,
     items_of,
+    located_items,
     mostly,
     one_line,
     snake_fields,
@@ -271,11 +272,9 @@ class AtifStep:
         if isinstance(results, list):
             observation = results
             pointer += "/results"
-        if isinstance(observation, list):
-            values = [(f"{pointer}/{index}", value) for index, value in enumerate(observation)]
-        else:
-            values = [] if observation in (None, "", {}) else [(pointer, observation)]
-        for value_pointer, value in values:
+        is_single = not isinstance(observation, list) and observation not in (None, "", {})
+        single_value = [(pointer, observation)] if is_single else []
+        for value_pointer, value in single_value or located_items(observation, pointer):
             result = snake_fields(value) if isinstance(value, dict) else {"content": value}
             text = content_text(first_in(result, "content", "output"))
             yield self._result_piece(result, text, value_pointer)

@@ -60,7 +60,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.readers.base import FormatReader, identity_of
 from mast_tui.traces.readers.document_traces import records_by_line, records_in, report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, located_items
 from mast_tui.traces.readers.run_facts import (
     answer_key_from_json,
     as_json,
@@ -196,8 +196,7 @@ def _trace_of_record(source: Source, value: Fields, number: int | None, location
         _problem_of(problem, f"{location} /problems/{problem_index}")
         for problem_index, problem in enumerate(items_of(value.get("problems")))
     ]
-    for span_index, span in enumerate(items_of(value.get("spans"))):
-        span_location = f"{location} /spans/{span_index}"
+    for span_location, span in located_items(value.get("spans"), f"{location} /spans"):
         if isinstance(span, Mapping):
             _add_span(steps, span, span_location)
         else:

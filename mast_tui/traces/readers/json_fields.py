@@ -71,6 +71,22 @@ def items_of(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
+def located_items(value: object, pointer: str) -> list[tuple[str, object]]:
+    """Return the items of a list, each after its JSON pointer; empty if the value is no list.
+
+    Args:
+        value: The list.
+        pointer: The JSON pointer to the list.
+    """
+    items = value if isinstance(value, list | tuple) else ()
+    return [(f"{pointer}/{number}", item) for number, item in enumerate(items)]
+
+
+def located_objects(value: object, pointer: str) -> list[tuple[str, Fields]]:
+    """Return the items of a list as ``located_items`` does, but empty for items of other types."""
+    return [(location, fields_of(item)) for location, item in located_items(value, pointer)]
+
+
 def kind_of(value: object) -> str:
     """Return the ``type`` of a message, item or block; empty if it has none."""
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None

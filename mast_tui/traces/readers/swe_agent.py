@@ -24,6 +24,7 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     items_of,
     json_in,
+    located_items,
     mostly,
     one_line,
 )
@@ -77,8 +78,7 @@ def _read(source: Source) -> FileReport:
     default_turn: HistoryMessage = ("", {"agent": agent})
 
     _add_prompts(steps, prompts)
-    for step_index, step in enumerate(trajectory):
-        pointer = f"/trajectory/{step_index}"
+    for pointer, step in located_items(trajectory, "/trajectory"):
         if isinstance(step, Mapping):
             turn = _take_turn(turns, step) or default_turn
             _add_step(steps, step, pointer, turn)

@@ -20,6 +20,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     kind_of,
+    located_items,
     mostly,
     name_in,
     name_set,
@@ -133,7 +134,7 @@ def conversation_in(value: object) -> Conversation | None:
         messages = _message_list(value)
         if messages is None:
             return None
-        return Conversation(_located_messages("", messages), record={})
+        return Conversation(tuple(located_items(messages, "")), record={})
     if not isinstance(value, Mapping) or _is_of_other_format(value):
         return None
 
@@ -200,7 +201,7 @@ def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversat
     output_messages = _message_list(record.get("output"))
     if output_messages is None:
         return None
-    messages = _located_messages(f"{pointer}/output", output_messages)
+    messages = tuple(located_items(output_messages, f"{pointer}/output"))
     return _conversation_of(record, pointer, document, messages, response=None)
 
 
@@ -296,7 +297,7 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
         if list_field == "contents" and isinstance(values, list):
             values = list(map(_with_role, values))
         if (messages := _message_list(values)) is not None:
-            located_messages = _located_messages(f"{pointer}/{list_field}", messages)
+            located_messages = tuple(located_items(messages, f"{pointer}/{list_field}"))
             if is_page:
                 return list_field, _oldest_first(located_messages)
             if any(map(_is_cohere_message, items_of(values))):
@@ -391,7 +392,7 @@ def _system_prompt(record: Fields, pointer: str) -> Messages:
     if has_items or "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
-            return _located_messages(f"{pointer}/instructions", instructions)
+            return tuple(located_items(instructions, f"{pointer}/instructions"))
         if as_text(instructions):
             return ((f"{pointer}/instructions", {"role": "system", "content": instructions}),)
     for field in _SYSTEM_PROMPT_FIELDS:
@@ -562,7 +563,7 @@ def _openai_output_messages(record: Fields, pointer: str) -> Iterator[tuple[str,
     """
     if _is_response(record, pointer) or any(field in record for field in _PROMPT_FIELDS):
         messages = _message_list(record.get("output")) or ()
-        yield from _located_messages(f"{pointer}/output", messages)
+        yield from located_items(messages, f"{pointer}/output")
 
 
 _VENDORS: Final[tuple[Callable[[Fields, str], Iterator[tuple[str, object]]], ...]] = (
@@ -623,11 +624,6 @@ def _json_object(value: object) -> Fields | None:
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else response_in_stream(value)
-
-
-def _located_messages(list_pointer: str, messages: Sequence[object]) -> Messages:
-    """Return the messages of a list, each with its JSON pointer."""
-    return tuple((f"{list_pointer}/{number}", message) for number, message in enumerate(messages))
 
 
 def _is_of_other_format(record: Fields) -> bool:

@@ -29,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     add_new,
     fields_of,
     identifier_in,
+    located_items,
     name_in,
     object_in,
 )
@@ -81,8 +82,7 @@ class StreamUpdates:
                 pieces.append(json_log_piece(node_update, pointer, name=node))
                 continue
             agent = default_agent if node in _PLAIN_NODE_NAMES else node
-            for number, message in enumerate(messages):
-                location = f"{pointer}/messages/{number}"
+            for location, message in located_items(messages, f"{pointer}/messages"):
                 if not isinstance(message, Mapping) or not is_message(message):
                     pieces.append(json_log_piece(message, location))
                     continue

@@ -27,6 +27,8 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     kind_of,
+    located_items,
+    located_objects,
     mostly,
     names,
     snake_fields,
@@ -362,8 +364,7 @@ def _owl_messages(value: object, pointer: str) -> Messages:
         return
     fields = fields_of(value)
     yield f"{pointer}/user", {"role": "user", "content": fields["user"]}
-    for index, call in enumerate(map(fields_of, items_of(fields["tool_calls"]))):
-        call_pointer = f"{pointer}/tool_calls/{index}"
+    for call_pointer, call in located_objects(fields["tool_calls"], f"{pointer}/tool_calls"):
         call_id = call.get("tool_call_id") or call_pointer
         name = call.get("tool_name")
         tool_call = {"id": call_id, "name": name, "arguments": call.get("args")}
@@ -560,15 +561,12 @@ def _bfcl_log(log: Sequence[object]) -> Messages:
     - an object with a list of entries for each step
     - a single entry, such as the state between turns
     """
-    for turn_index, turn in enumerate(log):
-        pointer = f"/inference_log/{turn_index}"
+    for pointer, turn in located_items(log, "/inference_log"):
         if isinstance(turn, list):
             yield from _bfcl_step(turn, pointer)
         elif fields_of(turn).get("role") == "inference_input":
-            content = fields_of(turn).get("content")
-            input_messages = items_of(fields_of(content).get("message"))
-            for message_index, message in enumerate(input_messages):
-                yield f"{pointer}/content/message/{message_index}", message
+            messages = fields_at(turn, "content").get("message")
+            yield from located_items(messages, f"{pointer}/content/message")
         elif isinstance(turn, Mapping) and "role" not in turn:
             for step_name, entries in turn.items():
                 yield from _bfcl_step(items_of(entries), f"{pointer}/{step_name}")
@@ -585,8 +583,7 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
     decoded_calls: Sequence[object] = ()
     for entry in entries:
         decoded_calls = items_of(fields_of(entry).get("model_response_decoded")) or decoded_calls
-    for entry_index, entry in enumerate(entries):
-        entry_pointer = f"{pointer}/{entry_index}"
+    for entry_pointer, entry in located_items(entries, pointer):
         fields = fields_of(entry)
         role = fields.get("role")
         if role == "assistant":
@@ -721,9 +718,9 @@ def _usage_by_last_item(responses: Sequence[object]) -> dict[bytes, object]:
 
 def _nested_run_states(state: Fields, pointer: str) -> Iterable[tuple[str, Fields]]:
     """Yield the pointer and the state of each waiting agent that a run uses as a tool."""
-    functions = items_of(fields_at(state, "last_processed_response").get("functions"))
-    for number, function in enumerate(functions):
-        function_pointer = f"{pointer}/last_processed_response/functions/{number}"
+    functions = fields_at(state, "last_processed_response").get("functions")
+    list_pointer = f"{pointer}/last_processed_response/functions"
+    for function_pointer, function in located_items(functions, list_pointer):
         yield f"{function_pointer}/agent_run_state", fields_at(function, "agent_run_state")
     for name, text in fields_of(state.get("pendingAgentToolRuns")).items():
         yield f"{pointer}/pendingAgentToolRuns/{name}", fields_of(json_in(text))
@@ -733,8 +730,7 @@ def _run_input(value: object, pointer: str) -> Messages:
     """Yield the messages of an input, which is a text or a list."""
     if text := as_text(value):
         yield pointer, {"role": "user", "content": text}
-    for number, item in enumerate(items_of(value)):
-        yield f"{pointer}/{number}", item
+    yield from located_items(value, pointer)
 
 
 def _with_usage(item: object, usage_by_last_item: dict[bytes, object]) -> object:

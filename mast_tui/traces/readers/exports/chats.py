@@ -26,6 +26,7 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
     kind_of,
+    located_objects,
     text_in,
     texts_in,
 )
@@ -437,18 +438,12 @@ def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
     """
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
-    remaining = _last_first(f"/{field}", conversation.get(field))
+    remaining = located_objects(conversation.get(field), f"/{field}")[::-1]
     while remaining:
         pointer, message = remaining.pop()
         nodes[pointer] = message
-        remaining += _last_first(f"{pointer}/children", message.get("children"))
+        remaining += located_objects(message.get("children"), f"{pointer}/children")[::-1]
     return nodes
-
-
-def _last_first(pointer: str, messages: object) -> list[tuple[str, Fields]]:
-    """Return the messages of a list with their pointers, from the last one to the first."""
-    numbered_messages = list(enumerate(items_of(messages)))
-    return [(f"{pointer}/{number}", fields_of(value)) for number, value in numbered_messages[::-1]]
 
 
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:

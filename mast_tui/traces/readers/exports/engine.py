@@ -17,7 +17,14 @@ from mast_tui.traces.readers.document_traces import (
     report_of,
     trace_of_steps,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    located_items,
+    located_objects,
+)
 from mast_tui.traces.readers.run_facts import task_of
 
 Messages = Iterator[tuple[str, object]]
@@ -106,8 +113,8 @@ class ExportFormat:
         return trace_of_steps(origin, steps, meta, [*mapper.problems, *run_problems])
 
 
-def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects of a document, each after its JSON pointer.
+def objects_in(document: object) -> list[tuple[str, Fields]]:
+    """Return the objects of a document, each after its JSON pointer.
 
     The document is a list of objects, or has such a list under ``conversations``. Any other
     document is itself the only object.
@@ -116,10 +123,8 @@ def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
     values = conversations if isinstance(conversations, list) else document
     prefix = "/conversations" if values is conversations else ""
     if isinstance(values, list):
-        for index, value in enumerate(values):
-            yield f"{prefix}/{index}", fields_of(value)
-    else:
-        yield "", fields_of(document)
+        return located_objects(values, prefix)
+    return [("", fields_of(document))]
 
 
 class StepsOfRun(NamedTuple):
@@ -154,11 +159,8 @@ def step_lists(
     def is_list_of_steps(value: object) -> bool:
         return isinstance(value, list) and any(map(is_step, value[:_CHECKED_VALUES]))
 
-    runs = [("", document)]
-    if isinstance(document, list) and not is_list_of_steps(document):
-        runs = [(f"/{run_index}", run) for run_index, run in enumerate(document)]
-
-    for run_pointer, run in runs:
+    is_one_run = is_list_of_steps(document) or not isinstance(document, list)
+    for run_pointer, run in [("", document)] if is_one_run else located_items(document, ""):
         candidates: list[tuple[str, object]] = [("", run)]
         for path in list_paths:
             *object_names, list_name = path.split(".")
@@ -171,7 +173,7 @@ def step_lists(
 
 
 def messages_of_each(
-    values: Iterable[object], pointer: str, messages_of: Callable[[Fields, str], Messages]
+    values: Sequence[object], pointer: str, messages_of: Callable[[Fields, str], Messages]
 ) -> list[tuple[str, object]]:
     """Return the chat messages of the objects in a list; any other value is its own message.
 
@@ -180,10 +182,9 @@ def messages_of_each(
         pointer: The JSON pointer to the list.
         messages_of: Yields the messages of an object, from the object and its JSON pointer.
     """
-    located_values = [(f"{pointer}/{index}", value) for index, value in enumerate(values)]
     return [
         message
-        for location, value in located_values
+        for location, value in located_items(values, pointer)
         for message in (
             messages_of(value, location) if isinstance(value, Mapping) else [(location, value)]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -17,6 +17,8 @@ from mast_tui.traces.readers.json_fields import (
     first_in,
     items_of,
     kind_of,
+    located_items,
+    located_objects,
     mostly,
     name_set,
     names,
@@ -69,8 +71,7 @@ def _eval_case_messages(case: Fields) -> Messages:
     results have the events of the session, these replace the messages of the invocations.
     """
     events = items_of(snake_fields(case.get("session_details")).get("events"))
-    for number, message in enumerate(items_of(case.get("context_messages"))):
-        yield f"/context_messages/{number}", message
+    yield from located_items(case.get("context_messages"), "/context_messages")
 
     shown_instructions: dict[str, object] = {}
     for pointer, invocation in _eval_invocations(case):
@@ -84,8 +85,7 @@ def _eval_case_messages(case: Fields) -> Messages:
         if not events:
             yield from _eval_invocation_messages(invocation, pointer)
 
-    for number, event in enumerate(events):
-        yield f"/session_details/events/{number}", event
+    yield from located_items(events, "/session_details/events")
 
 
 def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
@@ -111,8 +111,8 @@ def _eval_invocation_messages(invocation: Fields, pointer: str) -> Messages:
     for number, event in enumerate(items_of(steps.get("invocation_events"))):
         last_agent = fields_of(event).get("author")
         yield f"{pointer}/intermediate_data/invocation_events/{number}", event
-    for number, response in enumerate(items_of(steps.get("intermediate_responses"))):
-        location = f"{pointer}/intermediate_data/intermediate_responses/{number}"
+    list_pointer = f"{pointer}/intermediate_data/intermediate_responses"
+    for location, response in located_items(steps.get("intermediate_responses"), list_pointer):
         if isinstance(response, list) and len(response) == 2:
             author, parts = response
             yield location, {"role": "model", "name": author, "parts": parts}
@@ -135,8 +135,7 @@ def _eval_call_items(invocation: Fields) -> Messages:
     if not calls:
         list_pointer = "/tools"
         calls = items_of(invocation.get("tools"))
-    for number, call in enumerate(map(fields_of, calls)):
-        location = f"{list_pointer}/{number}"
+    for location, call in located_objects(calls, list_pointer):
         facts = {"call_id": call.get("id"), "name": call.get("name")}
         arguments = first_in(call, "args", "arguments")
         yield location, {"type": "function_call", **facts, "arguments": arguments}
@@ -257,9 +256,10 @@ def _interactions(document: object) -> Iterable[Interaction]:
     """Yield the interactions of a document, each alone or as the response to a request."""
     root = fields_of(document).get("interactions", document)
     prefix = "" if root is document else "/interactions"
-    values = root if isinstance(root, list) else [root]
-    for number, record in enumerate(map(fields_of, values)):
-        pointer = f"{prefix}/{number}" if isinstance(root, list) else prefix
+    is_list = isinstance(root, list)
+    for pointer, record in (
+        located_objects(root, prefix) if is_list else [(prefix, fields_of(root))]
+    ):
         request = fields_of(record.get("request"))
         request_pointer = f"{pointer}/request" if request else pointer
         if _is_interaction(record):
@@ -284,8 +284,8 @@ def _interaction_messages(interaction: Interaction) -> Messages:
     if not has_input_as_step:
         value = fields.get("input")
         location = f"{interaction.request_pointer}/input"
-        for number, part in enumerate(items_of(value)):
-            yield f"{location}/{number}", _step_message(part, "user")
+        for part_location, part in located_items(value, location):
+            yield part_location, _step_message(part, "user")
         if value and not isinstance(value, list):
             yield location, _step_message(value, "user")
 
@@ -366,15 +366,14 @@ def _live_record(value: object) -> Fields:
     return snake_fields(wrapped) if isinstance(wrapped, Mapping) else record
 
 
-def _live_messages(records: Iterable[Fields]) -> Messages:
+def _live_messages(records: Sequence[Fields]) -> Messages:
     """Yield the messages of a live session.
 
     The texts that a speaker streams are joined until the turn ends or a message of another kind
     follows. Sound is left out.
     """
     spoken_texts = _SpokenTexts()
-    for number, record in enumerate(records):
-        pointer = f"/{number}"
+    for pointer, record in located_objects(records, ""):
         content = snake_fields(record.get("server_content"))
         for field, role in (("input_transcription", "user"), ("output_transcription", "model")):
             spoken_texts.add(pointer, role, fields_of(content.get(field)))
@@ -404,18 +403,16 @@ def _live_items(record: Fields, pointer: str) -> Messages:
     setup = snake_fields(record.get("setup"))
     if instruction := fields_of(setup.get("system_instruction")):
         yield f"{pointer}/setup/system_instruction", {**instruction, "role": "system"}
-    turns = items_of(fields_of(record.get("client_content")).get("turns"))
-    for number, turn in enumerate(map(fields_of, turns)):
-        yield f"{pointer}/client_content/turns/{number}", {"role": "user", **turn}
+    turns = fields_of(record.get("client_content")).get("turns")
+    for location, turn in located_objects(turns, f"{pointer}/client_content/turns"):
+        yield location, {"role": "user", **turn}
     if text := text_in(fields_of(record.get("realtime_input")), "text"):
         yield f"{pointer}/realtime_input", {"role": "user", "content": text}
     calls = items_of(snake_fields(record.get("tool_call")).get("function_calls"))
-    for number, call in enumerate(map(fields_of, calls)):
-        location = f"{pointer}/tool_call/function_calls/{number}"
+    for location, call in located_objects(calls, f"{pointer}/tool_call/function_calls"):
         yield location, {**call, "type": "function_call", "arguments": call.get("args")}
     results = items_of(snake_fields(record.get("tool_response")).get("function_responses"))
-    for number, result in enumerate(results):
-        location = f"{pointer}/tool_response/function_responses/{number}"
+    for location, result in located_items(results, f"{pointer}/tool_response/function_responses"):
         yield location, {"role": "user", "parts": [{"function_response": result}]}
 
 

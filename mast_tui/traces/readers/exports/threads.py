@@ -29,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     kind_of,
+    located_objects,
     mostly,
     text_in,
 )
@@ -80,8 +81,7 @@ def _lm_studio_messages(version: Fields, pointer: str) -> Messages:
         return
     model = text_in(fields_of(version.get("senderInfo")), "senderName")
     call_id_by_number: dict[str | None, str | None] = {}
-    for number, step in enumerate(map(fields_of, items_of(version.get("steps")))):
-        step_pointer = f"{pointer}/steps/{number}"
+    for step_pointer, step in located_objects(version.get("steps"), f"{pointer}/steps"):
         if kind_of(step) == "contentBlock":
             yield from _lm_studio_step(step, step_pointer, model, call_id_by_number)
         elif kind_of(step) != "genInfo":

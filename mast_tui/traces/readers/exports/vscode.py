@@ -16,6 +16,7 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     first_in,
     items_of,
+    located_objects,
     name_set,
     text_in,
 )
@@ -335,8 +336,7 @@ def _replay_log_messages(prompts: Mapping[str, object]) -> Messages:
         if text and text != last_prompt:  # A prompt with several requests is listed several times.
             yield pointer, {"role": "user", "content": text}
         last_prompt = text
-        for number, entry in enumerate(map(fields_of, items_of(prompt.get("logs")))):
-            location = f"{pointer}/logs/{number}"
+        for location, entry in located_objects(prompt.get("logs"), f"{pointer}/logs"):
             if entry.get("kind") == "toolCall":
                 yield from _replayed_call(entry, location)
             elif entry.get("kind") == "request":

@@ -30,6 +30,7 @@ from mast_tui.traces.readers.json_fields import (
     fields_at,
     fields_of,
     items_of,
+    located_items,
     name_set,
     short_name,
     without,
@@ -114,8 +115,7 @@ class EventWalk:
         A scope is the agent, the parent span and the message history of nested events.
         """
         open_scopes = [base]
-        for event_index, event in enumerate(events):
-            event_pointer = f"{pointer}/{event_index}"
+        for event_pointer, event in located_items(events, pointer):
             if not isinstance(event, Mapping):
                 self.spans.log(json_text(event), event_pointer, SpanContext(parent=base.parent))
                 self.spans.add_problem(event_pointer, "not an event but a bare value")

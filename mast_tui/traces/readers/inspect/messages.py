@@ -20,7 +20,14 @@ from mast_tui.traces.io.json_values import as_count, as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.messages import MessageToolCall
 from mast_tui.traces.readers.chat.values import known_part_text
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, short_name
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    items_of,
+    kind_of,
+    located_items,
+    short_name,
+)
 
 _REFERENCE: Final = re.compile(r"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})")
 _QUOTED_REFERENCE: Final = re.compile(r'"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})"')
@@ -499,8 +506,7 @@ class MessageSpans:
         elif text := self.attachments.content(content):
             last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, context)
 
-        for call_index, call in enumerate(items_of(message.get("tool_calls"))):
-            call_pointer = f"{pointer}/tool_calls/{call_index}"
+        for call_pointer, call in located_items(message.get("tool_calls"), f"{pointer}/tool_calls"):
             # A call begins when the model's message ends.
             last_key = self.call(call, call_pointer, context, context.end)
         if last_key is None:

@@ -49,7 +49,7 @@ from mast_tui.traces.readers.inspect.messages import (
     SpanContext,
     TooManySpans,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, located_items
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_id_of, task_of, trial_of
 
 _SAMPLE_FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
@@ -135,7 +135,7 @@ def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
-    return [(f"/messages/{index}", message) for index, message in enumerate(items_of(messages))]
+    return located_items(messages, "/messages")
 
 
 def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:

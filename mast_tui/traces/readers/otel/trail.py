@@ -16,7 +16,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.document_traces import Record, RunOrigin, records_in, report_of
-from mast_tui.traces.readers.json_fields import fields_of, items_of
+from mast_tui.traces.readers.json_fields import fields_of, items_of, located_items
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
 from mast_tui.traces.readers.run_facts import answer_key_of
@@ -89,8 +89,7 @@ def _spans_of_tree(spans: object, location: str, problems: list[Problem]) -> Ite
             if siblings is not None:
                 problems.append(Problem(list_location, "not a list of spans, left out"))
             continue
-        for span_index, value in enumerate(siblings):
-            pointer = f"{list_location}/{span_index}"
+        for pointer, value in located_items(siblings, list_location):
             if not isinstance(value, Mapping):
                 problems.append(Problem(pointer, "not a span but a bare value, left out"))
                 continue
