@@ -15,15 +15,7 @@ from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    AnswerKey,
-    FileReport,
-    Outcome,
-    Problem,
-    Role,
-    SpanKind,
-    TraceMeta,
-)
+from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps

@@ -16,13 +16,7 @@ from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import (
-    as_text,
-    content_text,
-    dump_text,
-    identifier,
-    tokens_of,
-)
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,

@@ -14,12 +14,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Role,
-    SpanKind,
-    Tokens,
-)
+from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens
 from mast_tui.traces.readers.base import FormatReader, extended_range, trace_of_lines
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.codex.records import (

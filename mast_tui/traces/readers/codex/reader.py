@@ -31,13 +31,7 @@ import orjson
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Role,
-    SpanKind,
-    SpanStatus,
-    Thread,
-)
+from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Thread
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.base import FormatReader, trace_of_lines
 from mast_tui.traces.readers.codex.records import (
@@ -58,13 +52,7 @@ from mast_tui.traces.readers.codex.records import (
     step_of,
     text_of_output,
 )
-from mast_tui.traces.readers.json_fields import (
-    Fields,
-    fields_at,
-    fields_of,
-    json_in,
-    text_in,
-)
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, json_in, text_in
 from mast_tui.traces.times import unix_seconds
 
 _CHECKED_RECORD_COUNT: Final = 5

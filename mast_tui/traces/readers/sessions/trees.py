@@ -9,21 +9,9 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, content_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.base import is_gemini_shaped
-from mast_tui.traces.readers.chat.pieces import (
-    ASSISTANT,
-    Turn,
-    call_piece,
-    log_piece,
-    result_piece,
-)
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, Turn, call_piece, log_piece, result_piece
 from mast_tui.traces.readers.chat.values import usage_tokens
-from mast_tui.traces.readers.json_fields import (
-    Fields,
-    fields_of,
-    items_of,
-    kind_of,
-    name_set,
-)
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, name_set
 from mast_tui.traces.readers.sessions.engine import (
     SYSTEM,
     SessionContext,
