@@ -31,7 +31,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.base import FormatReader
-from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
+from mast_tui.traces.readers.chat.pieces import Piece, call_piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
     RunOrigin,
@@ -190,7 +190,8 @@ class AtifStep:
         self.early_results: list[tuple[int, AtifResult]] = []
 
         if not isinstance(value, dict):
-            self.messages = [_bare_value_piece(value, self.pointer, "a step")]
+            log = json_log_piece(value, self.pointer)
+            self.messages = [replace(log, problem="not a step but a bare value")]
         names_answered_call = self.source == "system" and _call_id_of(self.fields) is not None
         is_result = names_answered_call or self.source in _TOOL_SOURCES
         if is_result:
@@ -198,7 +199,8 @@ class AtifStep:
         else:
             tool_calls = self.fields.get("tool_calls")
             calls = [tool_calls] if isinstance(tool_calls, dict) else items_of(tool_calls)
-            self.calls = [self._call_piece(call, number) for number, call in enumerate(calls)]
+            located_calls = located_items(calls, f"{self.pointer}/tool_calls")
+            self.calls = [self._call_piece(call, pointer) for pointer, call in located_calls]
             self.results = list(self._result_pieces())
             if not self.messages:  # else the step is a bare value
                 self.messages = list(self._message_pieces())
@@ -236,24 +238,12 @@ class AtifStep:
             return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
         return piece
 
-    def _call_piece(self, value: object, index: int) -> Piece:
-        """Return the piece of a tool call."""
-        pointer = f"{self.pointer}/tool_calls/{index}"
-        if not isinstance(value, dict):
-            return _bare_value_piece(value, pointer, "a tool call")
+    def _call_piece(self, value: object, pointer: str) -> Piece:
+        """Return the piece of a tool call; of a value that is no object, a log."""
         call = snake_fields(value)
-        nested = call.get("function")  # as in OpenAI's calls
-        function = snake_fields(nested) if isinstance(nested, dict) else call
-        return Piece(
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            self.agent,
-            dump_text(first_in(function, "arguments", "args", "input")),
-            pointer,
-            name=one_line(function.get("function_name")) or one_line(function.get("name")),
-            call_id=_call_id_of(call),
-            start=self.start,
-        )
+        name = one_line(call.get("function_name"))
+        piece = call_piece(call or value, pointer, self.agent, name=name)
+        return replace(piece, call_id=_call_id_of(call), start=self.start)
 
     def _result_pieces(self) -> Iterator[AtifResult]:
         """Yield the results of a step.
@@ -297,10 +287,6 @@ class AtifStep:
         return tokens_of(
             metrics.get("prompt_tokens"), metrics.get("completion_tokens")
         ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
-
-
-def _bare_value_piece(value: object, pointer: str, expected: str) -> Piece:
-    return replace(json_log_piece(value, pointer), problem=f"not {expected} but a bare value")
 
 
 def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:

@@ -14,6 +14,7 @@ from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.chat.values import message_text, model_of, usage_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_at,
     fields_of,
     first_in,
@@ -416,8 +417,7 @@ def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Message
         instruction = config.get("system_instruction")
         parts = instruction.get("parts") if isinstance(instruction, Mapping) else instruction
         text = as_text(message_text(parts))
-        if text is not None and text not in prompt_texts:
-            prompt_texts.add(text)
+        if text is not None and add_new(prompt_texts, text):
             prompt_pointer = (
                 f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
             )

@@ -62,7 +62,7 @@ from mast_tui.traces.readers.claude_code.records import (
     without_progress_wrapper,
 )
 from mast_tui.traces.readers.document_traces import neighbour_bytes
-from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
+from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, object_in
 
 _BYTES_PER_READ: Final = 4 << 20
 """The bytes of a file that are read at a time."""
@@ -370,8 +370,7 @@ def in_reading_order(
     while stack:
         item, item_thread = stack.pop()
         if isinstance(item, SubAgent):
-            if item.id not in read_ids:
-                read_ids.add(item.id)
+            if add_new(read_ids, item.id):
                 agent_thread = item.thread()
                 stack += [(entry, agent_thread) for entry in reversed(item.entries)]
             continue

@@ -27,7 +27,7 @@ from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatu
 from mast_tui.traces.readers.chat.pieces import Piece, Turn
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
+from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, name_set
 from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records, time_of_log
 from mast_tui.traces.readers.otel.spans import attributes_of, unrecorded_prompt
 from mast_tui.traces.readers.sessions.engine import (
@@ -256,8 +256,7 @@ def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator
     """
     call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
-    if call_id is not None and call_id not in shown_call_ids:
-        shown_call_ids.add(call_id)
+    if call_id is not None and add_new(shown_call_ids, call_id):
         yield Piece(
             SpanKind.TOOL_CALL, Role.AGENT, agent=CODEX, text="", name=name, call_id=call_id
         )

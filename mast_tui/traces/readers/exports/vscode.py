@@ -12,6 +12,7 @@ from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, result_message
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_at,
     fields_of,
     first_in,
@@ -342,8 +343,7 @@ def _replay_log_messages(prompts: Mapping[str, object]) -> Messages:
             elif entry.get("kind") == "request":
                 for message in items_of(fields_of(entry.get("requestMessages")).get("messages")):
                     instructions = _instructions_in(fields_of(message))
-                    if instructions and instructions not in seen_texts:
-                        seen_texts.add(instructions)
+                    if instructions and add_new(seen_texts, instructions):
                         yield (
                             f"{location}/{len(seen_texts)}",
                             {"role": "system", "content": instructions},

@@ -22,6 +22,7 @@ from mast_tui.traces.readers.chat.messages import MessageToolCall
 from mast_tui.traces.readers.chat.values import known_part_text
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_of,
     items_of,
     kind_of,
@@ -684,8 +685,7 @@ class MessagePool:
         return ranges
 
     def _report_once(self, message: str, pointer: str) -> None:
-        if message not in self._reported_messages:
-            self._reported_messages.add(message)
+        if add_new(self._reported_messages, message):
             self._spans.add_problem(pointer, message)
 
 

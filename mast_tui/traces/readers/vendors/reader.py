@@ -27,7 +27,14 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
 from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.document_traces import RunOrigin, report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    add_new,
+    fields_of,
+    short_name,
+    text_in,
+    value_in,
+)
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft
 from mast_tui.traces.readers.span_tree.history import canonical_arguments
@@ -504,8 +511,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     shown_thoughts: set[str] = set()
     rows_with_thoughts: list[SpanRow] = []
     for row, thought in zip(rows, thoughts, strict=True):
-        if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
-            shown_thoughts.add(thought)
+        is_other = row.kind is RowKind.OTHER
+        if thought is not None and is_other and add_new(shown_thoughts, thought):
             # As it is written within the JSON of a request.
             escaped_thought = json.dumps(thought.strip('"'), ensure_ascii=False)[1:-1]
             if not any(escaped_thought in request for request in requests):
