@@ -10,6 +10,7 @@ model's texts it has only the final answer, if the user chose so. Keys are ``<ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -24,7 +25,7 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.pieces import Piece, Turn
+from mast_tui.traces.readers.chat.pieces import Piece, Turn, call_piece, log_piece, result_piece
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, name_set
@@ -200,9 +201,7 @@ def _event_log_piece(
     event: Fields, text: str, *, failed: bool = False, name: str | None = None
 ) -> Piece:
     """Return a log piece of an event; its name is the event's name by default."""
-    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-    name = name or as_text(event["name"])
-    return Piece(SpanKind.LOG, Role.LOG, agent=CODEX, text=text, name=name, status=status)
+    return replace(log_piece(text, name or as_text(event["name"]), failed=failed), agent=CODEX)
 
 
 def _pieces_of_event(event: Fields, shown_call_ids: set[str | None]) -> Iterator[Piece]:
@@ -257,9 +256,7 @@ def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator
     call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
     if call_id is not None and add_new(shown_call_ids, call_id):
-        yield Piece(
-            SpanKind.TOOL_CALL, Role.AGENT, agent=CODEX, text="", name=name, call_id=call_id
-        )
+        yield call_piece({"id": call_id, "name": name}, "", CODEX)
     decision = _attribute_text(event, "decision") or "decided"
     source = _attribute_text(event, "source")
     is_automatic = (source or "").lower() == "config"
@@ -271,31 +268,15 @@ def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator
 def _result_pieces(event: Fields) -> Iterator[Piece]:
     """Yield a call and its result from an event that reports both."""
     attributes = _attributes(event)
-    call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
     duration = attributes.get("duration_ms")  # a number, or its digits in a text
     milliseconds = as_number(duration) or as_count(duration) or 0
     time = as_number(event["time"])  # of the result
     start = None if time is None else time - max(milliseconds, 0) / 1e3
-    arguments = dump_text(attributes.get("arguments"))
-    yield Piece(
-        SpanKind.TOOL_CALL,
-        Role.AGENT,
-        agent=CODEX,
-        text=arguments,
-        name=name,
-        call_id=call_id,
-        start=start,
-    )
-    yield Piece(
-        SpanKind.TOOL_RESULT,
-        Role.TOOL,
-        agent=CODEX,  # A result names the agent that made the call.
-        text=content_text(attributes.get("output")),
-        name=name,
-        call_id=call_id,
-        status=status_of_flag(attributes.get("success")),
-    )
+    yield replace(call_piece(attributes, "", CODEX, name=name), start=start)
+    status = status_of_flag(attributes.get("success"))
+    result = result_piece(attributes, attributes.get("output"), "", name=name, status=status)
+    yield replace(result, agent=CODEX)  # A result names the agent that made the call.
 
 
 def _has_failed(event: Fields) -> bool:
