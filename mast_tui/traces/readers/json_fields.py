@@ -83,7 +83,12 @@ def located_items(value: object, pointer: str) -> list[tuple[str, object]]:
 
 
 def located_objects(value: object, pointer: str) -> list[tuple[str, Fields]]:
-    """Return the items of a list as ``located_items`` does, but empty for items of other types."""
+    """Return the objects of a list, each after its JSON pointer; any other item is empty.
+
+    Args:
+        value: The list; any other value has no items.
+        pointer: The JSON pointer to the list.
+    """
     return [(location, fields_of(item)) for location, item in located_items(value, pointer)]
 
 
