@@ -17,6 +17,7 @@ from mast_tui.traces.readers.exports.engine import (
     ExportFormat,
     Messages,
     objects_in,
+    result_message,
     step_lists,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -796,30 +797,16 @@ def _assistants_calls(pointer: str, item: Fields) -> Iterator[tuple[str, dict[st
             "name": text_in(details, "name") or kind,
             "arguments": first_in(details, "arguments", "input") if details else call,
         }
-        yield (
-            call_pointer,
-            {
-                "role": "assistant",
-                "tool_calls": [tool_call],
-                "timestamp": item.get("created_at"),
-                "usage": None if call_index else item.get("usage"),
-            },
-        )
+        usage = None if call_index else item.get("usage")
+        message = {"role": "assistant", "tool_calls": [tool_call], "usage": usage}
+        yield call_pointer, {**message, "timestamp": item.get("created_at")}
         output = first_in(details, "output", "outputs", "results")
         if isinstance(output, list):
-            output = "\n".join(
-                text_in(fields_of(part), "logs") or dump_text(part) for part in output
-            )
+            texts = (text_in(fields_of(part), "logs") or dump_text(part) for part in output)
+            output = "\n".join(texts)
         if output is not None:
-            yield (
-                f"{call_pointer}/output",
-                {
-                    "role": "tool",
-                    "tool_call_id": call_id,
-                    "content": output,
-                    "timestamp": item.get("completed_at"),
-                },
-            )
+            result = result_message(output, call_id, None)
+            yield f"{call_pointer}/output", {**result, "timestamp": item.get("completed_at")}
 
 
 OPENAI_ASSISTANTS: Final = ExportFormat(

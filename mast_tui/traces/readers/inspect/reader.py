@@ -266,12 +266,8 @@ def _grades_of_scores(scores: list[tuple[str, object]]) -> Iterator[float | None
     """Yield the grade of each value of each score; None for a value that is no grade."""
     for _name, score in scores:
         value = score.get("value") if isinstance(score, Mapping) else score
-        if isinstance(value, Mapping):
-            yield from map(_grade_of, value.values())
-        elif isinstance(value, list):
-            yield from map(_grade_of, value)
-        else:
-            yield _grade_of(value)
+        values = value if isinstance(value, list) else [value]
+        yield from map(_grade_of, value.values() if isinstance(value, Mapping) else values)
 
 
 def _grade_of(value: object) -> float | None:
