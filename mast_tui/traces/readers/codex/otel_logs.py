@@ -29,6 +29,7 @@ from mast_tui.traces.readers.chat.pieces import Piece, Turn, call_piece, log_pie
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, name_set
+from mast_tui.traces.readers.otel.claude_code import start_of_event
 from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records, time_of_log
 from mast_tui.traces.readers.otel.spans import attributes_of, unrecorded_prompt
 from mast_tui.traces.readers.sessions.engine import (
@@ -269,10 +270,7 @@ def _result_pieces(event: Fields) -> Iterator[Piece]:
     """Yield a call and its result from an event that reports both."""
     attributes = _attributes(event)
     name = _attribute_text(event, "tool_name") or "tool"
-    duration = attributes.get("duration_ms")  # a number, or its digits in a text
-    milliseconds = as_number(duration) or as_count(duration) or 0
-    time = as_number(event["time"])  # of the result
-    start = None if time is None else time - max(milliseconds, 0) / 1e3
+    start = start_of_event(attributes, as_number(event["time"]))
     yield replace(call_piece(attributes, "", CODEX, name=name), start=start)
     status = status_of_flag(attributes.get("success"))
     result = result_piece(attributes, attributes.get("output"), "", name=name, status=status)
