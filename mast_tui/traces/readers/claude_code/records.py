@@ -30,7 +30,7 @@ from mast_tui.traces.readers.json_fields import (
     texts_in,
     without,
 )
-from mast_tui.traces.result_status import first_known_status, status_of_error_flag, status_of_result
+from mast_tui.traces.result_status import status_of_error_flag, status_of_result
 from mast_tui.traces.times import unix_seconds
 
 CLAUDE_CODE: Final = "claude-code"
@@ -304,8 +304,9 @@ def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
         # iFlow writes a result in the form of Gemini's messages.
         response = fields_at(content, "responseParts", "functionResponse").get("response")
         text = output_text(response or content)
-    flag_status = status_of_error_flag(block.get("is_error"))
-    status = first_known_status(flag_status, status_of_result(text))
+    status = status_of_error_flag(block.get("is_error"))
+    if status is SpanStatus.UNKNOWN:
+        status = status_of_result(text)
     call_id = as_text(block.get("tool_use_id"))
     return _new_piece(SpanKind.TOOL_RESULT, Role.TOOL, text, number, call_id=call_id, status=status)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens
+from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.base import FormatReader, extended_range, trace_of_lines
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.codex.records import (
@@ -34,7 +34,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     without,
 )
-from mast_tui.traces.result_status import first_known_status, status_of_result
+from mast_tui.traces.result_status import status_of_result
 
 _EVENT_TYPE_BYTES: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
 _EVENT_BEGINNING: Final = re.compile(rb'[\s\0]*\{\s*"type"\s*:\s*"(?:thread|turn|item)\.')
@@ -310,7 +310,9 @@ class CodexExecParser(CodexLines):
             item_index = self._add_item_span(line_number, item)
         if item.output is None:
             return
-        status = first_known_status(item.status, status_of_result(item.output))
+        status = item.status
+        if status is SpanStatus.UNKNOWN:
+            status = status_of_result(item.output)
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(item_index))
         key = f"{item.call_id}:result" if item.call_id else None
         result_index = self._add_span(line_number, shape, key, status=status, parent=item_index)
