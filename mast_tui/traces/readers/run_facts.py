@@ -25,7 +25,6 @@ from mast_tui.traces.readers.json_fields import (
 if TYPE_CHECKING:
     from mast_tui.traces.index.document import Step
 
-_TASK_ID_FIELDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
 _MAX_ID_CHARS: Final = 200
 _MAX_TRIAL_DIGITS: Final = 18  # fits into 64 bits
 
@@ -57,7 +56,9 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
         outcome=_outcome_of_record(record),
         score=next((score for score in scores if score is not None), None),
         answer_key=answer_key_of(record),
-        task_id=task_id_of(*map(record.get, _TASK_ID_FIELDS)),
+        task_id=task_id_of(
+            *map(record.get, ("task_id", "instance_id", "question_ID", "question_id", "problem_id"))
+        ),
         trial=trial_of(record.get("trial")),
     )
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
-    InvalidJSON,
     as_text,
     canonical_bytes,
     dump_text,
-    load_json,
+    without_surrogates,
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.base import FormatReader
+from mast_tui.traces.readers.document_traces import RunOrigin, records_by_line, report_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -37,7 +38,6 @@ from mast_tui.traces.readers.otel.conventions import (
     row_of,
 )
 from mast_tui.traces.readers.otel.spans import (
-    BIG_ID_PREFIX,
     Attributes,
     OtelSpan,
     SpanEvent,
@@ -50,9 +50,9 @@ from mast_tui.traces.readers.otel.spans import (
     span_of,
     trace_id,
 )
-from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 
 _MARKS: Final = tuple(
     f'"{name}"'.encode()
@@ -68,8 +68,6 @@ _SCOPE_SPANS: Final = names(
 )
 _MOST_DIGITS_OF_SECONDS: Final = 11
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
-_SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
-_LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
 
 
 class _OtlpLayout(NamedTuple):
@@ -82,8 +80,12 @@ class _OtlpLayout(NamedTuple):
 
 
 _SPAN_LAYOUT: Final = _OtlpLayout(_RESOURCE_SPANS, _SCOPE_SPANS, ("spans",), is_log=False)
-_LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_log=True)
-_SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
+_LOG_LAYOUT: Final = _OtlpLayout(
+    _RESOURCE_LOGS,
+    ("scopeLogs", "scope_logs", "instrumentationLibraryLogs"),
+    ("logRecords", "log_records", "logs"),
+    is_log=True,
+)
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
 _COMPARED_ITEMS: Final = 20
 _MAX_SKIPS: Final = 50
@@ -158,17 +160,11 @@ def _has_big_ids(source: Source) -> bool:
 
 
 def _whole_document(source: Source) -> object | None:
-    """Return the one JSON value of a file; big trace ids become texts to keep all their digits."""
-    if not _has_big_ids(source):
-        return source.json
-    try:
-        return load_json(_keep_big_ids(as_utf8(source.data).decode("utf-8", "replace")))
-    except InvalidJSON:
-        return source.json
-
-
-def _keep_big_ids(text: str) -> str:
-    return _BIG_ID.sub(rf'\1"{BIG_ID_PREFIX}\2"', text)
+    """Return the one JSON value of a file; big trace ids keep all their digits."""
+    if _has_big_ids(source):
+        with suppress(ValueError, RecursionError):
+            return without_surrogates(json.loads(source.utf8))
+    return source.json
 
 
 def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
@@ -195,12 +191,12 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         if text[begin] in "{[":
             try:
                 # This decoder finds the end of the value, which ``load_json`` does not report.
-                _value, position = decoder.raw_decode(text, begin)
-                yield line, load_json(_keep_big_ids(text[begin:position]))
+                value, position = decoder.raw_decode(text, begin)
+                yield line, without_surrogates(value)
                 is_read = True
             except RecursionError:
                 reason = "nested too deeply"
-            except (InvalidJSON, ValueError) as error:
+            except ValueError as error:
                 reason = f"not JSON: {error}"
 
         if not is_read:
@@ -318,7 +314,10 @@ def otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
             attributes = attributes_of(resource.get("attributes"))
             scope_groups = _items_with_locations(group, layout.scopes, group_location)
             for scope_location, scope_group in scope_groups:
-                scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
+                scopes = (
+                    fields_of(scope_group.get(name))
+                    for name in ("scope", "instrumentationLibrary", "instrumentation_library")
+                )
                 scope_name = as_text(next(filter(None, scopes), {}).get("name"))
                 list_names = (
                     name for name in layout.records if isinstance(scope_group.get(name), list)
@@ -366,7 +365,6 @@ _SYSTEM_BY_MARK: Final = (
     ("mcp_agent", "mcp-agent"),
     ("any_agent", "any-agent"),
 )
-_SYSTEM_ATTRIBUTES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _ANNOTATION_PREFIXES: Final = ("eval.", "annotations")
 """The prefixes of Phoenix's columns with annotations of spans."""
@@ -395,58 +393,42 @@ class _Run:
     contents: list[Fields] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class OtelReader:
-    """Reads spans; span keys are span ids followed by the part of the span.
-
-    The keys of tool calls and results are their call ids, those of log records their locations.
-    """
-
-    name: ClassVar[str] = "otel"
-    key_scheme: ClassVar[int] = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file, or its first lines, hold spans or log records."""
-        return layout_of(source) is not None
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id; all spans without a trace id are one trace."""
-        problems: list[Problem] = []
-        runs = _runs_by_trace(raw_spans(source, problems), problems)
-        traces = [
-            self._trace_of_run(source, run, None if len(runs) == 1 else run_index)
-            for run_index, run in enumerate(runs)
-        ]
-        return report_of(self, source, traces, problems, layout_of(source))
-
-    def _trace_of_run(self, source: Source, run: _Run, record: int | None) -> Trace:
-        """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
-        content = source.data if record is None else canonical_bytes(run.contents)
-        rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
-        service = next((span.service for span in run.spans if span.service), None)
-        first_agent = next((row.agent for row in rows if row.agent), None)
-        problems: list[Problem] = []
-        steps = observed_steps(rows, service=service, problems=problems)
-        meta = TraceMeta(
-            task=task_of(steps=steps.steps),
-            system=system_of(run.spans) if run.spans else first_agent,
-            model=next((row.model for row in rows if row.model), None),
-            answer_key=_answer_key(run),
-            version=next((span.version for span in run.spans if span.version), None),
-        )
-        return trace_of_steps(
-            self,
-            source.path,
-            content,
-            steps,
-            meta=meta,
-            record=record,
-            native=run.trace_id,
-            problems=problems,
-        )
+def _recognises(source: Source) -> bool:
+    """Return whether the file, or its first lines, hold spans or log records."""
+    return layout_of(source) is not None
 
 
-READER: Final = OtelReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace for each trace id; all spans without a trace id are one trace."""
+    problems: list[Problem] = []
+    runs = _runs_by_trace(raw_spans(source, problems), problems)
+    traces = [
+        _trace_of_run(source, run, None if len(runs) == 1 else run_index)
+        for run_index, run in enumerate(runs)
+    ]
+    return report_of(READER, source, traces, problems, layout_of(source))
+
+
+def _trace_of_run(source: Source, run: _Run, record: int | None) -> Trace:
+    """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
+    content = source.data if record is None else canonical_bytes(run.contents)
+    rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
+    service = next((span.service for span in run.spans if span.service), None)
+    first_agent = next((row.agent for row in rows if row.agent), None)
+    meta = TraceMeta(
+        system=system_of(run.spans) if run.spans else first_agent,
+        answer_key=_answer_key(run),
+        version=next((span.version for span in run.spans if span.version), None),
+    )
+    origin = RunOrigin(READER, source.path, content, record, run.trace_id)
+    return trace_of_rows(origin, rows, meta, service=service)
+
+
+READER: Final = FormatReader("otel", _recognises, _read)
+"""Reads spans; span keys are span ids followed by the part of the span.
+
+The keys of tool calls and results are their call ids, those of log records their locations.
+"""
 
 
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
@@ -507,7 +489,9 @@ def _row_without_convention(span: OtelSpan) -> SpanRow:
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
     """Return the framework whose mark is in a name of a span, else the service, else None."""
     for span in spans:
-        attribute_names = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
+        attribute_names = (
+            name for name in span.attributes if name.startswith(("any_agent.", "gcp.vertex.agent."))
+        )
         for name in (span.scope, span.service, *attribute_names):
             lower_name = (name or "").lower()
             for mark, system in _SYSTEM_BY_MARK:
@@ -616,7 +600,7 @@ def _move_to_span(
         value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
         raw = log.raw
         span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
-        span.start = _time_of_log(raw)
+        span.start = time_of_log(raw)
         spans_by_ids[run.trace_id, log.span_id] = span
         run.spans.append(span)
     span.events.append(log.event)
@@ -639,7 +623,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
         kind=RowKind.OTHER,
         name=name,
         location=log.raw.location,
-        start=_time_of_log(log.raw),
+        start=time_of_log(log.raw),
         output="\n".join(filter(None, (content, _attribute_lines(attributes)))) or log.event.name,
         has_readable_output=True,
     )
@@ -648,7 +632,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
     return claude_code.row_of_event(log.step, log.event.attributes, row)
 
 
-def _time_of_log(raw: RawRecord) -> float | None:
+def time_of_log(raw: RawRecord) -> float | None:
     """Return the time of a log record in Unix seconds, or None if it has no time.
 
     The size of a number shows its unit, as some programs write milliseconds here. But a number in

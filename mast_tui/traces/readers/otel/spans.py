@@ -23,6 +23,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
+from mast_tui.traces.result_status import status_of_word
 from mast_tui.traces.times import unix_seconds
 
 _OPENINFERENCE_KINDS: Final = name_set(
@@ -53,9 +54,7 @@ _COLUMN_PREFIX: Final = "attributes."
 _CONTENT_ATTRIBUTE: Final = "gen_ai.event.content"
 _MAX_NAME_CHARS: Final = 400
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_OK: Final = SpanStatus.OK
-_ERROR: Final = SpanStatus.ERROR
-_STATUS_BY_CODE: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
+_STATUS_NAMES: Final = {"1": "OK", "2": "ERROR"}
 
 
 @dataclass(slots=True)
@@ -315,7 +314,7 @@ def _status_of_span(value: Fields) -> tuple[SpanStatus, str | None]:
     code = value.get("status_code") if code is None else code
     message = value.get("status_message") if message is None else message
     code_name = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    return _STATUS_BY_CODE.get(code_name, SpanStatus.UNKNOWN), as_text(message)
+    return status_of_word(_STATUS_NAMES.get(code_name, code_name)), as_text(message)
 
 
 def _possible_resources(
@@ -492,8 +491,7 @@ def trace_id(value: object) -> str | None:
 def _hex_id(value: object, digit_count: int) -> str | None:
     """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
 
-    A number that is too big for JSON has ``BIG_ID_PREFIX``. A text of any other form is returned
-    unchanged. The result is None for an id of zeros too.
+    A text of any other form is returned unchanged. The result is None for an id of zeros too.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
@@ -501,9 +499,6 @@ def _hex_id(value: object, digit_count: int) -> str | None:
     if text is None:
         return None
     text = text.strip()[:_MAX_ID_CHARS]
-    if text.startswith(BIG_ID_PREFIX):
-        number = text.removeprefix(BIG_ID_PREFIX)
-        return _hex_id(int(number), digit_count) if number.isdecimal() else None
     hex_digits = text.lower().removeprefix("0x")
     if hex_digits.strip("0123456789abcdef"):
         return _hex_of_base64(text, digit_count) or text
@@ -520,10 +515,6 @@ def _hex_of_base64(text: str, digit_count: int) -> str | None:
     except (binascii.Error, ValueError):
         return None
     return data.hex() if len(data) * 2 == digit_count else None
-
-
-BIG_ID_PREFIX: Final = "int:"
-"""The mark that the reader puts before an id that is too big for a number of a JSON parser."""
 
 
 def unrecorded_prompt(attributes: Attributes) -> str:

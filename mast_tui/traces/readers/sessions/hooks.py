@@ -29,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     snake_fields,
     text_in,
+    without,
 )
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
@@ -100,7 +101,7 @@ class _HookTranslator:
             return record_turn(record, Speaker(agent, Role.AGENT).piece(text)) if text else None
         if name in _SILENT_EVENTS:
             return None
-        text = text_in(event, "message") or dump_text(_own_fields(event))
+        text = text_in(event, "message") or dump_text(without(event, _EVENT_FIELDS))
         return record_turn(record, log_piece(text, name or None, failed=name == "StopFailure"))
 
     def _call_turn(self, record: Fields, event: Fields, agent: str) -> Turn:
@@ -144,10 +145,6 @@ def _call_text(event: Fields) -> str:
     return dump_text([event.get("tool_name"), event.get("tool_input")])
 
 
-def _own_fields(event: Fields) -> Fields:
-    return {name: value for name, value in event.items() if name not in _EVENT_FIELDS}
-
-
 def _has_failed(response: object) -> bool:
     fields = fields_of(response)
     return (
@@ -166,7 +163,7 @@ def _output_of(response: object) -> object:
         return file_content
     if isinstance(response.get("content"), list):
         return response["content"]
-    return {name: value for name, value in response.items() if name != "originalFile"}
+    return without(response, ("originalFile",))
 
 
 def _session_of(record: Fields) -> str | None:

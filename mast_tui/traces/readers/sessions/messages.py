@@ -28,6 +28,7 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     name_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
@@ -218,9 +219,6 @@ CURSOR: Final = SessionFormat(
 )
 
 
-_GROK_MESSAGE_TYPES: Final = ("system", "user", "assistant", "tool_result")
-
-
 def _any_grok_record(records: Sequence[Fields]) -> bool:
     """Return whether one record is of Grok, and none before it has a ``role`` or ``message``."""
     for record in records:
@@ -245,10 +243,10 @@ def _grok_turn(record: Fields) -> Turn | None:
         return record_turn(record, result_piece(record, record.get("content"), ""))
     if kind == "reasoning":
         return turn_without_empty_pieces(record, turn_of(record).pieces)
-    if kind not in _GROK_MESSAGE_TYPES:
+    if kind not in ("system", "user", "assistant", "tool_result"):
         return unknown_record_turn(record)
-    message = {name: value for name, value in record.items() if name != "type"}
-    turn = message_turn(record, {**message, "role": kind}, model=as_text(record.get("model_id")))
+    message = {**without(record, ("type",)), "role": kind}
+    turn = message_turn(record, message, model=as_text(record.get("model_id")))
     is_by_program = as_text(record.get("synthetic_reason")) is not None
     if turn is not None and is_by_program:
         return replace(turn, pieces=as_system(turn.pieces))
