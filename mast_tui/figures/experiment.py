@@ -651,12 +651,14 @@ def _task_figure(
     reason = "unresolved" if needs else estimate.reason
     return scope.figure(
         statistic,
-        estimate.value,
+        Figure(
+            value=estimate.value,
+            interval=None if reason else estimate.interval,
+            n=n,
+            reason=reason,
+            needs=needs,
+        ),
         condition=condition,
-        interval=None if reason else estimate.interval,
-        n=n,
-        reason=reason,
-        needs=needs,
     )
 
 

@@ -14,7 +14,6 @@ from math import atan, ceil, cos, exp, floor, log, pi, sin, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
-from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
 from mast_tui.figures.record import Figure, FigureScope
 
@@ -229,7 +228,7 @@ def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int 
     return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
 
-def share(hits: int, n: int) -> Coefficient:
+def share(hits: int, n: int) -> Figure:
     """Return the share of hits with its Wilson interval; undefined (``no_overlap``) without cases.
 
     Args:
@@ -240,8 +239,8 @@ def share(hits: int, n: int) -> Coefficient:
         ValueError: The hits are below 0 or above the number of cases.
     """
     if n == 0:
-        return Coefficient(undefined="no_overlap")
-    return Coefficient(hits / n, ci=wilson(hits, n))
+        return Figure(reason="no_overlap")
+    return Figure(value=hits / n, interval=wilson(hits, n))
 
 
 def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
@@ -407,7 +406,7 @@ def share_figure(scope: FigureScope, statistic: str, count: int, n: int) -> Figu
     Raises:
         ValueError: There are more hits than units.
     """
-    return replace(scope.estimate(statistic, share(count, n), n=n), count=count)
+    return replace(scope.figure(statistic, share(count, n), n=n), count=count)
 
 
 class Doubt(NamedTuple):
@@ -453,13 +452,15 @@ def rate(
     reason = "unresolved" if needed_count else ""
     return scope.figure(
         "rate",
-        None if wilson_ends is None else hits / cases,
+        Figure(
+            value=None if wilson_ends is None else hits / cases,
+            interval=None if needed_count else wilson_ends,
+            bounds=doubt.bounds if doubt is not None and needed_count else None,
+            count=count,
+            n=n,
+            unresolved=unresolved or None,
+            reason="no_traces" if wilson_ends is None else reason,
+            needs=needed_count or None,
+        ),
         condition=condition,
-        interval=None if needed_count else wilson_ends,
-        bounds=doubt.bounds if doubt is not None and needed_count else None,
-        count=count,
-        n=n,
-        unresolved=unresolved or None,
-        reason="no_traces" if wilson_ends is None else reason,
-        needs=needed_count or None,
     )

@@ -229,10 +229,12 @@ def spread_figures(
     """
     value_count = len(values)
     if not value_count:
-        yield scope.figure(statistic, None, condition=condition, n=0, reason="no_places")
+        yield scope.number(statistic, None, condition=condition, n=0, reason="no_places")
         return
     low, median, high = (float(end) for end in np.quantile(values, [0.25, 0.5, 0.75]))
-    yield scope.figure(statistic, median, condition=condition, interval=(low, high), n=value_count)
+    yield scope.figure(
+        statistic, Figure(value=median, interval=(low, high), n=value_count), condition=condition
+    )
     yield scope.number(
         f"{statistic}_mean", float(values.mean()), condition=condition, n=value_count
     )
