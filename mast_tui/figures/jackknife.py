@@ -195,7 +195,9 @@ class Spread:
         """Return the values of a figure, from the sums from which the figure is computed."""
         return Spread(figure(self.resampled), figure(self.left_out))
 
-    def coefficient(self, estimate: float, scale: Scale) -> Figure:
+    def coefficient(
+        self, estimate: float, scale: Scale, withheld: NoInterval | None = None
+    ) -> Figure:
         """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
 
         There is no interval if the figure is undefined without one of the traces.
@@ -203,7 +205,10 @@ class Spread:
         Args:
             estimate: The figure of all traces.
             scale: The values that the figure can take.
+            withheld: The reason for no interval; None if the figure may have one.
         """
+        if withheld is not None:
+            return Figure(value=estimate, reason=withheld.reason, needs=withheld.needs)
         if self.left_out.size < MANY or np.isnan(self.left_out).any():
             return jackknifed_coefficient(estimate, self.left_out, scale)
         return Figure(

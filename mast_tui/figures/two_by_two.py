@@ -155,11 +155,8 @@ def coefficient(name: str, sums: JudgeTables) -> Figure:
         return Figure(value=value)
     trace_tables = table - sums.spread.left_out
     support = _support_of_table(table, trace_tables)
-    withheld = why_no_interval(name, support)
-    if withheld is not None:
-        return Figure(value=value, reason=withheld.reason, needs=withheld.needs)
     scale = _scale_of_figure(name, table, support, trace_tables)
-    return sums.spread.of(figure).coefficient(value, scale)
+    return sums.spread.of(figure).coefficient(value, scale, why_no_interval(name, support))
 
 
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:

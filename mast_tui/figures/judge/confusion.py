@@ -251,14 +251,9 @@ def _macro_figures(scope: FigureScope, sums: JudgeTables) -> Iterator[Figure]:
         mean, modes_defined[name] = mean_of_defined(mode_coefficients)
         value = mean.value
         if value is not None and sums.spread is not None:
-            withheld_reason = why_no_mean_interval(name, len(sums.spread.left_out), ratings=2)
-            if withheld_reason is not None:
-                mean = Figure(
-                    value=value, reason=withheld_reason.reason, needs=withheld_reason.needs
-                )
-            else:
-                means = sums.spread.of(formula).of(partial(mean_of_defined_values, axis=1))
-                mean = means.coefficient(value, scale_of_mean(name))
+            withheld = why_no_mean_interval(name, len(sums.spread.left_out), ratings=2)
+            means = sums.spread.of(formula).of(partial(mean_of_defined_values, axis=1))
+            mean = means.coefficient(value, scale_of_mean(name), withheld)
         yield scope.figure(name, mean)
     for name, mode_count in modes_defined.items():
         yield scope.number("modes_defined", mode_count, condition=name)

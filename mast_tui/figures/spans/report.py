@@ -126,11 +126,9 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Figure]
             coefficient = Figure(reason=reason)
         elif resampled is None or left_out is None:
             coefficient = Figure(value=value)
-        elif withheld is not None:
-            coefficient = Figure(value=value, reason=withheld.reason, needs=withheld.needs)
         else:
             spread = Spread(resampled[:, column], left_out[:, column])
-            coefficient = spread.coefficient(value, Scale(figures.lowest))
+            coefficient = spread.coefficient(value, Scale(figures.lowest), withheld)
         coefficients.append(coefficient)
     return coefficients
 
