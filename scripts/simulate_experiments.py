@@ -145,7 +145,7 @@ def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[fl
             changed.append(true != rate)
             if true != rate:
                 level = ALPHA / (len(RATES) * (arms - 1))
-                held["reached"] = [(apart.p_value or 0.0) < level]
+                held["reached"] = [(p_value or 0.0) < level]
     adjusted = [p is not None and p < ALPHA for p in holm(tests)]
     held["false"] = [any(p and not true for p, true in zip(adjusted, changed, strict=True))]
     share = [p and not true for p, true in zip(adjusted, changed, strict=True)]
