@@ -16,7 +16,7 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
-from mast_tui.cli.agree import judge_names
+from mast_tui.cli.agree import judge_names, judges_beginning
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.figures.record import (
@@ -150,10 +150,7 @@ def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
     judges = judge_names(workspace)
     matching_judges: set[str] = set()
     for text in texts:
-        prefixes = (text, f"judge:{text}")
-        matches = (
-            [text] if text in judges else [judge for judge in judges if judge.startswith(prefixes)]
-        )
+        matches = judges_beginning(judges, text)
         if not matches:
             raise click.ClickException(
                 f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"

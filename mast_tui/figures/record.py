@@ -98,6 +98,15 @@ class Sources:
     group: str = ""
     where: tuple[tuple[str, str], ...] = ()
 
+    def narrowed(self, field_name: str, value: str) -> Sources:
+        """Return the query for those of its traces that meet a further condition.
+
+        Args:
+            field_name: The field of the condition, such as the tenth of the run.
+            value: The value that the field must have.
+        """
+        return replace(self, where=(*self.where, (field_name, value)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
@@ -168,19 +177,6 @@ class Figure:
         """The reason for no interval; None if none is known."""
         return self.reason or None if self.value is not None else None
 
-    def narrowed(self, field_name: str, value: str) -> Figure:
-        """Return the figure with a query (``sources``) for fewer traces.
-
-        Args:
-            field_name: The field of the further condition, such as the tenth of the run.
-            value: The value that the field must have.
-        """
-        sources = self.sources
-        if sources is None:
-            return self
-        where = (*sources.where, (field_name, value))
-        return replace(self, sources=replace(sources, where=where))
-
     @property
     def definition(self) -> Statistic:
         """The registered definition of its statistic."""
@@ -198,16 +194,6 @@ class FigureScope:
     subject: tuple[str, ...] = ()
     sources: Sources | None = None
 
-    def sources_of(self, condition: str) -> Sources | None:
-        """Return the query for the traces of a figure, narrowed if its condition is an outcome.
-
-        Args:
-            condition: The condition of the figure.
-        """
-        if self.sources is None or condition not in OUTCOMES:
-            return self.sources
-        return replace(self.sources, where=(*self.sources.where, ("outcome", condition)))
-
     def of_pair(self, pair: tuple[str, str]) -> FigureScope:
         """Return the scope of the same figures of two annotators."""
         sources = self.sources and replace(self.sources, subject=pair)
@@ -218,12 +204,17 @@ class FigureScope:
     ) -> Figure:
         """Return a computed figure as one of this scope.
 
+        If its condition is an outcome, the query for its traces is narrowed to that outcome.
+
         Args:
             statistic: The name of the statistic.
             computed: The value with its interval or the reason for none.
             condition: The part of the data, such as an outcome; empty for all of it.
             n: The number of units that it rests on; by default that of ``computed``.
         """
+        sources = self.sources
+        if sources is not None and condition in OUTCOMES:
+            sources = sources.narrowed("outcome", condition)
         return replace(
             computed,
             statistic=statistic,
@@ -234,7 +225,7 @@ class FigureScope:
             condition=condition,
             taxonomy=self.taxonomy,
             n=computed.n if n is None else n,
-            sources=self.sources_of(condition),
+            sources=sources,
         )
 
     def number(
