@@ -29,9 +29,9 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
+    GroupFigures,
     group_charts,
     group_parts,
-    group_title,
     source_words,
 )
 from mast_tui.reports.experiment import experiment_sections, pair_document
@@ -469,7 +469,7 @@ def group_report(
     notes += [Note(text, "method") for text in _reading_rules(signatures)]
     return model.Report(
         id="signatures",
-        title=group_title(signatures, group),
+        title=group_tables.title,
         about=_report_description(signatures, signatures.inputs.by),
         sections=tuple(_screen_sections(group_tables)),
         notes=tuple(notes),
@@ -684,56 +684,24 @@ class _DecisiveMode(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Group:
+class _Group(GroupFigures):
     """The tables of one group.
 
     Attributes:
-        signatures: The figures of the report.
-        name: The name of the group, or ``OVERALL``.
         suffix: The end of the tables' ids, by which they differ from those of other groups.
         over_all_traces: On a screen, whether onset and pairs are counted over all traces; None on
             a page.
         extras: The taxonomy, the traces that modes decided, and examples.
     """
 
-    signatures: SignatureReport
-    name: str
     suffix: str
     over_all_traces: bool | None = None
     extras: Extras | None = None
-
-    @property
-    def title(self) -> str:
-        """The title of the group."""
-        return group_title(self.signatures, self.name)
-
-    @cached_property
-    def group(self) -> FigureTable:
-        """The figures of the group as a whole."""
-        return self.signatures.group(self.name)
-
-    @cached_property
-    def figures_by_code(self) -> dict[str, FigureTable]:
-        """The figures of each mode by its code."""
-        return self.signatures.figures_by_key("mode", self.name)
-
-    @cached_property
-    def trace_counts(self) -> dict[str, int]:
-        """The number of ``failed``, ``succeeded`` and ``all`` traces."""
-        return {
-            "all": self.group.count("traces"),
-            **{side: self.group.count("traces", side) for side in OUTCOMES},
-        }
 
     def own_n(self, figure: Figure) -> int | None:
         """Return n of a share; None if it is 0, or the number of all traces with the outcome."""
         size = self.trace_counts.get(figure.condition)
         return None if size is None or figure.n in (0, size) else figure.n
-
-    @property
-    def compares(self) -> bool:
-        """True if enough outcomes are known to compare failed with successful traces."""
-        return compares_outcomes(self.group)
 
     @property
     def is_page(self) -> bool:
