@@ -15,7 +15,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.figures.agreement.report import Agreement, VerdictBlock, agreement_json
 from mast_tui.figures.jackknife import MANY
-from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
+from mast_tui.figures.record import PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.figures.spans.report import SpanAgreement
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
@@ -23,7 +23,6 @@ from mast_tui.reports.model import (
     MODE,
     Cell,
     Column,
-    Estimate,
     KeyFact,
     Kind,
     Note,
@@ -33,6 +32,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
     existing_tables,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
@@ -55,11 +55,15 @@ from mast_tui.reports.span_agreement import places_section
 from mast_tui.taxonomy.model import Group
 from mast_tui.workspace.registers.taxonomies import revision_words
 
-_COLUMNS: Final = tuple(
-    Column(one.name, one.title, Kind.NUMBER, one.label, one.priority)
-    for one in map(STATISTICS.__getitem__, COEFFICIENTS)
-    if one.priority
-)
+_COLUMNS: Final = columns("""
+    raw_agreement      | raw    | number | raw agreement      | 46
+    positive_agreement | P+     | number | positive agreement | 43
+    negative_agreement | P−     | number | negative agreement | 42
+    cohen_kappa        | κ      | number | Cohen's κ          | 48
+    fleiss_kappa       | Fleiss | number | Fleiss' κ          | 30
+    krippendorff_alpha | α      | number | Krippendorff's α   | 47
+    gwet_ac1           | AC1    | number | Gwet's AC1         | 45
+""")
 """The coefficients that tables show, in the order of the columns.
 
 The one with the highest priority leads: names of modes are cut for its interval and for no other.
@@ -754,16 +758,11 @@ class _TableMaker:
     def sets(self) -> Table:
         """Make the table of agreement on the set of modes of a trace."""
         figures = self.agreement.index.table("sets")
-        definitions = [figures[name].definition for name in _SETS]
-        set_columns = tuple(
-            Column(definition.name, definition.title, name=definition.label)
-            for definition in definitions
-        )
         cells: dict[str, Cell] = {"name": "sets of modes", "n": figures.count("n")}
-        cells |= figure_cells(figures, set_columns)
+        cells |= figure_cells(figures, _SETS)
         detail = tuple(
             why_undefined(
-                [(definition.label, figures[definition.name]) for definition in definitions],
+                [(column.name, figures[column.key]) for column in _SETS],
                 _UNDEFINED_SETS,
                 {},
             )
@@ -776,7 +775,7 @@ class _TableMaker:
                 replace(
                     _N, title="traces", name="traces with verdicts on every mode by two or more"
                 ),
-                *set_columns,
+                *_SETS,
             ),
             ((Row("sets", cells, detail=detail, sources=figures.sources),),),
             self._caption_text(),
@@ -880,8 +879,7 @@ class _TableMaker:
                 f"with {other}": figures_by_pair[other, name] for other in names[:row_number]
             }
             kappas = {
-                key: Estimate.from_figure(figures[_KAPPA])
-                for key, figures in figures_by_column.items()
+                key: figure_cell(figures[_KAPPA]) for key, figures in figures_by_column.items()
             }
             rows.append(
                 Row(
@@ -989,9 +987,7 @@ class _TableMaker:
                 figures.count("n") for figures in figures_of_rows if figures.value(key) is not None
             )
             own_n = int(units_by_figure.get(key) or 0)
-            cells[key] = replace(
-                Estimate.from_figure(macro[key]), n=None if own_n == sum_of_n else own_n
-            )
+            cells[key] = figure_cell(macro[key], None if own_n == sum_of_n else own_n)
         return cells
 
     def _table_row(
@@ -1126,7 +1122,10 @@ class _TableMaker:
 _UNITS: Final = "trace × mode pair"
 """The unit of a row of several modes."""
 
-_SETS: Final = ("krippendorff_alpha_jaccard", "krippendorff_alpha_masi")
+_SETS: Final = columns("""
+    krippendorff_alpha_jaccard | α Jaccard | number | Krippendorff's α with Jaccard distance
+    krippendorff_alpha_masi    | α MASI    | number | Krippendorff's α with MASI distance
+""")
 
 
 def _has_few_complete_traces(agreement: Agreement) -> bool:
