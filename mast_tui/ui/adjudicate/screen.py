@@ -387,13 +387,11 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
 
     @on(VirtualLines.Moved, "#evidence")
-    def _span_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _span_moved(self) -> None:
         self.evidence.span_moved()
 
     @on(VirtualLines.Moved, "#sides")
-    def _side_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _side_moved(self) -> None:
         self.evidence.side_moved()
 
     def _show_row(self) -> None:
@@ -838,8 +836,7 @@ class AdjudicateScreen(BaseScreen):
         self._decide_at_cursor(answer_of_side)
 
     @on(SidesPanel.Chosen, "#sides")
-    def _side_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
+    def _side_chosen(self) -> None:
         side = self.evidence.sides_panel.side
         if side is not None and side.number is not None:
             self.action_side(side.number)

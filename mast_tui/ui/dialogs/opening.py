@@ -319,30 +319,23 @@ class NameScreen(Dialog[str]):
         self._name_line.selection = Selection(0, len(self._name_line.value))
 
     @on(Input.Changed)
-    def _name_changed(self, event: Input.Changed) -> None:
-        event.stop()
+    def _name_changed(self) -> None:
         if self._name_list.is_chosen and self._name_list.chosen_name != self._name_line.value:
             self._name_list.choose_none()
 
     @on(VirtualLines.Moved)
     def _row_clicked(self, event: VirtualLines.Moved) -> None:
-        event.stop()
         self._choose_row(event.row)
 
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
         """Accept the chosen name, which was clicked again; without one, choose the clicked name."""
-        event.stop()
         if self._name_list.is_chosen:
             self.action_accept()
         else:
             self._choose_row(event.row)
 
     @on(Input.Submitted)
-    def _name_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_accept()
-
     def action_accept(self) -> None:
         """Return the name on the line; ask first if labels under it will not count.
 

@@ -685,8 +685,7 @@ class ComparisonScreen(OpensTraces):
         self._show_cases()
 
     @on(VirtualLines.Moved, "#cases")
-    def _case_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _case_moved(self) -> None:
         self.hints.clear()
         self._show_reasons()
 
@@ -715,13 +714,9 @@ class ComparisonScreen(OpensTraces):
             show_text,
         )
 
-    @on(VirtualLines.Chosen, "#cases")
-    def _case_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
-
     # Keys
 
+    @on(VirtualLines.Chosen, "#cases")
     def action_open(self) -> None:
         """Open the trace of the case under the cursor at its evidence.
 

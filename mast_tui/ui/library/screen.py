@@ -456,7 +456,6 @@ class LibraryScreen(MainScreen):
     @on(Input.Submitted, "#contents")
     def _contents_submitted(self, event: Input.Submitted) -> None:
         """Search the contents of all traces; with an empty line, leave the search."""
-        event.stop()
         if event.value.strip():
             self.contents.start()
         else:
@@ -468,16 +467,11 @@ class LibraryScreen(MainScreen):
         return self.contents.list if self.contents.lists_hits else self.table
 
     @on(VirtualLines.Moved, "#traces, #hits")
-    def _row_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _row_moved(self) -> None:
         self._show_about()
         self.hints.clear()
 
     @on(VirtualLines.Chosen, "#traces, #hits")
-    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
-
     def action_open(self) -> None:
         """Open the trace or search hit under the cursor; an unreadable file shows a hint."""
         if self.contents.lists_hits:
@@ -518,13 +512,11 @@ class LibraryScreen(MainScreen):
         self.contents.open()
 
     @on(Input.Changed, "#filter")
-    def _filter_changed(self, event: Input.Changed) -> None:
-        event.stop()
+    def _filter_changed(self) -> None:
         self._show_matching_rows()
 
     @on(Input.Submitted, "#filter")
-    def _filter_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _filter_submitted(self) -> None:
         self._filter.display = bool(self._filter.value)
         self.set_focus(self.table)
         self.hints.clear()

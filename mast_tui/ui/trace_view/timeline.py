@@ -15,10 +15,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events, work
 from textual.cache import LRUCache
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.columns import padded
@@ -867,19 +865,6 @@ class Timeline(TimelineLines):
             self.rows_grown(previous_row_count)
         self._follow_end(trace)
         self._continue_indexing()
-
-    def rows_grown(self, previous_count: int) -> None:
-        """Draw the rows that were added after the first ``previous_count`` rows."""
-        if not self.show_vertical_scrollbar:
-            super().rows_grown(previous_count)
-            return
-        # Setting the size in the usual way lays out the whole screen; only the scroll bar depends
-        # on it.
-        self.set_reactive(Widget.virtual_size, Size(self.virtual_size.width, self.row_count))
-        self.vertical_scrollbar.window_virtual_size = self.row_count
-        for row in self.rows_on_screen():
-            if row >= previous_count:
-                self.redraw_row(row)
 
     # Reading and indexing in the background
 

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from mast_tui.columns import ColumnWidth, Row, TableColumn, fit, text_lengths
-from mast_tui.ui.textual_internals import RenderCache, SizedScrollView
+from mast_tui.ui.textual_internals import RenderCache, SizedScrollView, set_virtual_size_undrawn
 
 SMALL_HEIGHT: Final = 4
 """The height up to which a list shows no context around the cursor."""
@@ -69,21 +69,26 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     """
 
     @dataclass
-    class OfRow(Message):
-        """A message about a row."""
+    class OfLines(Message):
+        """A message of these lines."""
 
         lines: VirtualLines
-        row: int
 
         @property
         def control(self) -> VirtualLines:
             return self.lines
 
-    class Moved(OfRow):
+    @dataclass
+    class Moved(OfLines):
         """The report that the cursor moved to another row."""
 
-    class Chosen(OfRow):
+        row: int
+
+    @dataclass
+    class Chosen(OfLines):
         """The report that the row of the cursor was clicked, or chosen by a key."""
+
+        row: int
 
     class Resized(Message):
         """The report that the list has another size."""
@@ -182,7 +187,11 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
 
     def rows_grown(self, previous_count: int) -> None:
         """Draw the rows that were added after the first ``previous_count`` rows."""
-        self.virtual_size = Size(self.lines_area.width, self.row_count)
+        size = Size(self.lines_area.width, self.row_count)
+        if self.show_vertical_scrollbar:
+            set_virtual_size_undrawn(self, size)  # only the scroll bar depends on it
+        else:
+            self.virtual_size = size
         for row in self.rows_on_screen():
             if row >= previous_count:
                 self.redraw_row(row)
