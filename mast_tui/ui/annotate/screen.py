@@ -1382,7 +1382,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         list_pane = self.my_labels
         if list_pane is None or self.focused is not list_pane:
             return None
-        return list_pane.entry
+        return list_pane.item
 
     @property
     def _can_edit(self) -> bool:

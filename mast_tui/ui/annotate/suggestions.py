@@ -236,13 +236,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             (ACCEPT, f"accept {selected_text}{addition}"),
             (HIDE, f"hide {selected_text} and similar ones on all traces, without an answer"),
         ]
-        if self._can_show_all:
+        if self._show_all_text:
             answers.append((SHOW_ALL, self._show_all_text))
         self._show_key_rows("#answers", answers)
-
-    @property
-    def _can_show_all(self) -> bool:
-        return bool(self._hidden_count or self._later_answer_count)
 
     @property
     def _show_all_text(self) -> str:
@@ -268,7 +264,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             if self.scope.select(self._pending):
                 self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
-        if key == SHOW_ALL and self._can_show_all:
+        if key == SHOW_ALL and self._show_all_text:
             self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
         if key in tuple(Breadth):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import ClassVar, Final
 
-from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -143,9 +142,9 @@ class NameList(ChoiceList):
     is_chosen = False
     """True if the name under the cursor is chosen."""
 
-    def row_style(self, row: int) -> Style:
-        """Return the style of a row, which shows the cursor only on a chosen name."""
-        return super().row_style(row) if self.is_chosen else self.rich_style
+    def shows_cursor(self, row: int) -> bool:
+        """Check if a row is that of the chosen name."""
+        return self.is_chosen and super().shows_cursor(row)
 
     @property
     def chosen_name(self) -> str | None:

@@ -690,29 +690,21 @@ class ComparisonScreen(OpensTraces):
         self._show_reasons()
 
     def _show_reasons(self) -> None:
-        """Start to read and show the answers and reasons on the case under the cursor.
+        """Read the answers and reasons on the case under the cursor in a worker, and show them.
 
         Only a comparison with gold has reasons.
         """
         if not self._with_gold:
             return
+        show_text = self.query_one("#reasons", SpanView).show_text
         case = self.cases.row
         opened = self.mast.opened
         if case is None or opened is None or self._comparison is None:
             self.work.stop("reasons")
-            self.query_one("#reasons", SpanView).show_text("")
+            show_text("")
             return
-        self._read_reasons(opened, self._comparison, case)
-
-    def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
-        """Read the answers and reasons of both sides in a worker, and show them or the error."""
-        show_text = self.query_one("#reasons", SpanView).show_text
-        self.work.run(
-            "reasons",
-            lambda: "\n".join(reason_lines(opened, comparison, case)),
-            show_text,
-            show_text,
-        )
+        read_lines = partial(reason_lines, opened, self._comparison, case)
+        self.work.run("reasons", lambda: "\n".join(read_lines()), show_text, show_text)
 
     # Keys
 

@@ -725,11 +725,6 @@ class RunsScreen(TableScreen[RunView]):
         self._names: Mapping[str, str] = {}
         self._marked_run_id: str | None = None
 
-    @property
-    def view(self) -> RunView | None:
-        """The run under the cursor."""
-        return self.main_list.row
-
     def read_rows(self, opened: OpenWorkspace) -> None:
         """Read the runs, with the annotator's answers to their suggestions, in a worker.
 
@@ -769,7 +764,7 @@ class RunsScreen(TableScreen[RunView]):
 
     def show_detail(self) -> None:
         """Describe the run under the cursor."""
-        view = self.view
+        view = self.main_list.row
         if view is None:
             self.detail.show_text("")
             return
@@ -794,9 +789,10 @@ class RunsScreen(TableScreen[RunView]):
 
     def _chosen_run(self) -> RunView | None:
         """Return the run under the cursor; if there is none, show a hint and return None."""
-        if self.view is None:
+        view = self.main_list.row
+        if view is None:
             self.hints.say("There is no run under the cursor")
-        return self.view
+        return view
 
     def action_mark(self) -> None:
         """Mark the run under the cursor, or remove its mark."""
