@@ -211,7 +211,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             summary += f"  by {one_line(coding.model, 30)}"
         self.query_one("#about", Static).update(Content(summary))
         self._show_codes()
-        self.main_list.focus()
         places = [(code.trace_id, [code.target]) for code in coding.codes]
         self.read_orders(self._loader, places, self._show_codes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Final
@@ -146,39 +146,51 @@ def compare_with_gold(
         for trace_id in sorted(visible_ids)
     }
     gold_by_part = _gold_by_part(workspace, gold_by_trace)
-    alignment = read_alignment(opened, run.judge, gold_by_part, with_seen=counts_seen_verdicts)
     # Held-out traces must stay unknown until they measure a judge.
     counted_gold = {
         trace_id: gold
         for trace_id, gold in gold_by_part[TracePart.DEVELOPMENT].items()
         if trace_id not in example_ids
     }
-    counted_work = {trace_id: work_by_trace[trace_id] for trace_id in counted_gold}
-    gold_side = _side_of_gold(counted_gold)
+    comparison = replace(
+        _compare_with_gold_side(opened, run, loader, counted_gold, counts_seen_verdicts),
+        example_count=len(visible_ids & example_ids),
+        hidden_count=len(gold_ids - visible_ids),
+        alignment=read_alignment(opened, run.judge, gold_by_part, with_seen=counts_seen_verdicts),
+        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted_gold},
+    )
+    _record_reveal_of_work(opened, comparison.work_by_trace)
+    return comparison
+
+
+def _compare_with_gold_side(
+    opened: OpenWorkspace,
+    run: Run,
+    loader: TraceLoader,
+    gold_by_trace: Mapping[str, GoldTrace],
+    counts_seen_verdicts: bool,
+) -> RunComparison:
+    """Compare the verdicts of a run with those of the gold, and count what is compared."""
+    gold_side = _side_of_gold(gold_by_trace)
     judge_side = _side_of_judge(opened, run.judge)
-    seen_subjects = _seen_subjects(counted_gold)
+    seen_subjects = _seen_subjects(gold_by_trace)
     omitted_subjects = frozenset() if counts_seen_verdicts else seen_subjects
     compared_subjects = (gold_side.verdicts.keys() & judge_side.verdicts.keys()) - omitted_subjects
     comparison = compare(
         judge_side,
         gold_side,
-        counted_gold.keys(),
-        [mode.slug for mode in taxonomy.modes],
+        gold_by_trace.keys(),
+        [mode.slug for mode in opened.taxonomy.modes],
         loader.orders,
         left_out=omitted_subjects,
     )
-    _record_reveal_of_work(opened, counted_work)
     return RunComparison(
-        run=run,
-        comparison=comparison,
-        loader=loader,
+        run,
+        comparison,
+        loader,
         trace_count=len({trace_id for trace_id, _ in compared_subjects}),
-        example_count=len(visible_ids & example_ids),
-        hidden_count=len(gold_ids - visible_ids),
         seen_verdict_count=len(seen_subjects),
         counts_seen_verdicts=counts_seen_verdicts,
-        alignment=alignment,
-        work_by_trace=counted_work,
     )
 
 
