@@ -1297,13 +1297,17 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say(nothing_text)
             return
         target.append(trace_id)
+        key = self.mast.key_of("everywhere.redo")
+        message = f"Undone: decide it again, or {key} redoes it" if undo else "Redone"
+        self._show_changed_item(work, changed_items[0], message)
+
+    def _show_changed_item(self, work: Adjudication, item: str, message: str) -> None:
+        """Show a decision that was undone or repeated, with a message."""
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        self.queue.go_to_item(trace_id, changed_items[0])
+        self.queue.go_to_item(work.trace_id, item)
         self._show_row()
-        key = self.mast.key_of("everywhere.redo")
-        undo_text = f"Undone: decide it again, or {key} redoes it"
-        self._show_lasting_message(undo_text if undo else "Redone")
+        self._show_lasting_message(message)
 
     # Boundaries
 

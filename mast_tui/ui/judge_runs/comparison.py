@@ -386,11 +386,6 @@ def case_columns(
         with_mode: Whether to show the mode's code, because the cases are of several modes.
     """
 
-    def _ranges_of_side(case: Case, side: PresentSide, marks: tuple[Mark, ...]) -> str:
-        if case.outcome not in (side, PresentSide.BOTH):
-            return "—"
-        return ranges_text(marks, loader.known_order(case.trace_id))
-
     return (
         sign_column(lambda row: "≠" if row.differs else "=", _case_style),
         TableColumn(
@@ -410,15 +405,24 @@ def case_columns(
         ),
         TableColumn(
             texts.first,
-            lambda row: _ranges_of_side(row, PresentSide.FIRST, row.first),
+            lambda row: _ranges_of_side(row, PresentSide.FIRST, row.first, loader),
             width=name_width(80),
         ),
         TableColumn(
             texts.second,
-            lambda row: _ranges_of_side(row, PresentSide.SECOND, row.second),
+            lambda row: _ranges_of_side(row, PresentSide.SECOND, row.second, loader),
             width=name_width(79),
         ),
     )
+
+
+def _ranges_of_side(
+    case: Case, side: PresentSide, marks: tuple[Mark, ...], loader: TraceLoader
+) -> str:
+    """Return the span ranges that a side marks, or a dash if only the other side says present."""
+    if case.outcome not in (side, PresentSide.BOTH):
+        return "—"
+    return ranges_text(marks, loader.known_order(case.trace_id))
 
 
 def _case_style(case: Case) -> str:
