@@ -416,57 +416,43 @@ class SidesPanel(StyledRows[PlaceOfSide]):
             self.post_message(self.Moved(self, row))
 
 
-@dataclass(frozen=True, slots=True)
-class _PlaceRow:
-    """The texts of one place of a side; ``parts`` are in its row, ``texts`` below or at its end."""
-
-    side_place: SidePlace | None
-    parts: Sequence[_StyledText]
-    texts: Sequence[_StyledText]
-
-
 def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideRow]:
-    """Return the rows of a side, with quotes and notes below the row of their place.
+    """Return the rows of a side: its verdict with its first place, then each other place.
 
-    With ``cut_texts`` each quote and note is in the row of its place, cut to the width.
+    Quotes and notes are below the row of their place. With ``cut_texts`` they are in that row, cut
+    to the width.
     """
-    rows = []
-    for place_row in _place_rows(side, key):
-        item = PlaceOfSide(side, place_row.side_place)
-        parts = [*place_row.parts]
+    # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
+    cells = max(8, width - 1 - INDENT)
+    rows: list[_SideRow] = []
+    for side_place in side.places or (None,):
+        item = PlaceOfSide(side, side_place)
+        parts = _place_parts(side_place, " " * INDENT) if rows else _heading_parts(side, key)
+        texts = _place_texts(side_place)
+        if not rows:
+            texts.insert(0, (side.note, "note"))
         if cut_texts:
-            parts += [(f"  {one_line(text)}", style) for text, style in place_row.texts if text]
+            parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
         rows.append(StyledRow(_cut_parts(parts, width - 1), item))
         if not cut_texts:
-            # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the
-            # rows.
-            cells = max(8, width - 1 - INDENT)
             rows += [
                 StyledRow([(" " * INDENT + line, style)], item)
-                for text, style in place_row.texts
+                for text, style in texts
                 for line in wrapped(text, cells)
             ]
     return rows
 
 
-def _place_rows(side: SideView, key: str) -> list[_PlaceRow]:
-    """Return the verdict of a side with its first place, then a row for each other place."""
+def _heading_parts(side: SideView, key: str) -> list[_StyledText]:
+    """Return the key, the name and the verdict of a side, its first place, and its remark."""
     first_place = side.places[0] if side.places else None
-    parts = [
+    return [
         (f"{key} ", "number"),
         (one_line(side.name, 32), "name"),
         (f"  {side.verdict}" if side.verdict else "", "verdict"),
+        *_place_parts(first_place, "  "),
+        *([(f"  {one_line(side.remark)}", "quiet")] if side.remark else []),
     ]
-    if first_place is not None:
-        parts += _place_parts(first_place, "  ")
-    if side.remark:
-        parts.append((f"  {one_line(side.remark)}", "quiet"))
-    first_row = _PlaceRow(first_place, parts, [(side.note, "note"), *_place_texts(first_place)])
-    other_rows = [
-        _PlaceRow(side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
-        for side_place in side.places[1:]
-    ]
-    return [first_row, *other_rows]
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
@@ -477,7 +463,9 @@ def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
     return [(quote, "quote"), (side_place.note, "note")]
 
 
-def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:
+def _place_parts(side_place: SidePlace | None, indent: str) -> list[_StyledText]:
+    if side_place is None:
+        return []
     extra = [(f"  {side_place.extra}", "quiet")] if side_place.extra else []
     return [(f"{indent}{side_place.words}", "place"), *extra]
 

@@ -154,14 +154,12 @@ class FilterScan:
 
     Attributes:
         trace: The trace; it may gain spans during the scan.
-        span_filter: The filter.
         checked_count: The number of spans that have been checked, from the first one on.
     """
 
     def __init__(self, trace: Trace, span_filter: SpanFilter, marked_spans: MarkedSpans) -> None:
         """Begin at the first span."""
         self.trace = trace
-        self.span_filter = span_filter
         self._required_marks = [
             getattr(marked_spans, field.name)
             for field in fields(marked_spans)
