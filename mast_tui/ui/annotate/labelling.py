@@ -170,15 +170,23 @@ class Labelling(ScreenPart):
             suggestions: The suggestions; a suggestion may be edited.
         """
         super().__init__(screen)
-        self.entry = DigitEntry()
-        """The mode that is being typed."""
         self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
-        self._edited_label_id: str | None = None
-        """The id of the label that is being edited."""
         self.edited_from = 0
         """The index of the span where the last editing began, to which Escape returns."""
+        self.begin_trace()
+
+    def begin_trace(self) -> None:
+        """Begin with another trace: discard whatever is being typed or edited."""
+        self.entry = DigitEntry()
+        """The mode that is being typed."""
+        self._edited_label_id: str | None = None
+        """The id of the label that is being edited."""
+        self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
+        self._forget_choice()
+
+    def _forget_choice(self) -> None:
         self._choice: _LabelChoice | None = None
         """The label that the last line asks about.
 
@@ -186,17 +194,6 @@ class Labelling(ScreenPart):
         """
         self._is_choosing = False
         """True while the last line asks which label to use."""
-
-    def begin_trace(self) -> None:
-        """Begin with another trace: discard whatever is being typed or edited."""
-        self.entry = DigitEntry()
-        self._edited_label_id = None
-        self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
-        self._forget_choice()
-
-    def _forget_choice(self) -> None:
-        self._choice = None
-        self._is_choosing = False
 
     # Questions in the last line
 

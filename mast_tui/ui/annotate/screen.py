@@ -419,17 +419,16 @@ class Arrival(ScreenPart):
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a location."""
         super().__init__(screen)
+        self.begin_trace()
+
+    def begin_trace(self) -> None:
+        """Begin with another trace."""
         self._target: TraceLocation | None = None
         self._saved_index = 0
         """The index of the span that is saved in the workspace.
 
         If none is saved, it is that of the first span, 0, where the cursor begins.
         """
-
-    def begin_trace(self) -> None:
-        """Begin with another trace."""
-        self._target = None
-        self._saved_index = 0
 
     def go_to(self, target: TraceLocation) -> None:
         """Go to a location, and start its search if it has one."""
