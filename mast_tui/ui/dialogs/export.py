@@ -21,7 +21,7 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent, companion_path
-from mast_tui.exchange.page.content import RunPages, file_name_of, label_counts_text
+from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of, label_counts_text
 from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD, masks_of_files
@@ -357,14 +357,7 @@ def page_job(
         """Add the pages, and return the summary."""
         report_stage("Reading the labels")
         run_pages = _run_pages(opened, texts)
-        pages = []
-        for number, run in enumerate(runs, start=1):
-            report_stage(f"Reading run {number} of {len(runs)}")
-            # A listed run has no spans, and that on screen may still be read.
-            trace = run if len(run) and run.loaded.complete else run.anew()
-            read_fully(trace)
-            if len(trace):
-                pages.append(run_pages.page_of(trace, runs))
+        pages = list(_pages_of(runs, run_pages, report_stage))
         if not pages:
             raise MastError("no run has a step to write")
         if is_folder:
@@ -377,6 +370,19 @@ def page_job(
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: check_path(outputs, output, is_folder), _add_files)
+
+
+def _pages_of(
+    runs: Sequence[Trace], run_pages: RunPages, report_stage: ReportStage
+) -> Iterator[RunPage]:
+    """Read each run, and yield its page unless it has no steps."""
+    for number, run in enumerate(runs, start=1):
+        report_stage(f"Reading run {number} of {len(runs)}")
+        # A listed run has no spans, and that on screen may still be read.
+        trace = run if len(run) and run.loaded.complete else run.anew()
+        read_fully(trace)
+        if len(trace):
+            yield run_pages.page_of(trace, runs)
 
 
 def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
