@@ -50,10 +50,12 @@ def fields_at(value: object, *path: str) -> Fields:
 
 def snake_fields(value: object) -> Fields:
     """Return a JSON object with its camel-case fields in snake case; empty for any other value."""
-    return {
-        _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name): field
-        for name, field in fields_of(value).items()
-    }
+    return {snake_case(name): field for name, field in fields_of(value).items()}
+
+
+def snake_case(name: str) -> str:
+    """Return a name in camel case, such as ``callId``, in snake case."""
+    return _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name)
 
 
 def without(value: Fields, names: Container[str]) -> Fields:

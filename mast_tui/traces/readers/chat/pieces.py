@@ -31,6 +31,9 @@ from mast_tui.traces.readers.json_fields import (
     name_in,
     name_set,
     names,
+    snake_case,
+    snake_fields,
+    text_in,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_message
 
@@ -385,6 +388,12 @@ def has_result_parts(content: object) -> bool:
     )
 
 
+def without_dotnet_names(part: object) -> object:
+    """Return a part of .NET, such as a ``functionCall``, with the names of other programs."""
+    dotnet_type = text_in(fields_of(part), "$type")
+    return part if dotnet_type is None else {**snake_fields(part), "type": snake_case(dotnet_type)}
+
+
 def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece] | None:
     """Return the pieces of a part.
 
@@ -614,6 +623,7 @@ _MAKER_BY_TYPE: Final = _maker_by_each_name(
         "toolConfirmationRequest actionRequired systemNotification flag": _log_pieces,
         "compaction": _summary_pieces,
         "tool-approval-request tool-approval-response": _log_pieces,
+        "tool_approval_request tool_approval_response": _log_pieces,
         "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,
         "agent_update": _log_pieces,
         "error": _error_pieces,

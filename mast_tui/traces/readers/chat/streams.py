@@ -118,7 +118,10 @@ class _Stream:
         if part.get(_IS_WHOLE):
             whole_indexes = {fields_of(item).get("index") for item in items_of(part.get("output"))}
             for present in items_of(self.fields.get("output")):
-                if isinstance(present, dict) and (index := present.get("index")) in whole_indexes:
+                if not isinstance(present, dict) or present.get("index") not in whole_indexes:
+                    continue
+                index = present.get("index")
+                if index is not None or "type" not in present:
                     present.clear()
                     present["index"] = index
             for name, value in part.items():
@@ -131,6 +134,9 @@ class _Stream:
 
         In that form, Anthropic's blocks have no index, and their input is parsed JSON.
         """
+        outputs = self.fields.get("output")
+        if isinstance(outputs, list):
+            self.fields["output"] = [item for item in outputs if item != {"index": None}]
         for block in items_of(self.fields.get("content")):
             if isinstance(block, dict):
                 block.pop("index", None)
@@ -335,7 +341,10 @@ def _responses_part(event: Fields, event_type: str) -> Fields | None:
         item = {list_field: [{"index": index, "type": part_type, field: delta}]}
     if not item:
         return {}
-    outputs = [{**item, "index": event.get("output_index")}]
+    index = event.get("output_index")
+    if index is None and item.get("call_id"):
+        index = f"{kind_of(item)} {item['call_id']}"
+    outputs = [{**item, "index": index}]
     return {"output": outputs, _IS_WHOLE: event_type == "response.output_item.done"}
 
 

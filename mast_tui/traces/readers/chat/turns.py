@@ -37,6 +37,7 @@ from mast_tui.traces.readers.chat.pieces import (
     role_of_name,
     speaker_of,
     ui_tool_pieces,
+    without_dotnet_names,
 )
 from mast_tui.traces.readers.chat.values import (
     message_text,
@@ -219,6 +220,8 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     content = message.get("value" if is_sharegpt else content_field)
     if content is None:
         content = message.get("text")
+    if content_field == "contents" and isinstance(content, list):
+        content = list(map(without_dotnet_names, content))
     if message.get("from") in ("function_call", "tool_call"):
         return list(_calls_in_text(content, pointer))
     if speaker.role is Role.TOOL and not has_result_parts(content):

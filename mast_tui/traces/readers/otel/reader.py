@@ -26,8 +26,10 @@ from mast_tui.traces.readers.document_traces import RunOrigin, records_by_line, 
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
+    first_in,
     identifier_in,
     items_of,
+    json_in,
     names,
     text_in,
 )
@@ -42,8 +44,11 @@ from mast_tui.traces.readers.otel.spans import (
     OtelSpan,
     SpanEvent,
     attributes_of,
+    call_attributes_of,
     event_of,
+    gen_ai_events_of,
     is_phoenix_span,
+    looks_like_log_record,
     looks_like_span,
     seconds_of_time,
     span_id,
@@ -61,6 +66,8 @@ _MARKS: Final = tuple(
         context.span_id
     """)
 )
+_MARK_IN_TEXT: Final = b'\\"spanId\\"'
+"""The field of a span whose JSON is the text of a log event."""
 _OTLP_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
 _RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
 _SCOPE_SPANS: Final = names(
@@ -111,7 +118,9 @@ class RawRecord:
 def layout_of(source: Source) -> str | None:
     """Return ``otlp``, ``otel-spans`` or ``phoenix``; None for a file of another format."""
     head = as_utf8(source.head)
-    if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+    if head.lstrip()[:1] not in (b"{", b"[") or not any(
+        mark in head for mark in (*_MARKS, _MARK_IN_TEXT)
+    ):
         return None
     if values := source.json_lines:
         return next(filter(None, map(_layout_of_value, values)), None)
@@ -225,7 +234,7 @@ def _layout_of_value(value: object) -> str | None:
     first_items = [
         item for items in _span_lists(value).values() for item in items[:_COMPARED_ITEMS]
     ]
-    spans = list(filter(looks_like_span, first_items))
+    spans = list(filter(_is_record, map(_logged_value, first_items)))
     if not spans:
         return None
     return "phoenix" if any(map(is_phoenix_span, spans)) else "otel-spans"
@@ -267,9 +276,20 @@ def _span_lists(value: object) -> dict[str, list[object]]:
     lists: dict[str, list[object]] = {
         f"/{name}": items
         for name, items in value.items()
-        if isinstance(items, list) and any(map(looks_like_span, items[:_COMPARED_ITEMS]))
+        if isinstance(items, list)
+        and any(map(_is_record, map(_logged_value, items[:_COMPARED_ITEMS])))
     }
     return lists or {"": [value]}
+
+
+def _logged_value(value: object) -> object:
+    """Return the span or log record in an event of Amazon CloudWatch; any other value unchanged."""
+    record = json_in(first_in(fields_of(value), "raw_otel_json", "@message", "message"))
+    return record if _is_record(record) else value
+
+
+def _is_record(value: object) -> bool:
+    return looks_like_span(value) or looks_like_log_record(value)
 
 
 def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
@@ -277,8 +297,8 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
 
     The location is empty, a line, or a JSON pointer.
 
-    An object among several items counts as a span. Any other item that is no span is a problem,
-    unless it has metrics, another signal of OpenTelemetry.
+    An object with a name among several items counts as a span. Any other item that is no span is a
+    problem, unless it has metrics, another signal of OpenTelemetry.
     """
     separator = " " if prefix and "/" not in prefix else ""  # after ``line 3``
     if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
@@ -295,7 +315,10 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
             location = f"{prefix}{separator}{pointer}/{item_index}"
             if is_whole_value:
                 location = prefix or "/"
-            if looks_like_span(item) or (isinstance(item, Mapping) and len(items) > 1):
+            item = _logged_value(item)
+            if looks_like_log_record(item):
+                yield RawRecord(item, location, is_log=True)
+            elif looks_like_span(item) or (len(items) > 1 and "name" in fields_of(item)):
                 yield RawRecord(item, location)
             elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
                 problems.append(Problem(location, "no span, left out"))
@@ -557,6 +580,8 @@ def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_
     if not any(run.spans for run in runs.values()):
         runs = _runs_by_session(runs)
     for run in runs.values():
+        # Amazon CloudWatch lists the newest record first.
+        run.logs.sort(key=lambda log: time_of_log(log.raw) or 0.0)
         run.logs = [log for log in run.logs if not _move_to_span(log, run, spans_by_ids)]
     return list(runs.values())
 
@@ -588,23 +613,46 @@ def _move_to_span(
     """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
 
     If the file lacks that span, an evaluation is added to the first span of the trace. Any other
-    record creates the span.
+    record creates the span, except the record of a chain, which repeats those within the chain.
     """
-    if log.span_id is None or not log.event.name.startswith("gen_ai."):
+    events = gen_ai_events_of(log.event)
+    attributes = {} if events else call_attributes_of(log.event)
+    is_call = events or attributes or log.event.name.startswith("gen_ai.")
+    if log.span_id is None or not is_call:
         return False
     span = spans_by_ids.get((run.trace_id, log.span_id))
     if span is None and log.event.name == _EVALUATION:
         span = run.spans[0] if run.spans else None
     if span is None:
-        attributes = {"gen_ai.operation.name": "chat"}
-        value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
+        operation = _operation_of(events)
+        if operation is None or attributes.get("openinference.span.kind") == "CHAIN":
+            return True
+        name = operation["gen_ai.operation.name"]
+        value = {"spanId": log.span_id, "name": name, "attributes": attributes or operation}
         raw = log.raw
         span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
-        span.start = time_of_log(raw)
+        # The record of an agent is written at its end.
+        span.start = time_of_log(run.logs[0].raw if name == "invoke_agent" else raw)
         spans_by_ids[run.trace_id, log.span_id] = span
         run.spans.append(span)
-    span.events.append(log.event)
+    span.attributes = {**attributes, **span.attributes}
+    span.events.extend(events or [log.event])
     return True
+
+
+def _operation_of(events: Sequence[SpanEvent]) -> Attributes | None:
+    """Return the attributes of the call of a model, tool or agent with these events.
+
+    None stands for a loop of an agent: its events repeat those of the calls within it.
+    """
+    if events and events[0].name == "gen_ai.tool.message":
+        call_id = events[0].attributes.get("id")
+        return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": call_id}
+    if any(event.name == "gen_ai.system.message" for event in events):
+        return {"gen_ai.operation.name": "invoke_agent"}
+    if events and not any("finish_reason" in event.attributes for event in events):
+        return None
+    return {"gen_ai.operation.name": "chat"}
 
 
 def _log_row(log: _LogRecord) -> SpanRow | None:

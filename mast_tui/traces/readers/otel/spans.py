@@ -38,6 +38,7 @@ _PARENT_ID_FIELDS: Final = (
     "parentId",
     "parentSpanID",
 )
+_LOG_RECORD_FIELDS: Final = ("timeUnixNano", "traceId", "spanId")
 _NAME_FIELDS: Final = ("name", "span_name")
 _START_FIELDS: Final = names(
     "startTimeUnixNano start_time_unix_nano start_time startTime start_timestamp timestamp"
@@ -159,6 +160,12 @@ def looks_like_span(value: object) -> bool:
     )
 
 
+def looks_like_log_record(value: object) -> bool:
+    """Return whether a JSON value is a log record of a span, as Amazon CloudWatch stores it."""
+    fields = fields_of(value)
+    return "body" in fields and all(name in fields for name in _LOG_RECORD_FIELDS)
+
+
 def _has_any_field(value: Fields, names: tuple[str, ...]) -> bool:
     return any(name in value for name in names)
 
@@ -196,7 +203,7 @@ def span_of(
     versions = (text_in(candidate, "service.version") for candidate in possible_resources)
     events = _events_of_span(value)
     for event in events:  # The span's own attributes count more than those from its events.
-        attributes = {**_call_attributes_of(event), **attributes}
+        attributes = {**call_attributes_of(event), **attributes}
 
     status, message = _status_of_span(value)
     start = seconds_of_time(_first_field(with_context, _START_FIELDS))
@@ -256,16 +263,16 @@ def event_of(value: Fields) -> SpanEvent:
     return SpanEvent(name or as_text(attributes.get("event.name")) or "", attributes)
 
 
-def _call_attributes_of(event: SpanEvent) -> dict[str, object]:
+def call_attributes_of(event: SpanEvent) -> dict[str, object]:
     """Return the attributes of OpenInference for a call that an event of a span describes.
 
     Amazon CloudWatch keeps the input and output of a call in such an event.
     """
     attributes: dict[str, object] = {}
     for direction in ("input", "output"):
-        messages = items_of(fields_of(event.attributes.get(direction)).get("messages"))
+        messages = _cloudwatch_messages(event, direction)
         if messages:
-            attributes[f"{direction}.value"] = fields_of(messages[-1]).get("content")
+            attributes[f"{direction}.value"] = messages[-1].get("content")
     output = fields_of(json_in(attributes.get("output.value")))
     if "generations" in output:
         attributes["openinference.span.kind"] = "LLM"
@@ -275,6 +282,31 @@ def _call_attributes_of(event: SpanEvent) -> dict[str, object]:
     elif attributes:
         attributes["openinference.span.kind"] = "CHAIN"
     return attributes
+
+
+def gen_ai_events_of(event: SpanEvent) -> list[SpanEvent]:
+    """Return the events of the ``gen_ai`` conventions that Amazon CloudWatch joined to one.
+
+    The attributes of such an event are the content of a message. Without any, the list is empty.
+    """
+    messages = [
+        message
+        for direction in ("input", "output")
+        for message in _cloudwatch_messages(event, direction)
+    ]
+    if not any(isinstance(message.get("content"), Mapping) for message in messages):
+        return []
+    events: list[SpanEvent] = []
+    for message in messages:
+        attributes = fields_of(message.get("content")) or {"content": message.get("content")}
+        name = "choice" if "message" in attributes else f"{message.get('role')}.message"
+        events.append(SpanEvent(f"gen_ai.{name}", attributes))
+    return events
+
+
+def _cloudwatch_messages(event: SpanEvent, direction: str) -> list[Fields]:
+    fields = fields_of(event.attributes.get(direction))
+    return list(map(fields_of, items_of(fields.get("messages"))))
 
 
 def service_of(attributes: Attributes) -> str | None:

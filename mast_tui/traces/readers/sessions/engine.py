@@ -217,6 +217,7 @@ class SessionContext:
         id: The id that the session states.
         model: The first model that a record names.
         version: The version of the agent's program.
+        system: The agent, if it is not the format's.
         tokens: The tokens of the whole session, for sessions without tokens of single model calls.
     """
 
@@ -225,6 +226,7 @@ class SessionContext:
     id: str | None = None
     model: str | None = None
     version: str | None = None
+    system: str | None = None
     tokens: Tokens | None = None
 
 
@@ -381,7 +383,7 @@ class SessionReader:
             mapper.count_tokens(session.tokens)
         meta = TraceMeta(
             task=task_of(_first_prompt(steps.steps), steps=steps.steps),
-            system=self._format.system,
+            system=session.system or self._format.system,
             model=session.model or mapper.model,
             version=session.version,
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text
-from mast_tui.traces.model import Role, SpanKind, Tokens
+from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.readers.base import is_gemini_shaped
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
@@ -24,6 +25,7 @@ from mast_tui.traces.readers.json_fields import (
     fields_at,
     fields_of,
     first_in,
+    identifier_in,
     items_of,
     kind_of,
     name_in,
@@ -33,6 +35,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
+    SessionRecord,
     Translator,
     as_system,
     log_turn,
@@ -416,11 +419,35 @@ CLAUDE_WEB: Final = SessionFormat(
     fact_paths={"id": "session_id id sessionId", "version": "version"},
 )
 
+
+def _after_their_parents(
+    records: Sequence[SessionRecord], _problems: list[Problem]
+) -> Sequence[SessionRecord]:
+    """Return the records in file order, but none before the record that it follows."""
+    ids = {identifier_in(record.value, "uuid") for record in records}
+    waiting: dict[str | None, list[SessionRecord]] = {}
+    ordered: dict[str | None, SessionRecord] = {}
+    for record in records:
+        parent = identifier_in(record.value, "parentUuid")
+        if parent in ids and parent not in ordered:
+            waiting.setdefault(parent, []).append(record)
+            continue
+        ready = [record]
+        while ready:
+            current = ready.pop(0)
+            key = identifier_in(current.value, "uuid") or current.location
+            ordered.setdefault(key, current)
+            ready[:0] = waiting.pop(key, [])
+    # The parents of the records that still wait form a circle.
+    return [*ordered.values(), *chain.from_iterable(waiting.values())]
+
+
 CLAUDE_LIST: Final = replace(
     CLAUDE_WEB,
     recognises=lambda records: any(
         _is_claude_message(record) and "sessionId" in record for record in records
     ),
+    select_records=_after_their_parents,
     documents_only=True,
     fact_paths={"id": "sessionId", "version": "version"},
 )

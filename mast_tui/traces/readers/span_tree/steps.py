@@ -429,7 +429,14 @@ class _Timeline:
             if part.piece.kind is SpanKind.TOOL_CALL and not self._shows_every_row:
                 call = self._calls.pop_row_call(part.piece.call_id)
             if call is None:
-                last_key = self._show_part(open_row, key, part, node, is_answer=True)
+                # A tool that the vendor runs has its result in the same answer.
+                is_result = part.piece.kind is SpanKind.TOOL_RESULT
+                answered_call = (
+                    self._calls.by_id.get(part.piece.call_id or "") if is_result else None
+                )
+                last_key = self._show_part(
+                    open_row, key, part, node, is_answer=True, call=answered_call
+                )
             else:  # The tool's row came before the answer, and has shown the call.
                 last_key = call.key
                 self._history.set_call(node, call)
