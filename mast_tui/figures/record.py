@@ -55,22 +55,34 @@ class Statistic:
 
     Args:
         name: The name in records and JSON documents: ``cohen_kappa``.
-        definition: The formula, or in words what is counted.
+        title: A short heading of a column: ``κ``.
+        label: The name in sentences: ``Cohen's κ``.
+        formula: The formula, or in words what is counted.
         source: Who published the formula.
+        undefined: When the statistic has no value.
+        interval: How the interval is computed; empty if there is none.
+        withheld: Where an interval would not hold and is withheld.
         form: The form in JSON documents.
         key: The key in JSON documents, with dots between those of objects in each other; by
             default the name.
-        lowest: The least possible value of a coefficient.
+        lowest: The least possible value.
         basis: The answers that a statistic of agreement rests on.
         over_chance: Whether it compares agreement with chance, which takes two traces and both
             answers.
         steady: Whether a rare answer leaves it near its true value.
         linear: Whether it is a linear function of the share of agreeing pairs of verdicts.
+        priority: The order in which tables drop columns on narrow screens, the lowest first; 0 for
+            a statistic that tables do not show.
     """
 
     name: str
-    definition: str
+    title: str
+    label: str
+    formula: str
     source: str = ""
+    undefined: str = ""
+    interval: str = ""
+    withheld: str = ""
     form: JsonForm = JsonForm.NUMBER
     key: str = ""
     lowest: float = 0.0
@@ -78,6 +90,7 @@ class Statistic:
     over_chance: bool = False
     steady: bool = False
     linear: bool = False
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -626,317 +639,617 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
 
 # The registry
 
+_JACKKNIFE: Final = (
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula (Korn and Graubard 1998), "
+    "else the percentile bootstrap over traces (Efron 1979)"
+)
+_JUDGE_RATE: Final = f"per mode Wilson (1927); over several modes {_JACKKNIFE}"
+_JACKKNIFE_OR_BCA: Final = (
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula, else the BCa bootstrap "
+    "(Efron 1987)"
+)
+_NO_VARIANCE: Final = "all verdicts are equal, one trace, or no unit with two verdicts"
+_FEW: Final = "fewer than 3 traces or 16 units"
+_RARE: Final = f"{_FEW}; fewer than 5 present or absent verdicts per annotator"
+
 _COEFFICIENTS: Final = (
     Statistic(
-        "raw_agreement",
+        "raw_agreement", "raw", "raw agreement",
         "p_o, the share of agreeing pairs of verdicts, as the mean over units",
-        form=JsonForm.ESTIMATE,
-        steady=True,
-        linear=True,
+        undefined="no unit with two verdicts", interval=_JACKKNIFE, withheld=_FEW,
+        form=JsonForm.ESTIMATE, steady=True, linear=True, priority=46,
     ),
     Statistic(
-        "positive_agreement",
-        "2a / (2a + b + c)",
-        "Cicchetti and Feinstein 1990; Fleiss 1981",
-        JsonForm.ESTIMATE,
-        basis=Basis.PRESENT,
+        "positive_agreement", "P+", "positive agreement", "2a / (2a + b + c)",
+        "Cicchetti and Feinstein 1990; Fleiss 1981", "no present verdict", _JACKKNIFE, _RARE,
+        form=JsonForm.ESTIMATE, basis=Basis.PRESENT, priority=43,
     ),
     Statistic(
-        "negative_agreement",
-        "2d / (2d + b + c)",
-        "Cicchetti and Feinstein 1990; Fleiss 1981",
-        JsonForm.ESTIMATE,
-        basis=Basis.ABSENT,
-        steady=True,
+        "negative_agreement", "P−", "negative agreement", "2d / (2d + b + c)",
+        "Cicchetti and Feinstein 1990; Fleiss 1981", "no absent verdict", _JACKKNIFE, _RARE,
+        form=JsonForm.ESTIMATE, basis=Basis.ABSENT, steady=True, priority=42,
     ),
     Statistic(
-        "cohen_kappa",
+        "cohen_kappa", "κ", "Cohen's κ",
         "(p_o − p_e) / (1 − p_e), p_e from the shares of each annotator; for three or more the "
-        "mean over the pairs for which it is defined",
-        "Cohen 1960; Light 1971",
-        JsonForm.ESTIMATE,
-        lowest=-1.0,
-        basis=Basis.RARER,
-        over_chance=True,
+        "mean over the pairs for which it is defined", "Cohen 1960; Light 1971", _NO_VARIANCE,
+        _JACKKNIFE, f"{_RARE}; a pair shares few traces", form=JsonForm.ESTIMATE, lowest=-1.0,
+        basis=Basis.RARER, over_chance=True, priority=48,
     ),
     Statistic(
-        "fleiss_kappa",
+        "fleiss_kappa", "Fleiss", "Fleiss' κ",
         "(p_o − p_e) / (1 − p_e), p_e from the shares of all annotators, over units that all rated",
-        "Fleiss 1971",
-        JsonForm.ESTIMATE,
-        lowest=-1.0,
-        basis=Basis.RARER,
-        over_chance=True,
+        "Fleiss 1971", f"{_NO_VARIANCE}; no unit that all rated", _JACKKNIFE, _RARE,
+        form=JsonForm.ESTIMATE, lowest=-1.0, basis=Basis.RARER, over_chance=True, priority=30,
     ),
     Statistic(
-        "krippendorff_alpha",
-        "1 − D_o / D_e, nominal, with missing verdicts",
-        "Krippendorff 2011",
-        JsonForm.ESTIMATE,
-        lowest=-1.0,
-        basis=Basis.RARER,
-        over_chance=True,
+        "krippendorff_alpha", "α", "Krippendorff's α",
+        "1 − D_o / D_e, nominal, with missing verdicts", "Krippendorff 2011", _NO_VARIANCE,
+        _JACKKNIFE, _RARE, form=JsonForm.ESTIMATE, lowest=-1.0, basis=Basis.RARER, over_chance=True,
+        priority=47,
     ),
     Statistic(
-        "gwet_ac1",
-        "(p_o − p_e) / (1 − p_e), p_e = 2q(1 − q), q the mean share of present",
-        "Gwet 2008, 2014",
-        JsonForm.ESTIMATE,
-        lowest=-1.0,
-        over_chance=True,
-        steady=True,
+        "gwet_ac1", "AC1", "Gwet's AC1",
+        "(p_o − p_e) / (1 − p_e), p_e = 2q(1 − q), q the mean share of present", "Gwet 2008, 2014",
+        _NO_VARIANCE, _JACKKNIFE, _FEW, form=JsonForm.ESTIMATE, lowest=-1.0, over_chance=True,
+        steady=True, priority=45,
     ),
     Statistic(
-        "pabak",
-        "2 · p_o − 1",
-        "Byrt, Bishop and Carlin 1993",
-        JsonForm.ESTIMATE,
-        lowest=-1.0,
-        steady=True,
-        linear=True,
+        "pabak", "PABAK", "prevalence-adjusted bias-adjusted κ", "2 · p_o − 1",
+        "Byrt, Bishop and Carlin 1993", "no unit with two verdicts", _JACKKNIFE, _FEW,
+        form=JsonForm.ESTIMATE, lowest=-1.0, steady=True, linear=True,
     ),
-)
+)  # fmt: skip
+
+_REGISTRY: Final = (
+    *_COEFFICIENTS,
+    Statistic(
+        "krippendorff_alpha_jaccard", "α Jaccard", "Krippendorff's α with Jaccard distance",
+        "1 − D_o / D_e of the sets of modes of a trace, distance 1 − |A ∩ B| / |A ∪ B|",
+        "Krippendorff 2011", "all sets are equal, or fewer than two traces with two complete sets",
+        _JACKKNIFE, "fewer than 3 traces", form=JsonForm.ESTIMATE, lowest=-1.0,
+    ),
+    Statistic(
+        "krippendorff_alpha_masi", "α MASI", "Krippendorff's α with MASI distance",
+        "1 − D_o / D_e of the sets of modes of a trace, MASI distance", "Passonneau 2006",
+        "all sets are equal, or fewer than two traces with two complete sets", _JACKKNIFE,
+        "fewer than 3 traces", form=JsonForm.ESTIMATE, lowest=-1.0,
+    ),
+    Statistic(
+        "missed", "missed", "failures that no annotator found",
+        "capture-recapture: Chapman's estimator for two finders, Chao's for three or more",
+        "Chapman 1951; Chao 1987", "fewer than two finders, or no failure found", "Sadinle 2009",
+        "fewer than 5 failures found by two or more; dependent finders", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "share_found", "share found", "share of all failures found", "found / (found + missed)",
+        undefined="as missed", interval="from the interval of missed", withheld="as missed",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "true_positive_rate", "TPR", "true positive rate (TPR)", "TP / (TP + FN)",
+        undefined="no present verdict of the reference", interval=_JUDGE_RATE, withheld=_FEW,
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "true_negative_rate", "TNR", "true negative rate (TNR)", "TN / (TN + FP)",
+        undefined="no absent verdict of the reference", interval=_JUDGE_RATE, withheld=_FEW,
+        form=JsonForm.ESTIMATE, steady=True,
+    ),
+    Statistic(
+        "precision", "precision", "precision", "TP / (TP + FP)",
+        undefined="no present verdict of the judge", interval=_JUDGE_RATE, withheld=_FEW,
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "f1", "F1", "F1", "2 · TP / (2 · TP + FP + FN)", undefined="no present verdict",
+        interval=_JACKKNIFE, withheld=_RARE, form=JsonForm.ESTIMATE, basis=Basis.PRESENT,
+    ),
+    Statistic(
+        "f1_exact", "F1 exact", "F1 of exact matches",
+        "2 · pairs / places, with one-to-one pairs of equal places",
+        undefined="nothing marked, or no trace compared", interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces", form=JsonForm.ESTIMATE, key="exact",
+    ),
+    Statistic(
+        "f1_overlap", "F1", "F1 of places by overlap",
+        "2 · pairs / places, with one-to-one pairs of places whose overlap (intersection over "
+        "union) is at least the condition", undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA, withheld="fewer than 3 traces", form=JsonForm.ESTIMATE,
+        key="overlap",
+    ),
+    Statistic(
+        "krippendorff_alpha_u", "α_U", "Krippendorff's α_U",
+        "1 − D_o / D_e of the positions and lengths of units", "Krippendorff 1995, 2004",
+        "nothing marked, or everything marked by all", _JACKKNIFE_OR_BCA,
+        "fewer than 20 traces; places of two annotators overlap in fewer than 3 traces",
+        form=JsonForm.ESTIMATE, lowest=-1.0,
+    ),
+    Statistic(
+        "places_left_out", "excluded", "excluded places",
+        "places that the other annotator has not read or judged", key="left_out",
+    ),
+    Statistic(
+        "prevalence", "present", "share of present verdicts",
+        "present verdicts / verdicts on the units compared",
+        undefined="no verdict on the units compared",
+    ),
+    Statistic(
+        "few_shared_by_pair", "traces", "traces of a pair",
+        "traces in which both rated a unit, if any pair shares few traces",
+    ),
+    Statistic(
+        "more_traces", "more", "further traces that halve the interval of κ",
+        "3n, as an interval shrinks with the square root of the number of traces",
+        undefined="κ or its interval is undefined", form=JsonForm.NUMBER_OR_REASON,
+    ),
+    Statistic(
+        "odds_ratio", "odds", "odds ratio",
+        "Mantel-Haenszel odds ratio of two finders for failures that a third found",
+        "Mantel and Haenszel 1959", "the two finders never differ",
+    ),
+    Statistic(
+        "p_value", "p", "p-value", "two-sided probability under independence",
+        undefined="nothing to test",
+    ),
+    Statistic(
+        "p_adjusted", "p", "adjusted p-value", "p-value adjusted over the comparisons",
+        "Benjamini and Hochberg 1995", "nothing to test",
+    ),
+    Statistic(
+        "with_suggestions", "suggested", "excluded units",
+        "units in which suggestions of a judge were on screen",
+    ),
+)  # fmt: skip
+
+_SIGNATURES: Final = (
+    Statistic(
+        "rate", "share", "share of traces",
+        "traces with the mode / traces with a verdict on it, weighted if traces were drawn with "
+        "unequal probabilities", undefined="no trace has a verdict", interval="Wilson 1927",
+        withheld="more than 2 % of the verdicts are unresolved",
+    ),
+    Statistic(
+        "more_labels", "for ± 3", "further traces for ± 3 points",
+        "traces needed for a Wilson interval of ± 3 points", undefined="no interval",
+    ),
+    Statistic(
+        "difference", "points", "difference of two shares", "first share minus second share",
+        undefined="a group has no trace with a verdict on the mode",
+        interval="Newcombe 1998; paired: Newcombe 1998; over strata: Miettinen and Nurminen 1985",
+        withheld="a group has fewer than 5 traces; fewer than 5 have the mode, or lack it",
+        lowest=-1.0,
+    ),
+    Statistic(
+        "risk_ratio", "ratio", "risk ratio",
+        "first share / second share; over strata Mantel and Haenszel's",
+        "Katz 1978; Greenland and Robins 1985", "no trace of the second group has the mode",
+        "logarithm of the ratio", "as the difference; no trace of the first group has the mode",
+    ),
+    Statistic(
+        "mean_score", "score", "mean score", "mean of the traces' scores", undefined="no scores",
+    ),
+    Statistic(
+        "modes_per_failed_trace", "modes", "modes per failed trace",
+        "sum over the modes of the share of failed traces with the mode",
+        undefined="no failed trace has a verdict", interval="percentile bootstrap over traces",
+        withheld="more than 2 % of the verdicts are unresolved",
+    ),
+    Statistic(
+        "share", "share", "share of the modes found", "modes of the category found / modes found",
+        undefined="no mode found",
+    ),
+    Statistic(
+        "jaccard", "of either", "Jaccard", "traces with both / with either", "Jaccard 1901",
+    ),
+    Statistic(
+        "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",
+        "a mode is in every trace", lowest=-1.0,
+    ),
+    Statistic(
+        "position", "median", "position in the run", "median of span index / number of spans",
+        undefined="no place is known", interval="quartiles", withheld="as undefined",
+    ),
+    Statistic(
+        "spans_after", "spans", "spans after a fatal failure",
+        "median of the spans from the last span of the first fatal failure",
+        undefined="no place is known", interval="quartiles", withheld="as undefined",
+    ),
+    Statistic(
+        "spans_after_onset", "spans", "spans after the start of a fatal failure",
+        "median of the spans from the first span of the first fatal failure",
+        undefined="no place is known", interval="quartiles", withheld="as undefined",
+    ),
+    Statistic(
+        "share_after", "of the run", "share of the run after a fatal failure",
+        "median of spans after the failure / number of spans", undefined="no place is known",
+        interval="quartiles", withheld="as undefined",
+    ),
+    Statistic(
+        "used_share_after", "share after", "share of the cost after", "cost after / total cost",
+        undefined="no cost",
+    ),
+    Statistic(
+        "task_share", "share", "share of runs", "mean over tasks of the share of their runs",
+        "pass@1: Chen and others 2021", "no run has a verdict",
+        "Wilson 1927 with an effective sample size from the variance between tasks (Korn and "
+        "Graubard 1998) and Student's t", "fewer than 5 tasks; more than 2 % unresolved verdicts",
+        form=JsonForm.ESTIMATE, key="rate",
+    ),
+    Statistic(
+        "task_mean", "mean", "mean of runs", "mean over tasks of the mean of their runs",
+        undefined="no run has a value", interval="Student's t over tasks",
+        withheld="fewer than 5 tasks", form=JsonForm.ESTIMATE, key="mean",
+    ),
+    Statistic(
+        "arm_difference", "difference", "difference from the baseline",
+        "mean over the shared tasks of arm minus baseline",
+        undefined="an arm has no run with a value",
+        interval="Student's t over the differences of tasks",
+        withheld="fewer than 5 tasks; fewer than 5 tasks with the mode in a run, or without; "
+        "the same difference in all tasks; more than 2 % unresolved verdicts", lowest=-1.0,
+        form=JsonForm.ESTIMATE, key="difference",
+    ),
+    Statistic(
+        "flip_p", "p", "p-value", "Fisher's randomisation test over tasks: flips the signs of "
+        "differences, or exchanges tasks between arms that share none", "Fisher 1935",
+        "an arm has no run with a value", key="difference.p",
+    ),
+    Statistic(
+        "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "
+        "and arms, which keeps the chance of any false finding at or below 5 %", "Holm 1979",
+        "an arm has no run with a value", key="difference.p_adjusted",
+    ),
+    Statistic(
+        "pass_k", "pass^k", "pass^k", "mean over tasks of C(c, k) / C(n, k), c successes in n runs",
+        "Yao and others 2024, arXiv 2406.12045", "no task has k runs", "as the share of runs",
+        "fewer than 5 tasks", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "power", "power", "power", "share of simulated experiments that detect the change",
+        undefined="the rate cannot change that much", form=JsonForm.NUMBER_OR_REASONS,
+    ),
+    Statistic(
+        "detectable", "detectable", "smallest detectable change", "smallest change with 80 % power",
+        undefined="no change has 80 % power", form=JsonForm.NUMBER_OR_REASONS,
+    ),
+    Statistic(
+        "tasks_needed", "tasks", "tasks needed", "fewest tasks with 80 % power",
+        undefined="over 5,000 tasks", form=JsonForm.NUMBER_OR_REASONS,
+    ),
+    Statistic(
+        "slope", "slope", "slope", "least-squares slope of the shares over the scores",
+        undefined="fewer than two groups have verdicts", lowest=-1.0,
+    ),
+    Statistic(
+        "z", "z", "z", "test for a trend", "Cochran 1954; Armitage 1955",
+        "all traces have the mode, or none", lowest=-1.0,
+    ),
+)  # fmt: skip
+
+_NO_TRACE: Final = "no trace"
+
+_JUDGE: Final = (
+    Statistic(
+        "mcnemar_p", "McNemar", "McNemar's p", "exact two-sided test of FP against FN",
+        "McNemar 1947", "no unit compared",
+    ),
+    Statistic(
+        "mcnemar_p_adjusted", "McNemar", "McNemar's p, adjusted over the modes",
+        "mcnemar_p adjusted over the modes", "Benjamini and Hochberg 1995", "no unit compared",
+    ),
+    Statistic(
+        "mean_confidence", "mean", "mean confidence", "mean of the findings' confidences",
+        undefined="no finding has a confidence",
+    ),
+    Statistic(
+        "expected_calibration_error", "ECE", "expected calibration error",
+        "mean of |mean confidence − share correct| over ten bins, weighted by findings",
+        "Naeini et al. 2015", "no finding has a confidence", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "without_order", "no order", "labels in an unknown order",
+        "labels that count as incorrect because the order of the spans is unknown",
+    ),
+    Statistic(
+        "corrected", "corrected", "corrected for the errors of the judge",
+        "(apparent + TNR − 1) / (TPR + TNR − 1)", "Rogan and Gladen 1978",
+        "TPR or TNR is unknown, or TPR + TNR ≤ 1; no trace that only the judge has labelled",
+        "Lang and Reiczigel 2014", "fewer than 30 labelled traces; unresolved verdicts",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "weighted", "weighted", "weighted", "whether traces were drawn with unequal probabilities",
+        form=JsonForm.FLAG,
+    ),
+    Statistic(
+        "people", "people alone", "estimate from people alone", "labelled present / n_labelled",
+        undefined=_NO_TRACE, interval="Wilson 1927", withheld="unresolved verdicts",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "these", "these traces", "prevalence in these traces only", "labelled present / n_labelled",
+        undefined="as powered", interval="of a sample from a finite population",
+        withheld="fewer than 20 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "powered", "with the judge", "prediction-powered estimate", "λ f̄ + mean(y − λ f)",
+        "Angelopoulos, Duchi and Zrnic 2023", "fewer than 2 labelled traces, or all labelled",
+        "Wilson with an effective sample size (Korn and Graubard 1998)",
+        "fewer than 100 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "judge_weight", "λ", "weight of the judge's verdicts", "λ with the least variance",
+        "Angelopoulos, Duchi and Zrnic 2023", "as powered",
+    ),
+    *(
+        Statistic(
+            name, title, label, formula, undefined="no unit, or all verdicts are equal",
+            interval="percentile bootstrap over traces", withheld="fewer than 50 traces",
+            form=JsonForm.ESTIMATE,
+        )
+        for name, title, label, formula in (
+            (
+                "present_rate", "present", "share of present verdicts",
+                "present / (present + absent)",
+            ),
+            ("labels_per_pass", "labels", "labels per trace", "labels / passes"),
+            (
+                "agreement_with_judge", "raw", "raw agreement with the judge",
+                "units with the verdict of the judge / units",
+            ),
+            ("kappa_with_judge", "κ", "κ with the judge", "Cohen's κ of annotator and judge"),
+        )
+    ),
+    *(
+        Statistic(
+            name, title, label, formula, undefined=undefined, interval="Wilson 1927",
+            withheld="never", form=JsonForm.ESTIMATE,
+        )
+        for name, title, label, formula, undefined in (
+            (
+                "right", "correct", "share of correct findings",
+                "findings that the reference calls present / findings", "no finding",
+            ),
+            (
+                "accepted", "unchanged", "share accepted unchanged",
+                "accept / answers", "no answer",
+            ),
+            (
+                "taken", "used", "share accepted or edited",
+                "(accept + edit) / answers", "no answer",
+            ),
+            (
+                "right_place", "correct place", "share of labels in a correct place",
+                "labels that overlap a place of the reference / labels", "no place to compare",
+            ),
+            (
+                "places_found", "found", "share of places found",
+                "places of the reference that a label overlaps / places", "no place to compare",
+            ),
+            (
+                "apparent", "uncorrected", "share of present verdicts of the judge",
+                "traces called present / n_unlabelled", "no trace that only the judge has labelled",
+            ),
+        )
+    ),
+)  # fmt: skip
+"""Figures of judges, and of two judges against each other.
+
+Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``, ``second`` and
+``difference``, passes with and without suggestions by ``shown``, ``withheld`` and ``difference``.
+"""
 
 
-def _statistics(form: JsonForm, table: str) -> tuple[Statistic, ...]:
-    """Read statistics of one form from lines ``name | definition | key``.
+_TRACES_ASKED: Final = "no trace asked about"
+_FEW_TRACES: Final = "fewer than 3 traces; undefined without one of the traces"
+
+_EXAM: Final = (
+    *(
+        Statistic(
+            name, title, label, formula, undefined=_TRACES_ASKED, interval="Wilson 1927",
+            withheld="never", form=JsonForm.ESTIMATE, key=key,
+        )
+        for name, title, label, formula, key in (
+            (
+                "step", "step", "share of right steps",
+                "named steps at most the condition from the decisive step / traces asked about", "",
+            ),
+            (
+                "agent", "agent", "share of right agents",
+                "right agents of the decisive step / traces whose truth has an agent", "",
+            ),
+            (
+                "category", "categ.", "share of right categories",
+                "right categories of the decisive step / traces whose truth has a category", "",
+            ),
+            (
+                "decisive_category", "categ.", "share of right categories of a level",
+                "right categories of the decisive step / traces whose truth has a category",
+                "decisive",
+            ),
+            (
+                "step_and_category", "both", "share of right steps with their category",
+                "right steps with the right category / traces whose truth has a category", "",
+            ),
+            (
+                "published_step", "publ.", "share of right steps by the published scorer",
+                "named steps that the set's own scorer counts as right / traces asked about", "",
+            ),
+        )
+    ),
+    *(
+        Statistic(
+            name, title, label, formula, undefined="no case", interval=_JACKKNIFE_OR_BCA,
+            withheld=_FEW_TRACES, form=JsonForm.ESTIMATE, key=key,
+        )
+        for name, title, label, formula, key in (
+            ("recall", "recall", "recall", "named true locations / true locations", ""),
+            (
+                "per_trace", "per trace", "recall per trace",
+                "mean recall of the traces with a true location", "",
+            ),
+            (
+                "again", "again", "findings of a sample in another sample",
+                "pairs of samples that both have a finding / pairs whose first has it", "",
+            ),
+            (
+                "always", "always", "findings of all samples",
+                "findings of every sample / findings of any sample", "",
+            ),
+            ("quotes_found", "quotes", "quotes found", "quotes found in the trace / quotes", ""),
+            (
+                "same_verdicts", "verdicts", "equal verdicts of two judges",
+                "equal verdicts / modes that both judge", "verdicts",
+            ),
+            (
+                "same_modes", "modes", "positive agreement of two judges", "2a / (2a + b + c)",
+                "modes",
+            ),
+            (
+                "same_places", "places", "equal places of two judges",
+                "modes with overlapping span ranges / modes that both call present", "places",
+            ),
+            (
+                "same_step", "step", "equal decisive steps of two judges",
+                "traces with the same decisive step / traces in which either names one", "step",
+            ),
+        )
+    ),
+)  # fmt: skip
+"""Figures of judges against a labelled set, and of their consistency without one."""
+
+
+def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
+    """Read statistics that are plain numbers from lines ``name | title | label | formula | key``.
 
     The key, the statistic's name in JSON, may be left out.
     """
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return tuple(
-        Statistic(name, definition, form=form, key="".join(optional_key))
-        for name, definition, *optional_key in rows
+        Statistic(name, title, label, formula, key="".join(optional_key))
+        for name, title, label, formula, *optional_key in rows
     )
 
 
-# Two judges are compared by the conditions ``first``, ``second`` and ``difference``, passes with
-# and without suggestions by ``shown``, ``withheld`` and ``difference``.
-_ESTIMATES: Final = (
-    Statistic("true_negative_rate", "TN / (TN + FP)", form=JsonForm.ESTIMATE, steady=True),
-    Statistic("f1", "2 · TP / (2 · TP + FP + FN)", form=JsonForm.ESTIMATE, basis=Basis.PRESENT),
-    *_statistics(
-        JsonForm.ESTIMATE,
-        """
-    krippendorff_alpha_jaccard | 1 − D_o / D_e of the sets of modes, Jaccard distance
-    krippendorff_alpha_masi | 1 − D_o / D_e of the sets of modes, MASI distance (Passonneau 2006)
-    missed | Chapman's estimator (1951) for two finders, Chao's (1987) for three or more
-    share_found | found / (found + missed)
-    true_positive_rate | TP / (TP + FN)
-    precision | TP / (TP + FP)
-    f1_exact | 2 · pairs / places, with one-to-one pairs of equal places | exact
-    f1_overlap | f1_exact, with an intersection over union of at least the condition | overlap
-    krippendorff_alpha_u | 1 − D_o / D_e of positions and lengths of units (Krippendorff 1995, 2004)
-    task_share | mean over tasks of the share of their runs (pass@1: Chen and others 2021) | rate
-    task_mean | mean over tasks of the mean of their runs | mean
-    arm_difference | mean over the shared tasks of arm minus baseline | difference
-    pass_k | mean over tasks of C(c, k) / C(n, k), c successes in n runs (Yao and others 2024)
-    expected_calibration_error | mean distance of confidence and share correct (Naeini et al. 2015)
-    corrected | (apparent + TNR − 1) / (TPR + TNR − 1) (Rogan and Gladen 1978)
-    people | labelled present / n_labelled
-    these | as people, of these traces alone
-    powered | λ f̄ + mean(y − λ f) (Angelopoulos, Duchi and Zrnic 2023)
-    present_rate | present / (present + absent)
-    labels_per_pass | labels / passes
-    agreement_with_judge | units with the verdict of the judge / units
-    kappa_with_judge | Cohen's κ of annotator and judge
-    right | findings that the reference calls present / findings
-    accepted | accept / answers
-    taken | (accept + edit) / answers
-    right_place | labels that overlap a place of the reference / labels
-    places_found | places of the reference that a label overlaps / places
-    apparent | traces called present / n_unlabelled
-    step | named steps at most the condition from the decisive step / traces asked about
-    agent | right agents of the decisive step / traces whose truth has an agent
-    category | right categories of the decisive step / traces whose truth has a category
-    decisive_category | as category, with the categories of a level | decisive
-    step_and_category | right steps with the right category / traces whose truth has a category
-    published_step | named steps that the set's own scorer counts as right / traces asked about
-    recall | named true locations / true locations
-    per_trace | mean recall of the traces with a true location
-    again | pairs of samples that both have a finding / pairs whose first has it
-    always | findings of every sample / findings of any sample
-    quotes_found | quotes found in the trace / quotes
-    same_verdicts | equal verdicts / modes that both judge | verdicts
-    same_modes | 2a / (2a + b + c) | modes
-    same_places | modes with overlapping span ranges / modes that both call present | places
-    same_step | traces with the same decisive step / traces in which either names one | step
-    """,
-    ),
-)
-
-_NUMBERS: Final = (
-    *_statistics(
-        JsonForm.NUMBER_OR_REASON,
-        """
-    more_traces | 3n, as an interval shrinks with the square root of the number of traces
-    """,
-    ),
-    *_statistics(
-        JsonForm.NUMBER_OR_REASONS,
-        """
-    power | share of simulated experiments that detect the change
-    detectable | smallest change with 80 % power
-    tasks_needed | fewest tasks with 80 % power
-    """,
-    ),
-    *_statistics(
-        JsonForm.FLAG,
-        """
-    weighted | whether traces were drawn with unequal probabilities
-    """,
-    ),
-    *_statistics(
-        JsonForm.NUMBER,
-        """
-    places_left_out | places that the other annotator has not read or judged | left_out
-    prevalence | present verdicts / verdicts on the units compared
-    few_shared_by_pair | traces in which both rated a unit, if any pair shares few traces
-    odds_ratio | Mantel-Haenszel odds ratio (1959) of two finders for failures that a third found
-    p_value | two-sided probability under independence
-    p_adjusted | p_value adjusted over the comparisons (Benjamini and Hochberg 1995)
-    with_suggestions | units in which suggestions of a judge were on screen
-    rate | traces with the mode / traces with a verdict on it, weighted by one over their chances
-    more_labels | traces needed for a Wilson interval of ± 3 points
-    difference | first share minus second share
-    risk_ratio | first share / second share (Katz 1978; over strata Greenland and Robins 1985)
-    mean_score | mean of the traces' scores
-    modes_per_failed_trace | sum over the modes of the share of failed traces with the mode
-    share | modes of the category found / modes found
-    jaccard | traces with both / with either (Jaccard 1901)
-    phi | correlation of two modes (Pearson 1900)
-    position | median of span index / number of spans
-    spans_after | median of the spans from the last span of the first fatal failure
-    spans_after_onset | median of the spans from the first span of the first fatal failure
-    share_after | median of spans after the failure / number of spans
-    used_share_after | cost after / total cost
-    flip_p | Fisher's randomisation test (1935) over tasks | difference.p
-    flip_p_adjusted | flip_p adjusted over tested modes and arms (Holm 1979) | difference.p_adjusted
-    slope | least-squares slope of the shares over the scores
-    z | test for a trend (Cochran 1954; Armitage 1955)
-    mcnemar_p | exact two-sided test of FP against FN (McNemar 1947)
-    mcnemar_p_adjusted | mcnemar_p adjusted over the modes (Benjamini and Hochberg 1995)
-    mean_confidence | mean of the findings' confidences
-    without_order | labels that count as incorrect because the order of the spans is unknown
-    judge_weight | λ with the least variance (Angelopoulos, Duchi and Zrnic 2023)
-    compared | traces with two annotators whose places can be compared
-    not_at_hand | traces without a known order of spans
-    spans | spans that two annotators or more have read
-    spans_left_out | spans that fewer than two annotators have read
-    positions | spans that all annotators have read
-    places | marked places
-    no_places | present verdicts without a place
-    reading_recorded | traces with a record of the spans read
-    whole_trace | labels on a whole trace
-    not_found | labels on spans that the trace lacks
-    n | units (traces, or traces × modes) with two verdicts
-    n_complete | units that all annotators rated
-    prevalence_n | verdicts of an annotator on the units compared
-    unsure | unsure verdicts in finished traces
-    modes_defined | modes for which a statistic is defined
-    units | units (traces × modes) in a mean or table
-    finished_by_all | traces that all annotators finished
-    finished_by_two | traces that two annotators or more finished
-    traces | traces that two annotators or more finished
-    n_traces | traces that were labelled again
-    distinct | different blocks of verdicts (annotators × modes)
-    width | high − low of the interval of κ
-    found | units that a finder called present
-    found_once | failures that exactly one finder found
-    found_twice | failures that exactly two finders found
-    settled_absent | units adjudicated as absent
-    examples_left_out | traces in the prompt of a judge
-    unfinished | traces begun but not finished
-    examples | traces in the prompt of a judge
-    alone | traces that only one annotator finished
-    open | modes left open in finished traces
-    not_in_study | traces of people outside the study
-    open_codes | labels that name no mode
-    unresolved | verdicts on which annotators disagree
-    strata | strata with failed and successful traces
-    unknown_model | traces in no stratum
-    modes_judged | modes with a verdict on any failed trace
-    traces_with_modes | traces by number of modes
-    shape | failed traces by class of their number of modes
-    shown | modes of the category found, each once per trace
-    both | units that have both
-    only_first | units that have only the first
-    only_second | units that have only the second
-    neither | units that have neither
-    showing | traces with any mode
-    uncounted | traces with an unknown number of spans
-    tied | traces in which several modes occur first, at the same span
-    position_mean | mean of the positions
-    position_tenth | traces by the tenth of the run
-    sets_on | traces by which mode first occurs earlier
-    transitions | traces in which one mode is the next to occur after another
-    chains | traces in which modes first occur in exactly this order
-    spans_after_mean | mean of spans_after
-    spans_after_onset_mean | mean of spans_after_onset
-    share_after_mean | mean of share_after
-    with_fatal | failed traces with a fatal failure
-    at_hand | traces whose files could be read
-    used_total | cost of the traces
-    used_without_fatal | cost of traces without a fatal failure
-    used_before_first_fatal | cost before the first fatal failure
-    used_after | cost from the first span of the failure on
-    tasks | different tasks of the runs
-    shared_tasks | tasks that the baseline has also run
-    runs | runs with a known task
-    no_task | traces that name no task | left_out.no_task
-    no_group | traces in no group of the trend
-    judged | traces that the judge has labelled
-    unlabelled | traces that only the judge has labelled
-    true_positives | both say present
-    false_positives | only the judge says present
-    false_negatives | only the reference says present
-    true_negatives | both say absent
-    judge_seen | reference verdicts given with suggestions on screen
-    unsure_judge | the judge is unsure
-    unsure_reference | the reference is unsure
-    without_confidence | suggestions without a confidence
-    accept | suggestions accepted unchanged
-    edit | suggestions accepted with an edit
-    reject | suggestions rejected
-    merged_places | places that merge those of several annotators
-    n_unlabelled | traces that only the judge has labelled
-    n_unsure | traces on which the judge is unsure
-    n_positives | units that the reference calls present
-    n_negatives | units that the reference calls absent
-    n_labelled | traces with a reference verdict
-    passes | passes of annotators who have both kinds
-    on_screen | passes in which suggestions were on screen
-    not_judged | passes on traces that the judge has not labelled
-    both_right | units on which both judges agree with the reference
-    only_first_right | units on which only judge 1 agrees
-    only_second_right | units on which only judge 2 agrees
-    neither_right | units on which neither judge agrees
-    judged_by_one | units with a verdict of one judge only | left_out
-    asked | traces of a labelled set that the judge has judged | n
-    not_asked | traces of the set that it has not judged
-    named | traces in which the judge names a step
-    true_locations | locations of the labelled set | true
-    named_locations | locations that the judge names | named
-    matching_locations | named locations that are true | right
-    random_step | chance that a random step is right | random
-    first_step | share of runs whose first step is right | first
-    last_step | share of runs whose last step is right | last
-    baseline_agent | share of runs with the right agent | agent
-    baseline_published | chance by the set's scorer | published_step
-    coverage | share of runs whose set of steps has the decisive step | value
-    mean_share | mean share of a run's steps in its set
-    chance_share | the same of random steps, as sure
-    splits | random divisions of the runs
-    labelled_runs | runs with a known decisive or first failing step | runs
-    samples | readings of each trace
-    sampled_findings | different findings of all samples | found
-    judged_traces | traces that a judge has judged | traces
-    """,
-    ),
-)
+_COUNTS: Final = _parse_count_statistics("""
+    compared | traces | traces compared | traces with two annotators whose places can be compared
+    not_at_hand | missing | excluded traces | traces without a known order of spans
+    spans | spans | spans | spans that two annotators or more have read
+    spans_left_out | excluded | excluded spans | spans that fewer than two annotators have read
+    positions | spans | spans | spans that all annotators have read
+    places | places | places | marked places
+    no_places | no place | units without a place | present verdicts without a place
+    reading_recorded | reading recorded | traces | traces with a record of the spans read
+    whole_trace | on whole traces | labels | labels on a whole trace
+    not_found | not found | labels | labels on spans that the trace lacks
+    n | n | units compared | units (traces, or traces × modes) with two verdicts
+    n_complete | complete | complete units | units that all annotators rated
+    prevalence_n | n | verdicts | verdicts of an annotator on the units compared
+    unsure | unsure | unsure verdicts | unsure verdicts in finished traces
+    modes_defined | modes | modes | modes for which a statistic is defined
+    units | units | units | units (traces × modes) in a mean or table
+    finished_by_all | by all | traces | traces that all annotators finished
+    finished_by_two | by two | traces | traces that two annotators or more finished
+    traces | traces | traces | traces that two annotators or more finished
+    n_traces | traces | retested traces | traces that were labelled again
+    distinct | blocks | blocks | different blocks of verdicts (annotators × modes)
+    width | width | width of the interval of κ | high − low
+    found | found | failures found | units that a finder called present
+    found_once | by one | found by one | failures that exactly one finder found
+    found_twice | by two | found by two | failures that exactly two finders found
+    settled_absent | absent | excluded units | units adjudicated as absent
+    examples_left_out | examples | excluded traces | traces in the prompt of a judge
+    unfinished | unfinished | excluded traces | traces begun but not finished
+    examples | examples | excluded traces | traces in the prompt of a judge
+    alone | alone | excluded traces | traces that only one annotator finished
+    open | open | excluded units | modes left open in finished traces
+    not_in_study | outside | excluded traces | traces of people outside the study
+    open_codes | open codes | excluded labels | labels that name no mode
+    unresolved | unresolved | unresolved verdicts | verdicts on which annotators disagree
+    strata | models | models with both outcomes | strata with failed and successful traces
+    unknown_model | unknown | traces of an unknown model | traces in no stratum
+    modes_judged | modes | modes judged | modes with a verdict on any failed trace
+    traces_with_modes | traces | traces by modes | traces by number of modes
+    shape | traces | traces by shape | failed traces by class of their number of modes
+    shown | shown | modes found | modes of the category found, each once per trace
+    both | both | both | units that have both
+    only_first | only first | only the first | units that have only the first
+    only_second | only second | only the second | units that have only the second
+    neither | neither | neither | units that have neither
+    showing | of | traces with a failure | traces with any mode
+    uncounted | uncounted | traces not counted | traces with an unknown number of spans
+    tied | tied | ties | traces in which several modes occur first, at the same span
+    position_mean | mean | mean position | mean of the positions
+    position_tenth | traces | traces by tenth | traces by the tenth of the run
+    sets_on | traces | order of two modes | traces by which mode first occurs earlier
+    transitions | traces | steps | traces in which one mode is the next to occur after another
+    chains | traces | chains | traces in which modes first occur in exactly this order
+    spans_after_mean | mean | mean spans after a fatal failure | mean of spans_after
+    spans_after_onset_mean | mean | mean spans after its start | mean of spans_after_onset
+    share_after_mean | mean | mean share after a fatal failure | mean of share_after
+    with_fatal | fatal | traces with a fatal failure | failed traces with a fatal failure
+    at_hand | at hand | traces available | traces whose files could be read
+    used_total | all | total cost | cost of the traces
+    used_without_fatal | without | cost without failure | cost of traces without a fatal failure
+    used_before_first_fatal | before | cost before | cost before the first fatal failure
+    used_after | after | cost after | cost from the first span of the failure on
+    tasks | tasks | tasks | different tasks of the runs
+    shared_tasks | shared | shared tasks | tasks that the baseline has also run
+    runs | runs | runs | runs with a known task
+    no_task | no task | excluded traces | traces that name no task | left_out.no_task
+    no_group | excluded | excluded traces | traces in no group of the trend
+    judged | judged | traces judged | traces that the judge has labelled
+    unlabelled | unlabelled | traces without labels | traces that only the judge has labelled
+    true_positives | TP | true positives | both say present
+    false_positives | FP | false positives | only the judge says present
+    false_negatives | FN | false negatives | only the reference says present
+    true_negatives | TN | true negatives | both say absent
+    judge_seen | seen | excluded units | reference verdicts given with suggestions on screen
+    unsure_judge | unsure | excluded units | the judge is unsure
+    unsure_reference | unsure | excluded units | the reference is unsure
+    without_confidence | without | without a confidence | suggestions without a confidence
+    accept | accepted | accepted | suggestions accepted unchanged
+    edit | edited | edited | suggestions accepted with an edit
+    reject | rejected | rejected | suggestions rejected
+    merged_places | merged | merged places | places that merge those of several annotators
+    n_unlabelled | n | traces of the judge alone | traces that only the judge has labelled
+    n_unsure | unsure | excluded traces | traces on which the judge is unsure
+    n_positives | P | positives | units that the reference calls present
+    n_negatives | N | negatives | units that the reference calls absent
+    n_labelled | labelled | traces labelled by people | traces with a reference verdict
+    passes | passes | passes | passes of annotators who have both kinds
+    on_screen | on screen | passes | passes in which suggestions were on screen
+    not_judged | not judged | excluded passes | passes on traces that the judge has not labelled
+    both_right | both | both correct | units on which both judges agree with the reference
+    only_first_right | only 1 | only the first is correct | units on which only judge 1 agrees
+    only_second_right | only 2 | only the second is correct | units on which only judge 2 agrees
+    neither_right | neither | neither is correct | units on which neither judge agrees
+    judged_by_one | excluded | excluded units | units with a verdict of one judge only | left_out
+    asked | n | traces asked about | traces of a labelled set that the judge has judged | n
+    not_asked | not asked | traces not asked about | traces of the set that it has not judged
+    named | named | traces with a step | traces in which the judge names a step
+    true_locations | true | true locations | locations of the labelled set | true
+    named_locations | named | named locations | locations that the judge names | named
+    matching_locations | right | right locations | named locations that are true | right
+    random_step | random | chance of a random step | chance that a random step is right | random
+    first_step | first | chance of the first step | share of runs whose first step is right | first
+    last_step | last | chance of the last step | share of runs whose last step is right | last
+    baseline_agent | agent | agent of a baseline | share of runs with the right agent | agent
+    baseline_published | publ. | published score | chance by the set's scorer | published_step
+    coverage | inside | coverage | share of runs whose set of steps has the decisive step | value
+    mean_share | share | share of a run in its set | mean share of a run's steps in its set
+    chance_share | by chance | share of random sets | the same of random steps, as sure
+    splits | splits | splits | random divisions of the runs
+    labelled_runs | runs | labelled runs | runs with a known decisive or first failing step | runs
+    samples | samples | samples | readings of each trace
+    sampled_findings | found | findings | different findings of all samples | found
+    judged_traces | traces | traces judged | traces that a judge has judged | traces
+""")
+"""Numbers without an interval that are defined everywhere."""
 
 STATISTICS: Final[Mapping[str, Statistic]] = {
-    statistic.name: statistic for statistic in (*_COEFFICIENTS, *_ESTIMATES, *_NUMBERS)
+    statistic.name: statistic for statistic in (*_REGISTRY, *_SIGNATURES, *_JUDGE, *_EXAM, *_COUNTS)
 }
 """Every statistic by its name."""
 

@@ -15,7 +15,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.figures.agreement.report import Agreement, VerdictBlock, agreement_json
 from mast_tui.figures.jackknife import MANY
-from mast_tui.figures.record import PAIR, STATISTICS, Figure, FigureTable
+from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.figures.spans.report import SpanAgreement
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
@@ -55,15 +55,11 @@ from mast_tui.reports.span_agreement import places_section
 from mast_tui.taxonomy.model import Group
 from mast_tui.workspace.registers.taxonomies import revision_words
 
-_COLUMNS: Final = columns("""
-    raw_agreement      | raw    | number | raw agreement      | 46
-    positive_agreement | P+     | number | positive agreement | 43
-    negative_agreement | P−     | number | negative agreement | 42
-    cohen_kappa        | κ      | number | Cohen's κ          | 48
-    fleiss_kappa       | Fleiss | number | Fleiss' κ          | 30
-    krippendorff_alpha | α      | number | Krippendorff's α   | 47
-    gwet_ac1           | AC1    | number | Gwet's AC1         | 45
-""")
+_COLUMNS: Final = tuple(
+    Column(one.name, one.title, Kind.NUMBER, one.label, one.priority)
+    for one in map(STATISTICS.__getitem__, COEFFICIENTS)
+    if one.priority
+)
 """The coefficients that tables show, in the order of the columns.
 
 The one with the highest priority leads: names of modes are cut for its interval and for no other.
@@ -758,11 +754,16 @@ class _TableMaker:
     def sets(self) -> Table:
         """Make the table of agreement on the set of modes of a trace."""
         figures = self.agreement.index.table("sets")
+        definitions = [figures[name].definition for name in _SETS]
+        set_columns = tuple(
+            Column(definition.name, definition.title, name=definition.label)
+            for definition in definitions
+        )
         cells: dict[str, Cell] = {"name": "sets of modes", "n": figures.count("n")}
-        cells |= figure_cells(figures, _SETS)
+        cells |= figure_cells(figures, set_columns)
         detail = tuple(
             why_undefined(
-                [(column.name, figures[column.key]) for column in _SETS],
+                [(definition.label, figures[definition.name]) for definition in definitions],
                 _UNDEFINED_SETS,
                 {},
             )
@@ -775,7 +776,7 @@ class _TableMaker:
                 replace(
                     _N, title="traces", name="traces with verdicts on every mode by two or more"
                 ),
-                *_SETS,
+                *set_columns,
             ),
             ((Row("sets", cells, detail=detail, sources=figures.sources),),),
             self._caption_text(),
@@ -1122,10 +1123,7 @@ class _TableMaker:
 _UNITS: Final = "trace × mode pair"
 """The unit of a row of several modes."""
 
-_SETS: Final = columns("""
-    krippendorff_alpha_jaccard | α Jaccard | number | Krippendorff's α with Jaccard distance
-    krippendorff_alpha_masi    | α MASI    | number | Krippendorff's α with MASI distance
-""")
+_SETS: Final = ("krippendorff_alpha_jaccard", "krippendorff_alpha_masi")
 
 
 def _has_few_complete_traces(agreement: Agreement) -> bool:

@@ -10,7 +10,7 @@ from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.figures.judge.suggestions import BINS, bin_name
-from mast_tui.figures.record import Figure, FigureTable
+from mast_tui.figures.record import STATISTICS, Figure, FigureTable
 from mast_tui.gold.model import gold_name, gold_words
 from mast_tui.reports.model import (
     CODE,
@@ -167,12 +167,9 @@ _BETTER_JUDGE: Final = Note(
     "p_value",
 )
 _WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
-_EFFECTS: Final = {
-    "present_rate": "share of present verdicts",
-    "labels_per_pass": "labels per trace",
-    "agreement_with_judge": "raw agreement with the judge",
-    "kappa_with_judge": "κ with the judge",
-}
+_EFFECTS: Final = (
+    "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
+)  # fmt: skip
 _CELLS: Final = ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
@@ -663,12 +660,12 @@ def _effect_table(report: JudgeReport) -> Table | None:
         return None
     effect = report.table("effect")
     rows = []
-    for statistic, label in _EFFECTS.items():
+    for statistic in _EFFECTS:
         estimates = {
             condition: figure_cell(figure)
             for condition, figure in effect.by_name(statistic).items()
         }
-        rows.append(Row(statistic, {"name": label, **estimates}))
+        rows.append(Row(statistic, {"name": STATISTICS[statistic].label, **estimates}))
     withheld = withheld_notes(effect, *report.figures_by_mode("effect_mode").values())
     return Table(
         "judge_withheld",

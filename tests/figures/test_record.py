@@ -39,7 +39,12 @@ def test_new_names_replace_old_ones_in_every_field() -> None:
     assert "ann" not in json.dumps(records)
 
 
-def test_figures_have_a_registered_statistic() -> None:
+def test_statistics_are_registered_with_their_formula() -> None:
     with pytest.raises(ValueError, match="'kapa' is not in the registry"):
         Figure(statistic="kapa", scope="mode")
-    assert all(statistic.definition for statistic in STATISTICS.values())
+    assert all(
+        statistic.label and statistic.title and statistic.formula
+        for statistic in STATISTICS.values()
+    )
+    estimates = [statistic for statistic in STATISTICS.values() if statistic.interval]
+    assert all(estimate.withheld and estimate.undefined for estimate in estimates)

@@ -11,7 +11,7 @@ import pytest
 from mast_tui.figures.agreement.report import Agreement, StudyInput
 from mast_tui.figures.agreement.report import agreement_figures as figures_of
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.record import COEFFICIENTS, Figure, FigureIndex, Sources
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex, Sources
 from mast_tui.figures.spans.input import LabelRange
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import VerdictValue
@@ -158,7 +158,7 @@ def test_kappa_paradox_is_marked_only_at_extreme_prevalence(
 def test_three_annotators_have_ranges_and_tables_of_pairs() -> None:
     report = of_lines(THREE)
     modes = table(report, "modes")
-    assert set(keys(modes)) >= {*COEFFICIENTS} - {"pabak"}
+    assert set(keys(modes)) >= {name for name in COEFFICIENTS if STATISTICS[name].priority}
     names = {column.key: column.name for column in modes.columns}
     assert names["gwet_ac1"] == "Gwet's AC1"
     mode = row(modes, "m")
