@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from sqlalchemy import Engine
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
+from xdist.remote import Producer
+from xdist.scheduler import WorkStealingScheduling
 
 from tests.postgres import PostgresServer, running_server
 
@@ -131,6 +133,11 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return one more than the cores, since tests of screens wait half of their time."""
     return (os.cpu_count() or 1) + (not _is_for_fast(config))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WorkStealingScheduling:
+    """Give each process tests that follow each other, so that it makes a file's fixtures once."""
+    return WorkStealingScheduling(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")
