@@ -360,6 +360,6 @@ def test_empty_signatures_say_why() -> None:
         Signatures(SignatureChoice(labels="judge:rules@1"), hidden_ids=("t1",)), shown_key
     )
     assert "hidden from you" in judge
-    assert "o = include" not in judge
+    assert "adjudicator" not in judge
     broken = Signatures(SignatureChoice(), problem="no such\x1b file")
     assert "no such\x1b" not in no_signatures_text(broken, shown_key)

@@ -375,7 +375,8 @@ class AdjudicateScreen(BaseScreen):
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
             "Another person labels here with",
             self.mast.options.command_of_another(),
-            "or mast-tui import adds their labels.",
+            "",
+            "mast-tui import adds labels from files.",
         ]
         return "\n".join(lines)
 
