@@ -229,6 +229,13 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
         assert "traces are never written to" in screen_text(on)
         await write_over(on, tmp_path / "gold.json")
         assert "Written" in on.text
+        await on.press("enter")
+        await choose(on, "gold")
+        await write_over(on, tmp_path / "gold")
+        assert "gold.datasheet.md exists" in " ".join(screen_text(on).split())
+        await on.press("escape")
+        await write_over(on, tmp_path / "gold.v2")
+        assert not missing(on.text, "Written", "gold.v2.datasheet.md")
 
 
 async def test_a_stopped_export_writes_nothing(

@@ -78,7 +78,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "of 12 spans read ─",
             "1 suggestion without your answer",
             "13 modes without a verdict:",
-            "o  finish; I did not judge these modes: leave them out of figures  ↵",
+            "o  finish; not judged: leave these modes open (not counted)  ↵",
             "W  finish; I judged the whole trace: set these modes absent",
         )
         await on.press("o")

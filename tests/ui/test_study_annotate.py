@@ -27,7 +27,7 @@ def found(office: Office, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "does not count modes without", "left open"),
+    OpenModes.LEAVE: (None, "leaves these modes open", "left open"),
     OpenModes.ABSENT: (VerdictValue.ABSENT, "sets modes without a verdict absent", "set absent"),
 }
 

@@ -335,8 +335,10 @@ class AdjudicateScreen(BaseScreen):
             parts.append(
                 f"{joined([one_line(name) for name in others_present])} {verb} deciding this"
             )
-        parts += [one_line(opened.annotator), ADJUDICATOR]
-        if self.queue.names_hidden:
+        parts.append(one_line(opened.annotator))
+        if opened.decides:
+            parts.append(ADJUDICATOR)
+        if self.queue.names_hidden and self.queue.contents.entries:
             parts.append(f"names hidden ({self.mast.key_of('adjudicate.names')} shows)")
         return tuple(parts)
 
@@ -371,8 +373,10 @@ class AdjudicateScreen(BaseScreen):
         lines += [
             "",
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
-            "Another person labels here with\n"
-            "mast-tui --annotator NAME, or mast-tui import adds their labels.",
+            "Another person labels here with",
+            self.mast.options.command_of_another(),
+            "",
+            "mast-tui import adds labels from files.",
         ]
         return "\n".join(lines)
 

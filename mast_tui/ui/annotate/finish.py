@@ -167,12 +167,15 @@ OpenModes = Literal["leave", "absent"]
 """Whether modes without a verdict stay so at the end of a pass, or become absent."""
 
 ANSWERS: Final = (
-    ("o", "finish; I did not judge these modes: leave them out of figures"),
+    ("o", "finish; not judged: leave these modes open (not counted)"),
     ("W", "finish; I judged the whole trace: set these modes absent"),
     ("g", "go to the first unread span"),
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
-    "leave": (("o", "finish; this study does not count modes without a verdict"), ANSWERS[2]),
+    "leave": (
+        ("o", "finish; this study leaves these modes open (not counted)"),
+        ANSWERS[2],
+    ),
     "absent": (("o", "finish; this study sets modes without a verdict absent"), ANSWERS[2]),
 }
 """The answers if the study decides about modes without a verdict."""

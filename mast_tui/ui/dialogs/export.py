@@ -20,7 +20,7 @@ from mast_tui.exchange.exporters.files import (
     left_out_lines,
     written_lines,
 )
-from mast_tui.exchange.formats import ExportRequest, Format, FormatContent, companion_path
+from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of, label_counts_text
 from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.registry import EXPORT_FORMATS
@@ -421,14 +421,14 @@ class ExportChoices:
         fields: Its fields.
         texts: The initial texts of the fields.
         make_job: Returns the export that the texts of the fields describe, or raises ``MastError``.
-        companion: The ending of the name of a file that is written beside; empty for none.
+        companion_of: Returns the path of the file that is written beside an output; None without.
     """
 
     title: str
     fields: tuple[Field, ...]
     texts: Texts
     make_job: Callable[[Texts], ExportJob]
-    companion: str = ""
+    companion_of: Callable[[Path], Path] | None = None
 
 
 def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf) -> ExportChoices:
@@ -441,7 +441,9 @@ def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf
         lambda texts: labels_job(
             request_of(opened, file_format, texts), key_of("everywhere.adjudicate")
         ),
-        file_format.companion,
+        partial(file_format.companion_path, ending=file_format.companion)
+        if file_format.companion
+        else None,
     )
 
 
@@ -481,6 +483,8 @@ def _choices_of_report(
 class ExportForm(Form):
     """The form of an export. A worker writes the export."""
 
+    enter_effect = "writes"
+
     def __init__(
         self,
         opened: OpenWorkspace,
@@ -517,10 +521,10 @@ class ExportForm(Form):
             return str(error)
         verb = "Replaces" if output.exists() and not is_stream(output) else "Writes"
         text = f"{verb} {output}"
-        if self._choices.companion and not is_stream(output):
-            companion = companion_path(output, self._choices.companion)
-            text += f" and, beside it, {companion.name}"
-        return f"{one_line(text, 400)}. → completes a path as you type it."
+        companion_of = self._choices.companion_of
+        if companion_of is not None and not is_stream(output):
+            text += f" and, beside it, {companion_of(output).name}"
+        return f"{one_line(text, 400)}."
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""
@@ -533,9 +537,13 @@ class ExportForm(Form):
         except OSError as error:
             self.refuse(_problem_of(error))
             return
-        if job.output.exists() and not is_stream(job.output):
+        companion_of = self._choices.companion_of
+        paths = [job.output, *([] if companion_of is None else [companion_of(job.output)])]
+        existing_path = next(filter(Path.exists, paths), None)
+        if existing_path is not None and not is_stream(job.output):
             self.show_text(
-                f"{one_line(str(job.output))} exists. The export replaces it once it is complete.",
+                f"{one_line(str(existing_path))} exists. The export replaces it once it is "
+                "complete.",
                 "Enter replaces it · Esc back to the fields",
                 on_enter=partial(self._start_export, job),
             )

@@ -55,6 +55,8 @@ class OpenWorkspace:
     blind: bool
     adjudicates: bool = False
     """Whether this person is an adjudicator of the study and not one of its annotators."""
+    decides: bool = True
+    """Whether this person is an adjudicator of the study, or it names none."""
     masks: Masks | None = None
     """The masks of the study over the texts of traces; None if it masks nothing."""
     _last_view: Mapping[str, LibraryEntry] = field(default_factory=dict)
@@ -81,8 +83,11 @@ class OpenWorkspace:
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Set ``adjudicates`` by the study: False for an adjudicator who annotates too."""
+        """Set ``decides`` and ``adjudicates``, which is False for one who annotates too."""
         study = self.study()
+        self.decides = (
+            study is None or not study.adjudicators or self.annotator in study.adjudicators
+        )
         self.adjudicates = (
             study is not None
             and self.annotator in study.adjudicators
