@@ -296,7 +296,7 @@ _NAME_CELLS: Final = 28
 class QueueChoice(AnswersDialog[QueueName]):
     """A dialog that returns the chosen queue, or None after Escape."""
 
-    dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
+    dialog_keys: ClassVar = (("Enter", "keeps this queue"), ("Esc", "cancels"))
 
     def __init__(
         self,
@@ -439,7 +439,7 @@ class CurrentQueue:
                 f"{request.n}{seed_text}",
                 question="How many traces? A second number is the seed of another draw; the same "
                 "seed always draws the same traces.",
-                hint="Enter draws · Esc leaves it as it was",
+                hint="Enter draws · Esc cancels",
                 check=check_sample,
                 typing_replaces=True,
             ),
