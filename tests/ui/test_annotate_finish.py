@@ -8,13 +8,7 @@ import pytest
 
 from mast_tui.labels import PassKind, VerdictValue
 from tests.cli.conftest import configure
-from tests.ui.stage import (
-    MAST,
-    SLUGS,
-    missing,
-    stage,
-    write_trace,
-)
+from tests.ui.stage import MAST, SLUGS, missing, stage, write_trace
 from tests.ui.test_annotate_reading import LONG, repeating
 
 

@@ -130,3 +130,5 @@ async def test_accepted_labels_in_the_list(small: Path, tmp_path: Path) -> None:
         await on.press("M")
         assert "#1 · accepted" in listed(on)
         assert "rules" not in listed(on)
+    async with stage(small, workspace=place) as on:
+        assert on.notices == ["You work blind, as last time: mast-tui --assisted shows suggestions"]

@@ -84,6 +84,8 @@ async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:
             await on.press("escape", "J")
             texts.append(on.message)
             shown.append(texts)
+            await on.press("L")
+            assert "looked at" not in on.text  # said once
             # The judge has run now; what it found is not counted anywhere.
             await on.press("R")
             assert "hidden" in on.text

@@ -61,7 +61,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.ALL: _QueueTexts("a", "all traces", "There are no traces."),
     QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
     QueueName.DISAGREEMENTS: _QueueTexts(
-        "d",
+        "p",  # not d, which scrolls elsewhere: looking is recorded
         "disagreements with others",
         "No one disagrees with you on the traces that you have finished.",
         "disagreements",
