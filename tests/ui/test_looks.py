@@ -127,10 +127,13 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (
             "│┃  3  0:00",
             "│▌  6  0:13",
-            " range #3 to #6: extend it · two digits label it · o other end · Esc leaves",
+            " range #3 to #6: ↑ ↓ move · o other end · two digits label · Esc cancels",
         ),
     ),
-    ((["escape"], "kkkwwv", "www"), (" quote: w b ← → ↑ ↓ stretch it · two digits label it",)),
+    (
+        (["escape"], "kkkwwv", "www"),
+        (" quote: ← → ↑ ↓ go to its last word · two digits label · Esc",),
+    ),
     ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),

@@ -15,7 +15,7 @@ from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.opening import NameScreen
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office
-from tests.ui.stage import MAST, Stage, finding, missing, read_trace, stage, suggest
+from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest
 from tests.ui.test_study_annotate import study_over
 
 NAMES = ("alice", "bob", "jane", "dee")
@@ -94,7 +94,7 @@ async def test_another_name_is_confirmed_and_blind(office: Office) -> None:
     async with stage(path, workspace=office.workspace, annotator=None) as on:
         await on.press(*"root", "enter")
         assert isinstance(on.app.screen, Ask)
-        assert not missing(on.text, "root is not an annotator of this study: labels", "Continue?")
+        assert "root is not in this study: labels under this name do not count." in on.text
         await on.press("enter")
         assert line_of(on) == "root"
         await on.press("enter", "escape")
@@ -114,7 +114,7 @@ async def test_a_given_name_outside_the_study_is_blind(office: Office) -> None:
     path = office.file("one")
     async with stage(path, workspace=office.workspace, annotator="root") as on:
         told = on.notices
-        assert "root is not an annotator of this study: labels under this name do not count" in told
+        assert "root is not in this study: labels under this name do not count" in told
         assert "root · blind" in on.lines[0]
         assert on.session.suggestions == ()
     async with stage(path, workspace=office.workspace, annotator="root", assisted=True) as on:

@@ -60,7 +60,7 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
         assert open_labels(on) == [("restarts it", key)]
         assert "0.0 ●" in on.row(2)
         # It stands below the modes, once it is there.
-        assert "0.0 None of these" in on.text
+        assert "0.0 None of these modes" in on.text
         await on.press("0", "0")
         assert open_labels(on) == []
         assert not isinstance(on.app.screen, NoteScreen)

@@ -193,7 +193,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("escape")
         # What is begun comes first, by whatever it was begun.
         assert (sorted(listed(on)), reveals(office)) == (["a.json", "e.json"], 0)
-        await on.press("f", "d")
+        await on.press("f", "p")
         assert listed(on) == ["b.json"]
         assert "1.3" in on.text
         assert reveals(office) > 0

@@ -98,7 +98,7 @@ async def test_blind_annotators_see_the_answer_key_after_revealing(path: Path) -
         await on.press("i")
         assert on.app.screen is on.annotate
         assert on.message == hidden_sentence(shown_key)
-        await on.press("r")
+        await on.press("r", "y")
         assert "i shows the answer key" in on.message
         await on.press("i")
         assert TRUTH in shown(on)

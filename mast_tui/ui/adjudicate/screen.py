@@ -1120,11 +1120,13 @@ class AdjudicateScreen(BaseScreen):
         """Write the reason for the decision under the cursor, or for the last decision."""
         row = self.queue.row
         case = self.queue.current_case
+        question = ""
         if row is not None and case is not None and case.decisions:
             trace_id = row.trace_id
             item_ids = self._items_to_explain(case)
         elif self._last_decision is not None:
             trace_id, item_ids = self._last_decision
+            question = "This is your last decision, not the row under the cursor."
         else:
             key = self.mast.key_of("adjudicate.reason")
             self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
@@ -1140,7 +1142,7 @@ class AdjudicateScreen(BaseScreen):
             self.hints.clear()
             self._show_row()
 
-        self._ask_reason(work, item_ids, show_row)
+        self._ask_reason(work, item_ids, show_row, question)
 
     def _items_to_explain(self, case: AdjudicationCase) -> tuple[str, ...]:
         """Return the items of a case that the user decided, or else all decided items."""
@@ -1148,7 +1150,11 @@ class AdjudicateScreen(BaseScreen):
         return own_items or tuple(decision.item for decision in case.decisions)
 
     def _ask_reason(
-        self, work: Adjudication, items: tuple[str, ...], on_done: Callable[[], None]
+        self,
+        work: Adjudication,
+        items: tuple[str, ...],
+        on_done: Callable[[], None],
+        question: str = "",
     ) -> None:
         """Ask for the reason of a decision; Escape leaves it without one.
 
@@ -1157,6 +1163,7 @@ class AdjudicateScreen(BaseScreen):
             items: The items that were decided.
             on_done: Called at the end: after the reason was written, after Escape, or at once if no
                 item has a decision now.
+            question: The text above the line; empty for none.
         """
         decisions = _decisions_on(work, items)
         if not decisions:
@@ -1169,6 +1176,7 @@ class AdjudicateScreen(BaseScreen):
             NoteScreen(
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
                 decisions[0].reason,
+                question=question,
                 hint="Enter keeps it · Esc leaves the decision without a reason",
             ),
             partial(self._write_reason, work, [d.item for d in decisions], on_done=on_done),
@@ -1336,9 +1344,10 @@ class AdjudicateScreen(BaseScreen):
         """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"move the end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move this end · "
+            f"{key_of('adjudicate.boundary')} the other end · "
             f"{key_of('adjudicate.agreed')} begins here · {key_of('adjudicate.enter')} decides · "
-            f"{key_of('everywhere.back')} leaves"
+            f"{key_of('everywhere.back')} cancels"
         )
 
     @piece_of_work

@@ -17,7 +17,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from mast_tui.configuration import configuration_path, with_theme
 from mast_tui.errors import MastError
@@ -30,7 +30,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import TypingDialog
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import plain_lines, plain_title
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class FinderDialog(TypingDialog):
     """
 
     choice_noun: ClassVar = "choice"
-    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "leaves")),)
+    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "cancels")),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("down,ctrl+n", "move(1)", show=False, priority=True),
@@ -318,7 +318,7 @@ class FinderDialog(TypingDialog):
 
 
 class ModeFinder(FinderDialog):
-    """A dialog that returns the slug of a mode."""
+    """A dialog that returns the slug of a mode, and shows the definition of each."""
 
     choice_noun = "mode"
 
@@ -334,6 +334,17 @@ class ModeFinder(FinderDialog):
             for mode in taxonomy.all_modes
         ]
         super().__init__("Label with", choices, placeholder="name, definition or code")
+        self._taxonomy = taxonomy
+
+    def compose_rows(self) -> ComposeResult:
+        """Yield the input line, the matches, and the definition."""
+        yield from super().compose_rows()
+        yield Static(plain_lines(self._taxonomy.modes[0].definition), id="definition")
+
+    def preview(self, value: str) -> None:
+        """Show the definition of the mode under the cursor."""
+        definition = plain_lines(self._taxonomy.mode(value).definition)
+        self.query_one("#definition", Static).update(definition)
 
 
 class Palette(FinderDialog):

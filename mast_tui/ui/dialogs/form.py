@@ -178,7 +178,7 @@ class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
     """The fields of a form; they scroll only with the cursor, by no keys of their own."""
 
 
-FIELD_KEYS: Final = "Enter {} · ↑ ↓ move · space another choice · Esc leaves"
+FIELD_KEYS: Final = "Enter {} · ↑ ↓ move · space another choice · Esc cancels"
 
 
 class Form(Dialog[None]):

@@ -70,7 +70,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     (f"1.3 {_MINE}", "Your label on this span: its mode"),
                     (f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
                     (f"1.3 {_OTHER}", "A label of another annotator, or one in the file"),
-                    (_NOTE, "Your note on the span"),
+                    (_NOTE, "Your note on the span, or on a label that begins there"),
                     (
                         f"{FIRST}  {BETWEEN}  {LAST}",
                         "A range of spans with such a mark begins, goes on, ends",

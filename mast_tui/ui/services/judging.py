@@ -108,7 +108,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
         shown_keys = {MODEL_KEY: " ".join(MODEL_TASKS)}  # The model has a key for each task.
         effects = ((shown_keys.get(key, key), names[key]) for key in self.answers if key in names)
-        return (*effects, ("Esc", "asks nothing"))
+        return (*effects, ("Esc", "cancels"))
 
     def on_mount(self) -> None:
         """Start the estimate."""
@@ -206,7 +206,7 @@ def tokens_of(text: str) -> str:
         raise MastError("the number of tokens must be whole")
     tokens = int(float(number) * unit) if unit > 1 else int(integer_part)
     if not 0 < tokens < 10**12:
-        raise MastError("that is not a possible number of tokens; Esc asks nothing")
+        raise MastError("that is not a possible number of tokens")
     return str(tokens)
 
 
@@ -459,7 +459,7 @@ class JudgingRequest:
             f"{plan.default_allowance():,}",
             question=f"{notice}{estimate_text(plan)}\n\n"
             "It stops when so many tokens are spent, in and out together:",
-            hint="Enter begins · Esc asks nothing",
+            hint="Enter begins · Esc cancels",
             check=tokens_of,
             typing_replaces=True,
         )

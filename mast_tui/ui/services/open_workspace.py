@@ -249,7 +249,7 @@ class Opening:
             people,
             suggested_name=present_name or suggested_name(self._configured),
             saved_text=self.saved_text(),
-            escape="quits" if present_name is None else "leaves",
+            escape="quits" if present_name is None else "cancels",
             in_study=study is not None,
             check=lambda name: checked_new_name(self.workspace, name),
             outside_study_reason=lambda name: outside_study_text(name, study),
@@ -264,6 +264,16 @@ class Opening:
         if self._options.annotator is None or self.workspace.member is not None:
             return None
         return outside_study_text(name, self.study)
+
+    def remembered_blind_notice(self, opened: OpenWorkspace) -> str | None:
+        """Return a notice that the annotator works blind as at an earlier start, or None.
+
+        None if the options, the study or the server have decided about it.
+        """
+        is_decided = self._options.blind or self.study is not None or opened.workspace.member
+        if not opened.blind or is_decided:
+            return None
+        return "You work blind, as last time: mast-tui --assisted shows suggestions"
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
         """Register the annotator and the taxonomy, and return the workspace with both.

@@ -343,14 +343,21 @@ class TraceQueue:
         return are_all_known and bool(assigned_ids) and assigned_ids <= self._finished
 
     @property
+    def last_retests(self) -> int:
+        """The number of retests if nothing else is left to do; otherwise 0."""
+        retest_ids = self._assigned_traces & self._retests
+        is_first_work_done = self._assigned_traces <= self._finished | self._retests
+        return len(retest_ids) if is_first_work_done else 0
+
+    @property
     def _assigned_traces(self) -> Set[str]:
         """The ids of the traces that the study assigns to the annotator, or else of all traces."""
         return self._app.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
 
     def finished_text(self) -> str:
-        """Return how many traces of the annotator are finished: ``6 of 6 finished, 2 retests``."""
+        """Return how many traces of the annotator are finished: ``2 retests, 6 of 6 finished``."""
         assigned_ids = self._assigned_traces
         retest_ids = assigned_ids & self._retests
         finished_count = len(assigned_ids & self._finished) + len(retest_ids)
-        retests_text = f", {counted(len(retest_ids), 'retest')}" if retest_ids else ""
-        return f"{finished_count} of {len(assigned_ids)} finished{retests_text}"
+        retests_text = f"{counted(len(retest_ids), 'retest')}, " if retest_ids else ""
+        return f"{retests_text}{finished_count} of {len(assigned_ids)} finished"

@@ -295,9 +295,9 @@ class WorkspaceService:
         path = opening.default
         if path is not None and path.parent.parent != Path.cwd():  # found in a folder above
             self._app.say(f"Labels are kept in {one_line(str(path))}")
-        notice = opening.outside_notice(name)
-        if notice is not None:
-            self._app.say(one_line(notice), seconds=12)
+        for notice in (opening.outside_notice(name), opening.remembered_blind_notice(opened)):
+            if notice is not None:
+                self._app.say(one_line(notice), seconds=12)
         self._watcher = WorkspaceWatcher(opened.workspace, self._app)
         if self._app.configuration.problem is not None:
             self._app.show_error(self._app.configuration.problem)
