@@ -111,7 +111,7 @@ async def test_a_study_offers_its_annotators_and_confirms_other_names(study_fold
         assert "ada" not in await (await client.get("/")).text()
         assert "ada" not in await entered(client, name="root", token="guess")
         asked = await entered(client, name="root", token=TOKEN)
-        assert "root is not an annotator of this study" in asked
+        assert "root is not in this study" in asked
         assert '<option value="ada">' in asked
         assert "/ws" in await entered(client, name="root", token=TOKEN, outside="root")
 
