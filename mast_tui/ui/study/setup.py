@@ -542,8 +542,8 @@ class StudySetup(Form):
         if previous:
             title = "Change the study"
             traces_help = (
-                "The traces of the study. Once people label, rather add traces (a on the study "
-                "screen): that changes nothing for the earlier ones."
+                "The traces of the study. Add later ones on the study screen: then earlier traces "
+                "stay as assigned."
             )
         else:
             title = "Set a study up"
