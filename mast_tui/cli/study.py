@@ -639,7 +639,7 @@ def _needed_text(traces_needed: Mapping[str, int]) -> str:
     needed_text = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
     if not needed_text:
         return f"no more traces are needed for ± {points} points of any mode"
-    return f"traces still needed for a ±{points}-point interval, by mode, about: {needed_text}"
+    return f"traces to add for a ±{points}-point interval, by mode, about: {needed_text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

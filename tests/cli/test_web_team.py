@@ -205,7 +205,7 @@ async def test_a_member_outside_the_study_confirms_with_the_password(
     async with visiting(postgres.url(database, user="webbob")) as client:
         form = {"name": "webmira", "password": MEMBERS["webmira"]}
         _, page = await enter(client, **form)
-        assert "webmira is not an annotator of this study" in page
+        assert "webmira is not in this study" in page
         assert MEMBERS["webmira"] not in page
         status, _ = await enter(client, name="webmira", outside="webmira", password="")
         assert status == 403

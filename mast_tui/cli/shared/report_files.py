@@ -6,6 +6,7 @@ Charts are written as SVG, or as PDF and PNG by a library that is an optional ex
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import struct
@@ -121,7 +122,8 @@ WIDTH: Final = 100
 
 def print_text(report: Report) -> None:
     """Print a report as text, at the width of the terminal."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = shutil.get_terminal_size().columns if has_width else WIDTH
     for line in render_text(report, width):
         click.echo(one_line(line))
 

@@ -505,7 +505,7 @@ def _guideline_lines(document: Values) -> list[str]:
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "No guideline was written."]
+    return lines if len(lines) > 2 else [*lines, "Nobody added to the guidelines of the taxonomy."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:

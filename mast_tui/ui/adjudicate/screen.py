@@ -59,7 +59,7 @@ from mast_tui.ui.wording import counted, joined, place_text, plain_title
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, piece_of_work
 
-TITLE = "Where annotators differ"
+TITLE = "Where annotators differ, most first"
 
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see the labels of others and "
@@ -609,7 +609,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "= agreed, in the gold without a decision · "
+            "= agreed, · by one person: both in the gold without a decision · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if lists_agreed
@@ -623,7 +623,7 @@ class AdjudicateScreen(BaseScreen):
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
         # The number of traces that were not labelled would reveal which ones are retests.
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
-            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} that you have not labelled"))
+            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} hidden"))
 
         question = STUDY_QUESTION if contents.may_retest else QUESTION
 
@@ -1191,6 +1191,8 @@ class AdjudicateScreen(BaseScreen):
         await self.run_or_show_error(partial(work.explain, items, text))
         self._show_outcome(work)
         on_done()
+        result = "reason kept" if text.strip() else "no reason"
+        self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
 
     # The judge
 

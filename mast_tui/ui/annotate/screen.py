@@ -1428,8 +1428,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Open the next or previous trace of the queue."""
         trace = self.mast.trace_queue.neighbour(self.trace, step)
         if trace is None:
-            key = self.mast.key_of("library.queue")
-            self.hints.say(f"No other trace is in the queue; {key} in the library chooses one")
+            self.hints.say(self.mast.trace_queue.end_text())
             return
         self.mast.go(ShowTrace(trace))
 

@@ -114,14 +114,18 @@ _MASKS: Final = Field(
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
+_WHOLE_GOLD: Final = "all"
 _GOLD: Final = Field(
     "gold",
     "gold",
     "The whole gold, or only what two annotators agreed on or an adjudicator decided.",
-    ("all", "settled"),
+    (_WHOLE_GOLD, "agreed or decided"),
 )
 _ANNOTATORS: Final = Field(
-    "annotators", "annotators", "The annotators to include, with commas. Empty: all."
+    "annotators",
+    "annotators",
+    "The annotators to include, with commas. Empty: all.",
+    placeholder="all",
 )
 _WHOSE_LABELS: Final = Field(
     "labels",
@@ -140,17 +144,18 @@ _MAJORITY: Final = Field(
 )
 _PASS: Final = Field(
     "which",
-    "which pass",
+    "if labelled twice",
     "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
     "This does not change the gold, which uses the last pass.",
-    ("first", "last"),
+    ("first pass", "last pass"),
 )
 _DATASHEET: Final = Field(
     "datasheet",
-    "datasheet",
+    "facts for datasheet",
     "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
     "workspace, if there is one.",
     path=True,
+    placeholder="a TOML file",
 )
 _FIELDS_OF_LABELS: Final = (_WHOSE_LABELS, _PASS, _MAJORITY, _PSEUDONYMS)
 _FIELDS: Final[Mapping[FormatContent, tuple[Field, ...]]] = {
@@ -185,10 +190,10 @@ def default_texts(file_format: Format) -> dict[str, str]:
     return {
         "file": file_format.file_name,
         "labels": GOLD,
-        "gold": "all",
+        "gold": _WHOLE_GOLD,
         "annotators": "",
         "majority": "no",
-        "which": file_format.usual_pass,
+        "which": f"{file_format.usual_pass} pass",
         "datasheet": "",
         "pseudonyms": _AS_THEY_ARE,
     }
@@ -215,10 +220,10 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
         file_format,
         _output_path(values["file"], (_FOLDER if file_format.is_folder else _FILE).title),
         labels=values["labels"],
-        which="first" if values["which"] == "first" else "last",
+        which="first" if values["which"] == "first pass" else "last",
         annotators=list(names_between_commas(values["annotators"], "annotators")) or None,
         majority=values["majority"] == "yes",
-        gold="settled" if values["gold"] == "settled" else None,
+        gold=None if values["gold"] == _WHOLE_GOLD else "settled",
         datasheet=Path(datasheet).expanduser() if datasheet else None,
         pseudonyms=pseudonyms_of(workspace) if values["pseudonyms"] == "letters" else None,
     )

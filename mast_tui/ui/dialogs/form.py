@@ -45,7 +45,8 @@ class Field:
         title: The title on screen.
         help: The help shown while the field has the cursor.
         choices: The choices; empty for a line to write on.
-        path: Whether the line completes file names.
+        path: Whether the line completes file names. Typing then replaces the initial path.
+        placeholder: The meaning of an empty line, shown on it.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Field:
     help: str
     choices: tuple[str, ...] = ()
     path: bool = False
+    placeholder: str = ""
 
 
 def names_between_commas(text: str, title: str) -> tuple[str, ...]:
@@ -259,11 +261,11 @@ class Form(Dialog[None]):
         value = self._texts[field.name]
         if field.choices:
             return ChoiceLine(field, value)
-        # Typing continues the text rather than replacing it.
         return TextLine(
             value,
             id=field.name,
-            select_on_focus=False,
+            placeholder=field.placeholder,
+            select_on_focus=field.path,
             suggester=PathSuggester() if field.path else None,
         )
 

@@ -137,7 +137,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
             HelpSection(
                 "Signs",
                 (
-                    ("○  ◐  ●", "You have not begun the trace; begun it; finished it"),
+                    ("○  ◐  ✓", "You have not begun the trace; begun it; finished it"),
                     ("↻", "A retest: label it again; your first labels are kept, but hidden"),
                     ("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
                     ("≡", "The same run is listed in another format"),

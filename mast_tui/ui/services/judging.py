@@ -252,7 +252,8 @@ class JudgeRuns:
             self._ask_to_cancel(self.running_judge)
             return
         if self._app.workspace.no_workspace_reason is not None:
-            self._app.show_error("No workspace is open, so no judge can store its suggestions")
+            message = "No workspace is open, so no judge can store its suggestions"
+            self._app.answer(message, error=True)
             return
 
         def queue_request(opened: OpenWorkspace) -> None:
@@ -438,7 +439,7 @@ class JudgingRequest:
         trace_count = plan.estimate.to_judge
         if not trace_count:
             message = f"{estimate_text(plan)} Run mast-tui judge --again to ask again."
-            self._app.say(message, seconds=8)
+            self._app.answer(message)
             return
         notice_seen = await self._app.workspace.carry_out(
             lambda: is_notice_seen(self._opened.workspace, plan.setup)

@@ -101,14 +101,12 @@ class OpenWorkspace:
         return study is not None and self.annotator in study.annotators
 
     def own_traces(self) -> Set[str] | None:
-        """Return the ids of the traces that the study assigns to the annotator.
+        """Return the ids of the traces that the study assigns to the annotator; None without one.
 
-        Return None if there is no study, or the annotator is not one of its annotators.
+        There are none if the user is not one of its annotators.
         """
         study = self.study()
-        if study is None or self.annotator not in study.annotators:
-            return None
-        return frozenset(assigned(study, self.annotator))
+        return None if study is None else frozenset(assigned(study, self.annotator))
 
     def hidden_traces(self) -> Set[str]:
         """Return the ids of the traces on which a study hides suggestions from the annotator."""

@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.counts import counted
+from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import FileReport, Trace, TraceMasks
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
@@ -297,6 +298,8 @@ class TraceQueue:
     def __init__(self, app: MastApp) -> None:
         self.ids: list[str] = []
         """The ids of the traces in the order of the library."""
+        self.filter_text = ""
+        """The filter of the library, which hides other traces; empty without one."""
         self._app = app
         self._finished: Set[str] = frozenset()
         self._retests: Set[str] = frozenset()
@@ -323,6 +326,17 @@ class TraceQueue:
         if trace_id not in queue or len(queue) < 2:
             return None
         return traces[queue[(queue.index(trace_id) + step) % len(queue)]]
+
+    def end_text(self) -> str:
+        """Return why there is no other trace, and the key that changes this."""
+        key_of = self._app.key_of
+        if self.filter_text:
+            return (
+                f"No other trace matches the filter “{one_line(self.filter_text, 30)}” · "
+                f"{key_of('everywhere.library')}, then {key_of('everywhere.back')} removes it"
+            )
+        key = key_of("library.queue")
+        return f"No other trace is in the queue · {key} in the library chooses another queue"
 
     async def count_finished(self) -> None:
         """Read again which traces the annotator has finished, and which a study assigns to them."""
@@ -356,6 +370,8 @@ class TraceQueue:
 
     def finished_text(self) -> str:
         """Return how many traces of the annotator are finished: ``2 retests, 6 of 6 finished``."""
+        if self._assigned_ids is not None and not self._assigned_ids:
+            return "no traces to label"
         assigned_ids = self._assigned_traces
         retest_ids = assigned_ids & self._retests
         finished_count = len(assigned_ids & self._finished) + len(retest_ids)

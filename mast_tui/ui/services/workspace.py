@@ -339,7 +339,7 @@ class WorkspaceService:
         """
         if await self._attach(opening, name) is not None:
             await self._app.annotator_changed()
-            self._app.say(f"You label as {one_line(name)} now")
+            self._app.answer(f"You label as {one_line(name)} now")
 
     async def _attach(self, opening: Opening, name: str) -> OpenWorkspace | None:
         """Register an annotator, and mask the traces as the study asks.
@@ -371,7 +371,7 @@ class WorkspaceService:
     def waiting_text(self) -> str:
         """Return the text in place of the annotator while no workspace is open."""
         return (
-            "opening the workspace …"
+            "workspace not open yet"
             if self.no_workspace_reason is None
             else "reading only · no workspace"
         )

@@ -536,8 +536,8 @@ _TRACES_TO_SET_UP: Final = (
     "workspace."
 )
 _TRACES_TO_CHANGE: Final = (
-    "The traces of the study. Once people label, rather add traces (a on the study screen): that "
-    "changes nothing for the earlier ones."
+    "The traces of the study. Add later ones on the study screen: then earlier traces stay as "
+    "assigned."
 )
 
 

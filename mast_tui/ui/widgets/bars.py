@@ -94,7 +94,8 @@ class TitleBar(RenderCache):
         left = list(self._left)
         while len(left) > 1 and _least_cells(left) > left_cells:
             left.pop()
-        later_text = "".join(SEPARATOR + part for part in left[1:])
+        cut_sign = "" if len(left) in (1, len(self._left)) else " …"
+        later_text = "".join(SEPARATOR + part for part in left[1:]) + cut_sign
         first_text = shortened(left[0] if left else "", left_cells - cell_len(later_text))
         gap = width - 2 - cell_len(first_text) - cell_len(later_text) - cell_len(right_text)
         base_style = self.rich_style
