@@ -464,8 +464,7 @@ class Spans(ABC):
         return Candidates(end, texts)
 
     def change_reason(self) -> str | None:
-        """Return why a file beside the trace's file has changed (not only grown); None if
-        unchanged."""
+        """Return why a file beside the trace's file has changed (not only grown), else None."""
         return None
 
     def has_grown(self) -> bool:

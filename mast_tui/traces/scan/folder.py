@@ -20,8 +20,8 @@ class FolderEntry:
         path: The path.
         skipped: The reason why it is left out.
         failed: The reason why it cannot be read.
-        trial: The trial, if it is a folder that is read as one run.
-        real: The path without links; None if it is unknown.
+        trial: The trial, if the folder is read as one run.
+        real: The path without links; None if unknown.
     """
 
     path: Path
@@ -34,9 +34,9 @@ class FolderEntry:
 def entries_under(folder: Path) -> Iterator[FolderEntry]:
     """Yield an entry for each file under ``folder``, in sorted order.
 
-    - The files of a folder come before the folders in it.
-    - A hidden folder is one entry, and its files are left out.
-    - A folder that several links lead to is entered once.
+    - The files of a folder come before its folders.
+    - A hidden folder is one entry, without its files.
+    - A folder with several links to it is entered once.
     - A table of traces is a folder with its rows as files.
     """
     if not isinstance(folder, RemotePath):
@@ -75,8 +75,8 @@ def _entries_of_members(
 
     Args:
         folder: The folder.
-        files: By the names of its files, the paths without links; None if unknown.
-        subfolders: By the names of its folders, their entries.
+        files: The paths of its files without links, by name; None if unknown.
+        subfolders: The entries of its folders, by name.
     """
     entry = _trial_entry(folder, frozenset((*files, *subfolders)))
     if entry is not None:
@@ -97,7 +97,7 @@ def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Itera
 
     Args:
         path: The file.
-        real: Its path without links; None if it is unknown.
+        real: Its path without links; None if unknown.
         names: The names of the files in its folder.
     """
     table = table_of(path)
@@ -110,7 +110,7 @@ def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Itera
 
 
 def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
-    """Return the entry of a folder that holds a trial, one run in several files; else None.
+    """Return the entry of a folder with a trial (one run in several files), if it is one.
 
     If a file of the trial cannot be read, the entry has ``failed`` and no ``trial``.
     """
@@ -122,10 +122,7 @@ def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
 
 
 def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
-    """Yield the entries of a folder, unless it is in ``entered``, and add it there.
-
-    Links may lead to one folder several times.
-    """
+    """Yield the entries of a folder, unless it is in ``entered``, and add it there."""
     try:
         real_folder = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:
@@ -150,7 +147,7 @@ def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
 
 
 def _is_folder(member: os.DirEntry[str]) -> bool:
-    """Return whether a member is a folder; a link that leads nowhere or to itself is none."""
+    """Return whether a member is a folder; a broken link is none."""
     try:
         return member.is_dir()
     except OSError:

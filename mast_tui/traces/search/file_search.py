@@ -424,8 +424,7 @@ class ManyFilesSearch:
             self.close()
 
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order, and None after ``patience`` seconds without a
-        hit."""
+        """Yield the hits of all files in order, and None after ``patience`` seconds without any."""
         files: list[FileToSearch | NotSearched] = []
         # A worker lists the files, so that None can be yielded meanwhile.
         for file_list in self._workers.map(list_files, [[self._paths]], patience):

@@ -53,8 +53,7 @@ def pattern_in(typed: str, regex: bool = False) -> str | None:
 
 
 class Needle:
-    """A matcher for a plain text; case counts with ``exact`` or if the text has a capital
-    letter."""
+    """A matcher for a plain text; case counts if the text has a capital, or with ``exact``."""
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
         self.exact = exact or text != text.lower()
