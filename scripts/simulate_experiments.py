@@ -42,7 +42,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.experiment import (
-    TaskEstimate,
     TaskMeans,
     difference,
     estimate,
@@ -56,6 +55,7 @@ from mast_tui.figures.power import (
     logit_normal,
     power,
 )
+from mast_tui.figures.record import Figure
 from mast_tui.figures.significance import holm
 
 TASKS: Final = (10, 20, 50, 100, 200)
@@ -136,16 +136,16 @@ def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[fl
             name = f"rate {true:g}"
             held.setdefault(name, []).append(holds(estimate(side, "share").interval, true))
         for side, true in zip(sides[1:], rates[1:], strict=True):
-            apart = difference(side, sides[0], "share")
+            apart, p_value = difference(side, sides[0], "share")
             name = "fall" if true != rate else f"difference {rate:g}"
             held.setdefault(f"{name} shown", []).append(not apart.reason)
             if not apart.reason:
                 held.setdefault(name, []).append(holds(apart.interval, true - rate))
-            tests.append(apart.p_value)
+            tests.append(p_value)
             changed.append(true != rate)
             if true != rate:
                 level = ALPHA / (len(RATES) * (arms - 1))
-                held["reached"] = [(apart.p_value or 0.0) < level]
+                held["reached"] = [(p_value or 0.0) < level]
     adjusted = [p is not None and p < ALPHA for p in holm(tests)]
     held["false"] = [any(p and not true for p, true in zip(adjusted, changed, strict=True))]
     share = [p and not true for p, true in zip(adjusted, changed, strict=True)]
@@ -216,7 +216,7 @@ def method_line(design: tuple[int, int, float, float], runs: int, seed: int) -> 
         random = np.random.default_rng(seed + i)
         hits = draw_arms([rate, changed], tasks, each, random)
         sides = [means(of_arm, each) for of_arm in hits]
-        apart = difference(sides[1], sides[0], "share")
+        apart, _ = difference(sides[1], sides[0], "share")
         if apart.reason:
             continue
         ends = np.quantile(resamples @ (sides[1].values - sides[0].values), (0.025, 0.975))
@@ -269,7 +269,7 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
             sides["powered"].append(powered_means(people, says.astype(float), task, tasks))
             no_judge = np.full(len(true), np.nan)
             sides["people"].append(powered_means(people, no_judge, task, tasks))
-        apart = {name: difference(arms[1], arms[0], "share") for name, arms in sides.items()}
+        apart = {name: difference(arms[1], arms[0], "share").figure for name, arms in sides.items()}
         for name, of_side in apart.items():
             if not of_side.reason:
                 held[name].append(holds(of_side.interval, changed - rate))
@@ -284,7 +284,7 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
     )
 
 
-def _width(apart: TaskEstimate) -> float:
+def _width(apart: Figure) -> float:
     return 0.0 if apart.interval is None else apart.interval[1] - apart.interval[0]
 
 

@@ -76,7 +76,7 @@ def of_random(
 ) -> Ends:
     """The interval of one run with random labels."""
     part, further = drawn(rates, true, labelled, ALL - labelled, chance)
-    return prediction_powered(part, further).powered.ci
+    return prediction_powered(part, further).powered.interval
 
 
 def drawn(
@@ -134,7 +134,7 @@ def of_chosen(
     rest = np.delete(says, places)
     further = np.array([rest.sum(), (~rest).sum()])
     (weighted,) = weighted_tables(cells[:, None, :], each)
-    return prediction_powered(cells.sum(axis=0), further, weighted).powered.ci
+    return prediction_powered(cells.sum(axis=0), further, weighted).powered.interval
 
 
 def _cells(says: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -201,7 +201,7 @@ def follow(
     alone = more(first, more_for(*hits(first), MARGIN) or 0)
     _, further = drawn(rates, true, 0, MANY, chance)
     both = more(first, prediction_powered(first, further).more_labels or 0)
-    joined = prediction_powered(both, further).powered.ci
+    joined = prediction_powered(both, further).powered.interval
     return told(alone, wilson(*hits(alone))), told(both, joined)
 
 

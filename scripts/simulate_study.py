@@ -48,7 +48,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import (
     ABSENT,
     PRESENT,
@@ -67,7 +67,7 @@ from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
-from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
+from mast_tui.figures.record import COEFFICIENTS, Figure, FigureScope, FigureTable
 from mast_tui.figures.signatures.modes import Counts, Stratum, differences, mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
@@ -187,8 +187,8 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
     figures = report.table("judge_mode", mode=MODE[1])
     corrected = report.table("prevalence", mode=MODE[1])["corrected"]
     outcome = {
-        "kappa, two annotators": people["cohen_kappa"].ci,
-        "AC1, two annotators": people["gwet_ac1"].ci,
+        "kappa, two annotators": people["cohen_kappa"].interval,
+        "AC1, two annotators": people["gwet_ac1"].interval,
         "kappa, judge and gold": figures["cohen_kappa"].interval,
         "AC1, judge and gold": figures["gwet_ac1"].interval,
         "TPR": figures["true_positive_rate"].interval,
@@ -436,7 +436,7 @@ def true_sets(design: StudyDesign) -> float:
 
 def design_run(
     seed: int, design: StudyDesign, traces: int, rounds: int, percentiles: bool
-) -> dict[tuple[str, int | str], Coefficient]:
+) -> dict[tuple[str, int | str], Figure]:
     """Compute the figures of one study with their intervals.
 
     Args:
@@ -458,17 +458,17 @@ def design_run(
     sums = sums_of(table, range(traces), Resampling(rounds, seed))
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)
-    coefficients: dict[tuple[str, int | str], Coefficient] = {}
+    coefficients: dict[tuple[str, int | str], Figure] = {}
     for name in COEFFICIENTS:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
     sets = FigureTable(set_agreement(table, Resampling(rounds, seed)))["krippendorff_alpha_jaccard"]
     if sets.value is not None:
-        coefficients[SETS, POOLED] = Coefficient(sets.value, ci=sets.interval)
+        coefficients[SETS, POOLED] = Figure(value=sets.value, interval=sets.interval)
     return {where: one for where, one in coefficients.items() if one.value is not None}
 
 
-def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
+def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Figure]:
     """The same with the percentiles of resamples, whatever there is to resample."""
     tables: dict[int | str, TableSums] = {mode: sums.of_modes([mode]) for mode in range(len(SHOWS))}
     values = {where: table_values(table) for where, table in tables.items()}
@@ -478,7 +478,9 @@ def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
     }
     every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
     return {
-        (name, where): Coefficient(float(of[name][0]), ci=interval(of[name][0], of[name][1:]))
+        (name, where): Figure(
+            value=float(of[name][0]), interval=interval(of[name][0], of[name][1:])
+        )
         for where, of in every.items()
         for name in COEFFICIENTS
         if not np.isnan(of[name][0])
@@ -501,8 +503,10 @@ def design_rows(
                 cell = name, where if isinstance(where, str) else band[where]
                 true = truth[name, where]
                 off.setdefault(cell, []).append((coefficient.value or 0.0) - true)
-                if coefficient.ci is not None:
-                    held.setdefault(cell, []).append(coefficient.ci[0] <= true <= coefficient.ci[1])
+                if coefficient.interval is not None:
+                    held.setdefault(cell, []).append(
+                        coefficient.interval[0] <= true <= coefficient.interval[1]
+                    )
     columns = (*BANDS, POOLED, MACRO)
     sizes = {**{name: len(modes) for name, modes in BANDS.items()}, POOLED: 1, MACRO: 1}
     return [
@@ -627,9 +631,9 @@ def agreement_cell(
             if coefficient.value is not None:
                 results.setdefault(name, []).append(
                     outcome(
-                        coefficient.ci,
+                        coefficient.interval,
                         truth[name],
-                        coefficient.withheld[0] if coefficient.withheld else "no_spread",
+                        coefficient.withheld or "no_spread",
                     )
                 )
     return results
@@ -652,10 +656,10 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
     cells = (shows * tpr, (1 - shows) * (1 - tnr), shows * (1 - tpr), (1 - shows) * tnr)
     results: Outcomes = {}
 
-    def add(name: str, figure: Coefficient, truth: float) -> None:
+    def add(name: str, figure: Figure, truth: float) -> None:
         if figure.value is not None:
-            why = "no_spread" if figure.withheld is None else figure.withheld[0]
-            results.setdefault(name, []).append(outcome(figure.ci, truth, why))
+            why = figure.withheld or "no_spread"
+            results.setdefault(name, []).append(outcome(figure.interval, truth, why))
 
     for _ in range(AT_ONCE):
         labelled = random.multinomial(traces, cells).astype(np.float64)

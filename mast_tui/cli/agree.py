@@ -308,6 +308,18 @@ def judge_names(workspace: Workspace) -> list[str]:
     ]
 
 
+def judges_beginning(judges: Sequence[str], text: str) -> list[str]:
+    """Return the judge with this name, or those whose names begin with it.
+
+    Args:
+        judges: The full names of the judges.
+        text: The name, or the beginning of one, with or without the prefix ``judge:``.
+    """
+    if text in judges:
+        return [text]
+    return [name for name in judges if name.startswith((text, f"judge:{text}"))]
+
+
 def find_judge(workspace: Workspace, text: str) -> str:
     """Return the name of the judge with this name, or of the only judge whose name begins with it.
 
@@ -321,9 +333,7 @@ def find_judge(workspace: Workspace, text: str) -> str:
         click.ClickException: No judge or several judges match.
     """
     judges = judge_names(workspace)
-    if text in judges:
-        return text
-    matches = [name for name in judges if name.startswith((text, f"judge:{text}"))]
+    matches = judges_beginning(judges, text)
     if len(matches) == 1:
         return matches[0]
     if matches:

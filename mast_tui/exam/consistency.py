@@ -16,7 +16,7 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
-from mast_tui.cli.agree import judge_names
+from mast_tui.cli.agree import judge_names, judges_beginning
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.figures.record import (
@@ -73,8 +73,8 @@ def samples_figures(
         scope.number("samples", samples),
         scope.number("judged_traces", len(shares_by_trace)),
         scope.number("sampled_findings", sum(map(len, shares_by_trace))),
-        scope.estimate("again", share_of_traces(repeated_counts, resampling)),
-        scope.estimate("always", share_of_traces(constant_counts, resampling)),
+        scope.figure("again", share_of_traces(repeated_counts, resampling)),
+        scope.figure("always", share_of_traces(constant_counts, resampling)),
     ]
 
 
@@ -106,7 +106,7 @@ def judge_pair_figures(
     return [
         scope.number("n", len(comparisons)),
         *(
-            scope.estimate(statistic, share_of_traces(counts, resampling))
+            scope.figure(statistic, share_of_traces(counts, resampling))
             for statistic, counts in hits_and_cases.items()
         ),
     ]
@@ -150,10 +150,7 @@ def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
     judges = judge_names(workspace)
     matching_judges: set[str] = set()
     for text in texts:
-        prefixes = (text, f"judge:{text}")
-        matches = (
-            [text] if text in judges else [judge for judge in judges if judge.startswith(prefixes)]
-        )
+        matches = judges_beginning(judges, text)
         if not matches:
             raise click.ClickException(
                 f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"
@@ -272,7 +269,7 @@ def _judge_figures(judge: JudgeLabels, taxonomy: str, resampling: Resampling) ->
         QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
     ]
     found_counts = [(counts.found, counts.all) for counts in quote_counts]
-    yield scope.estimate("quotes_found", share_of_traces(found_counts, resampling))
+    yield scope.figure("quotes_found", share_of_traces(found_counts, resampling))
 
 
 _PATHS: Final = scope_paths("""

@@ -359,7 +359,7 @@ def _match_figures(
         scope.number("named_locations", int(named_counts.sum())),
         scope.number("true_locations", int(true_counts.sum())),
         *(
-            scope.estimate(statistic, share_of_traces(np.stack(counts, axis=1), resampling))
+            scope.figure(statistic, share_of_traces(np.stack(counts, axis=1), resampling))
             for statistic, counts in hits_and_cases.items()
         ),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import nan
 from typing import Final
 
 from mast_tui.counts import counted
@@ -18,7 +19,6 @@ from mast_tui.reports.judge import judge_section, judges_section
 from mast_tui.reports.model import (
     Cell,
     Column,
-    Estimate,
     Kind,
     Note,
     Report,
@@ -26,6 +26,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.sentences import applicable
@@ -157,8 +158,11 @@ def _coverage_section(result: ExamResult) -> ReportSection | None:
             {
                 "judge": judge,
                 "labelled_runs": figures.count("labelled_runs"),
-                # Without a reason in the cell: the number of runs tells it.
-                **{key: Estimate(figures.value(key)) for key in _COVERAGE_SHARES},
+                # NaN has no reason in its cell: the number of runs tells it.
+                **{
+                    key: nan if figures.value(key) is None else figures.value(key)
+                    for key in _COVERAGE_SHARES
+                },
             },
         )
         for judge, figures in figures_by_judge.items()
@@ -366,8 +370,7 @@ def _baseline_rows(result: ExamResult) -> Iterator[Row]:
             "agent": figures.value("baseline_agent", name),
             "published_step": figures.value("baseline_published", name),
         }
-        estimates = {key: Estimate(value) for key, value in chances.items() if value is not None}
-        yield Row(name, {"judge": title, "asked": figures.count("asked"), **estimates})
+        yield Row(name, {"judge": title, "asked": figures.count("asked"), **chances})
 
 
 def _places_section(result: ExamResult) -> ReportSection | None:
@@ -428,7 +431,7 @@ def _level_row(result: ExamResult, name: str, level: str, all_levels: FigureTabl
         cells |= figure_cells(figures, _LEVEL)
     joint_f1 = result.index.table("level_joint", group=level, subject=(name,)).get("f1")
     if joint_f1 is not None:
-        cells["joint"] = Estimate.from_figure(joint_f1)
+        cells["joint"] = figure_cell(joint_f1)
     return Row(f"{name}/{level}", {**cells, "asked": all_levels.count("asked")})
 
 
@@ -495,7 +498,7 @@ def _cost_section(candidates: Sequence[ExamCandidate]) -> ReportSection | None:
 def _cost_cells(cost: Mapping[str, float | None]) -> dict[str, Cell]:
     """Return the cells of a cost by column, without the costs that are unknown."""
     return {
-        column.key: round(value) if column.kind is Kind.COUNT else Estimate(value)
+        column.key: round(value) if column.kind is Kind.COUNT else value
         for column in _COST
         if (value := cost.get(column.key)) is not None
     }

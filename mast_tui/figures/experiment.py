@@ -239,31 +239,11 @@ def powered_means(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEstimate:
-    """A mean over the tasks of one arm, or the mean of one arm less that of another.
-
-    Attributes:
-        value: The mean or the difference; None if it is undefined.
-        interval: Its interval.
-        reason: Why it has no value, or why the interval does not hold.
-        variance: The variance of a mean.
-        p_value: The p-value of a difference.
-        tasks: The number of tasks of a difference.
-    """
-
-    value: float | None
-    interval: Interval | None = None
-    reason: str = ""
-    variance: float = 0.0
-    p_value: float | None = None
-    tasks: int = 0
-
-
-def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
+def estimate(means: TaskMeans, kind: Kind) -> Figure:
     """Return the mean over the tasks of one arm, with its interval or the reason for none.
 
-    A share has Wilson's interval, any other mean Student's.
+    A share has Wilson's interval, any other mean Student's. With few tasks there is an interval,
+    and a reason why it does not hold.
 
     Args:
         means: The means by task.
@@ -272,16 +252,15 @@ def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
     values = means.values[means.defined]
     task_count = len(values)
     if not task_count:
-        return TaskEstimate(None, reason="no_runs")
+        return Figure(reason="no_runs")
     value = float(values.sum()) / task_count
     if task_count < 2:
-        return TaskEstimate(value, reason="few_tasks")
-    variance = float(((values - value) ** 2).sum()) / (task_count - 1) / task_count
+        return Figure(value=value, reason="few_tasks")
+    variance = _variance_of_mean(values, kind)
     if kind == "mean":
-        standard_error = sqrt(variance)
-        if standard_error <= _ROUNDING * abs(value):
-            return TaskEstimate(value, reason="no_variance")
-        interval = _student_interval(value, standard_error, task_count - 1, kind)
+        if not variance:
+            return Figure(value=value, reason="no_variance")
+        interval = _student_interval(value, sqrt(variance), task_count - 1, kind)
     else:
         value = min(1.0, max(0.0, value))
         binomial_variance = value * (1 - value)
@@ -294,7 +273,18 @@ def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
         )
         interval = wilson_with_student(value, effective_runs, _degrees_of_freedom(values))
     reason = "few_tasks" if task_count < LEAST_TASKS else ""
-    return TaskEstimate(value, interval, reason, variance)
+    return Figure(value=value, interval=interval, reason=reason)
+
+
+def _variance_of_mean(values: Values, kind: Kind) -> float:
+    """Return the variance of the mean of tasks; 0 for a single task, and for equal amounts."""
+    task_count = len(values)
+    if task_count < 2:
+        return 0.0
+    mean = float(values.sum()) / task_count
+    variance = float(((values - mean) ** 2).sum()) / (task_count - 1) / task_count
+    has_equal_amounts = kind == "mean" and sqrt(variance) <= _ROUNDING * abs(mean)
+    return 0.0 if has_equal_amounts else variance
 
 
 def _degrees_of_freedom(values: Values) -> int:
@@ -312,7 +302,14 @@ def _degrees_of_freedom(values: Values) -> int:
     return max(1, int(degrees))
 
 
-def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
+class TaskDifference(NamedTuple):
+    """The mean of one arm less that of another over n tasks, and its p-value."""
+
+    figure: Figure
+    p_value: float | None
+
+
+def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskDifference:
     """Return the mean of one arm less that of another, over the tasks that both have run.
 
     Arms that share no task are compared over all of their tasks.
@@ -333,50 +330,43 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
     p_value = sign_flips(whole_differences.tolist())
     least_count = _least_task_count(arms, paired=True)
     reason = _lacking_reason(task_count, least_count, kind)
+    figure = Figure(value=value, n=task_count, reason=reason)
     if task_count < 2:
-        return TaskEstimate(value, reason=reason, p_value=p_value, tasks=task_count)
+        return TaskDifference(figure, p_value)
     standard_error = float(task_differences.std(ddof=1)) / sqrt(task_count)
     if standard_error <= _ROUNDING * float(np.abs(arms[0].values).max()):
-        return TaskEstimate(
-            value, reason=reason or "no_variance", p_value=p_value, tasks=task_count
-        )
+        return TaskDifference(replace(figure, reason=reason or "no_variance"), p_value)
     degrees = task_count - 1
     if any(arm.labelled is not None for arm in arms):
         # The correction of the judge rests on the few tasks that people have labelled.
         degrees = min(degrees, max(1, 2 * least_count))
-    return TaskEstimate(
-        value,
-        _student_interval(value, standard_error, degrees, kind),
-        reason,
-        p_value=p_value,
-        tasks=task_count,
-    )
+    interval = _student_interval(value, standard_error, degrees, kind)
+    return TaskDifference(replace(figure, interval=interval), p_value)
 
 
-def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
+def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskDifference:
     """Return the difference of two arms that share no task, with Welch's interval."""
     arms = [first.subset(first.defined), second.subset(second.defined)]
-    first_mean, second_mean = (estimate(arm, kind) for arm in arms)
+    first_mean, second_mean = (estimate(arm, kind).value for arm in arms)
     task_counts = [len(arm.values) for arm in arms]
     task_count = min(task_counts)  # the smaller arm limits what can be said
-    if first_mean.value is None or second_mean.value is None:
-        return TaskEstimate(None, reason="no_runs")
-    value = first_mean.value - second_mean.value
-    variances = (first_mean.variance, second_mean.variance)
+    if first_mean is None or second_mean is None:
+        return TaskDifference(Figure(n=0, reason="no_runs"), None)
+    value = first_mean - second_mean
+    variances = [_variance_of_mean(arm.values, kind) for arm in arms]
     variance = sum(variances)
     p_value = group_permutations(*_whole_numbers([arm.values for arm in arms], arms))
     reason = _lacking_reason(task_count, _least_task_count(arms, paired=False), kind)
+    figure = Figure(value=value, n=task_count, reason=reason)
     if task_count < 2 or not variance:
-        return TaskEstimate(
-            value, reason=reason or "no_variance", p_value=p_value, tasks=task_count
-        )
+        return TaskDifference(replace(figure, reason=reason or "no_variance"), p_value)
     welch_terms = (
         arm_variance**2 / (arm_task_count - 1)
         for arm_variance, arm_task_count in zip(variances, task_counts, strict=True)
     )
     degrees = max(1, int(variance**2 / sum(welch_terms)))
     interval = _student_interval(value, sqrt(variance), degrees, kind)
-    return TaskEstimate(value, interval, reason, p_value=p_value, tasks=task_count)
+    return TaskDifference(replace(figure, interval=interval), p_value)
 
 
 def _student_interval(value: float, standard_error: float, degrees: int, kind: Kind) -> Interval:
@@ -623,41 +613,25 @@ def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figur
         scope = _arm_scope(experiment, measure.name, arm, measure.mode)
         if measure.sources:
             scope = replace(scope, sources=Sources("signatures", measure.sources, group=arm))
-        mean = estimate(means, measure.kind)
-        yield _task_figure(scope, f"task_{measure.kind}", mean, int(means.runs.sum()), needs=needs)
+        mean = _without_wrong_interval(estimate(means, measure.kind), needs)
+        yield scope.figure(f"task_{measure.kind}", mean, n=int(means.runs.sum()))
         if arm == experiment.baseline:
             continue
-        arm_difference = difference(means, baseline.means, measure.kind)
-        n = arm_difference.tasks
-        needed_of_both = needs or baseline.needs
-        yield _task_figure(scope, "arm_difference", arm_difference, n, needs=needed_of_both)
-        undefined = arm_difference.reason if arm_difference.p_value is None else ""
-        yield scope.number("flip_p", arm_difference.p_value, n=n, reason=undefined)
+        figure, p_value = difference(means, baseline.means, measure.kind)
+        arm_difference = _without_wrong_interval(figure, needs or baseline.needs)
+        yield scope.figure("arm_difference", arm_difference)
+        undefined = figure.reason if p_value is None else ""
+        yield scope.number("flip_p", p_value, n=figure.n, reason=undefined)
 
 
-def _task_figure(
-    scope: FigureScope,
-    statistic: str,
-    estimate: TaskEstimate,
-    n: int,
-    *,
-    needs: int | None = None,
-    condition: str = "",
-) -> Figure:
-    """Return an estimate as a figure, without its interval if there is a reason against it.
+def _without_wrong_interval(figure: Figure, needs: int | None = None) -> Figure:
+    """Return a figure without its interval if there is a reason against it.
 
     ``needs`` is the number of disagreements to resolve before there is an interval.
     """
-    reason = "unresolved" if needs else estimate.reason
-    return scope.figure(
-        statistic,
-        estimate.value,
-        condition=condition,
-        interval=None if reason else estimate.interval,
-        n=n,
-        reason=reason,
-        needs=needs,
-    )
+    reason = "unresolved" if needs else figure.reason
+    interval = None if reason else figure.interval
+    return replace(figure, interval=interval, reason=reason, needs=needs)
 
 
 def pass_values(successes: Integers, runs: Integers, k: int) -> Values:
@@ -688,6 +662,6 @@ def _pass_figures(experiment: Experiment) -> Iterator[Figure]:
         scope = _arm_scope(experiment, "experiment_pass", arm)
         for k in range(1, min(MOST_RUNS, int(means.runs.max(initial=0))) + 1):
             values = pass_values(means.hits.astype(np.int64), means.runs, k)
-            mean = estimate(replace(means, values=values), "share")
+            mean = _without_wrong_interval(estimate(replace(means, values=values), "share"))
             task_count_of_k = int((~np.isnan(values)).sum())
-            yield _task_figure(scope, "pass_k", mean, task_count_of_k, condition=str(k))
+            yield scope.figure("pass_k", mean, condition=str(k), n=task_count_of_k)

@@ -14,7 +14,6 @@ from math import atan, ceil, cos, exp, floor, log, pi, sin, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
-from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
 from mast_tui.figures.record import Figure, FigureScope
 
@@ -124,15 +123,14 @@ def wilson_with_student(share: float, n: float, degrees: int) -> Interval:
 
 
 @cache
-def student_t(degrees: int, level: float = LEVEL) -> float:
-    """Return the t of Student's distribution with ``level`` of its mass between -t and t.
+def student_t(degrees: int) -> float:
+    """Return the t of Student's distribution with ``LEVEL`` of its mass between -t and t.
 
     It is computed by bisection, or for many degrees by the expansion of Abramowitz and Stegun 1964,
     26.7.5.
 
     Args:
         degrees: The degrees of freedom, 1 or more.
-        level: The mass between -t and t.
 
     Raises:
         ValueError: ``degrees`` is below 1.
@@ -140,21 +138,20 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
     if degrees < 1:
         raise ValueError(f"Student's t needs at least one degree of freedom, not {degrees}")
     if degrees >= _MANY_DEGREES:
-        return _expanded_student_t(degrees, level)
+        return _expanded_student_t(degrees)
     high = 1.0
-    while student_mass(high, degrees) < level:
+    while student_mass(high, degrees) < LEVEL:
         high *= 2
     # The upper end, so that the interval is never too narrow.
-    return bisected(0.0, high, lambda t: student_mass(t, degrees) < level, _HALVINGS)[1]
+    return bisected(0.0, high, lambda t: student_mass(t, degrees) < LEVEL, _HALVINGS)[1]
 
 
-def _expanded_student_t(degrees: int, level: float) -> float:
+def _expanded_student_t(degrees: int) -> float:
     """Return the t of Student's distribution as a series in 1 / degrees around the normal z."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / degrees + second / degrees**2 + third / degrees**3
+    first = (Z**3 + Z) / 4
+    second = (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96
+    third = (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384
+    return Z + first / degrees + second / degrees**2 + third / degrees**3
 
 
 def student_mass(t: float, degrees: int) -> float:
@@ -229,7 +226,7 @@ def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int 
     return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
 
-def share(hits: int, n: int) -> Coefficient:
+def share(hits: int, n: int) -> Figure:
     """Return the share of hits with its Wilson interval; undefined (``no_overlap``) without cases.
 
     Args:
@@ -240,8 +237,8 @@ def share(hits: int, n: int) -> Coefficient:
         ValueError: The hits are below 0 or above the number of cases.
     """
     if n == 0:
-        return Coefficient(undefined="no_overlap")
-    return Coefficient(hits / n, ci=wilson(hits, n))
+        return Figure(reason="no_overlap")
+    return Figure(value=hits / n, interval=wilson(hits, n))
 
 
 def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
@@ -407,7 +404,7 @@ def share_figure(scope: FigureScope, statistic: str, count: int, n: int) -> Figu
     Raises:
         ValueError: There are more hits than units.
     """
-    return replace(scope.estimate(statistic, share(count, n), n=n), count=count)
+    return replace(scope.figure(statistic, share(count, n), n=n), count=count)
 
 
 class Doubt(NamedTuple):
@@ -453,13 +450,15 @@ def rate(
     reason = "unresolved" if needed_count else ""
     return scope.figure(
         "rate",
-        None if wilson_ends is None else hits / cases,
+        Figure(
+            value=None if wilson_ends is None else hits / cases,
+            interval=None if needed_count else wilson_ends,
+            bounds=doubt.bounds if doubt is not None and needed_count else None,
+            count=count,
+            n=n,
+            unresolved=unresolved or None,
+            reason="no_traces" if wilson_ends is None else reason,
+            needs=needed_count or None,
+        ),
         condition=condition,
-        interval=None if needed_count else wilson_ends,
-        bounds=doubt.bounds if doubt is not None and needed_count else None,
-        count=count,
-        n=n,
-        unresolved=unresolved or None,
-        reason="no_traces" if wilson_ends is None else reason,
-        needs=needed_count or None,
     )

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
+from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.bootstrap import (
     Interval,
     Resampling,
@@ -25,7 +25,7 @@ from mast_tui.figures.bootstrap import (
     resampled_sums,
 )
 from mast_tui.figures.intervals import wilson_of, wilson_with_student
-from mast_tui.figures.record import STATISTICS, Basis
+from mast_tui.figures.record import STATISTICS, Basis, Figure
 
 FEWEST: Final = 3
 """The fewest traces for an interval."""
@@ -113,7 +113,7 @@ class Support:
         return counts.get(STATISTICS[name].basis)
 
 
-def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
+def why_no_interval(name: str, support: Support) -> NoInterval | None:
     """Return the reason for no interval of a figure, and how many cases an interval needs.
 
     The figure is one of a single table, not a mean over modes.
@@ -127,17 +127,17 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
     """
     for count, least in ((support.traces, FEWEST), (support.units, _LEAST_UNITS)):
         if count < least:
-            return ("copied_blocks" if support.has_copies else "few_traces"), least
+            return NoInterval("copied_blocks" if support.has_copies else "few_traces", least)
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
-        return "rare_answer", _LEAST_ANSWERS
+        return NoInterval("rare_answer", _LEAST_ANSWERS)
     # Without the only trace with the rarer answer, a figure that is not linear is undefined.
     if not STATISTICS[name].linear and support.rare_traces < FEWEST_RARE_TRACES:
-        return "single_trace", FEWEST_RARE_TRACES
+        return NoInterval("single_trace", FEWEST_RARE_TRACES)
     return None
 
 
-def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
+def why_no_mean_interval(name: str, traces: int, ratings: float) -> NoInterval | None:
     """Return why a mean over modes has no interval, and how many traces an interval needs.
 
     In few traces, rare modes make such a mean too low, unless the statistic is steady, which means
@@ -156,10 +156,10 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
         if STATISTICS[name].steady
         else ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
     )
-    return ("few_traces", least_traces) if traces < least_traces else None
+    return NoInterval("few_traces", least_traces) if traces < least_traces else None
 
 
-def share_of_traces(counts: ArrayLike, resampling: Resampling) -> Coefficient:
+def share_of_traces(counts: ArrayLike, resampling: Resampling) -> Figure:
     """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
@@ -169,12 +169,12 @@ def share_of_traces(counts: ArrayLike, resampling: Resampling) -> Coefficient:
     table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
     table = table[table[:, 1] > 0]
     if not len(table):
-        return Coefficient(undefined="no_overlap")
+        return Figure(reason="no_overlap")
     total = table.sum(axis=0)
     value = float(total[0] / total[1])
     spread = spread_of_traces(table, resampling)
     if spread is None or len(table) < FEWEST:
-        return Coefficient(value)
+        return Figure(value=value)
     spread_of_share = spread.of(lambda sums: ratio(sums[:, 0], sums[:, 1]))
     return spread_of_share.coefficient(value, Scale(lowest=0.0))
 
@@ -195,7 +195,9 @@ class Spread:
         """Return the values of a figure, from the sums from which the figure is computed."""
         return Spread(figure(self.resampled), figure(self.left_out))
 
-    def coefficient(self, estimate: float, scale: Scale) -> Coefficient:
+    def coefficient(
+        self, estimate: float, scale: Scale, withheld: NoInterval | None = None
+    ) -> Figure:
         """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
 
         There is no interval if the figure is undefined without one of the traces.
@@ -203,10 +205,15 @@ class Spread:
         Args:
             estimate: The figure of all traces.
             scale: The values that the figure can take.
+            withheld: The reason for no interval; None if the figure may have one.
         """
+        if withheld is not None:
+            return Figure(value=estimate, reason=withheld.reason, needs=withheld.needs)
         if self.left_out.size < MANY or np.isnan(self.left_out).any():
             return jackknifed_coefficient(estimate, self.left_out, scale)
-        return Coefficient(estimate, ci=interval(estimate, self.resampled, left_out=self.left_out))
+        return Figure(
+            value=estimate, interval=interval(estimate, self.resampled, left_out=self.left_out)
+        )
 
 
 def spread_of_traces(features: NDArray[np.float64], resampling: Resampling) -> Spread | None:
@@ -221,9 +228,7 @@ def spread_of_traces(features: NDArray[np.float64], resampling: Resampling) -> S
     return Spread(resampled_sums(features, resampling), features.sum(axis=0) - features)
 
 
-def jackknifed_coefficient(
-    estimate: float, left_out: NDArray[np.float64], scale: Scale
-) -> Coefficient:
+def jackknifed_coefficient(estimate: float, left_out: NDArray[np.float64], scale: Scale) -> Figure:
     """Return a figure with its interval by the jackknife.
 
     There is no interval if the figure is undefined without one of the traces.
@@ -234,8 +239,8 @@ def jackknifed_coefficient(
         scale: The values that the figure can take.
     """
     if np.isnan(left_out).any():
-        return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
-    return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, scale))
+        return Figure(value=estimate, reason="single_trace", needs=FEWEST_RARE_TRACES)
+    return Figure(value=estimate, interval=jackknife_interval(estimate, left_out, scale))
 
 
 def jackknife_interval(

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import Coefficient, Undefined
+from mast_tui.figures.agreement.coefficients import Undefined
 from mast_tui.figures.bootstrap import Interval, ratio
 from mast_tui.figures.intervals import (
     MARGIN,
@@ -70,7 +70,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
     return np.asarray(np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1))
 
 
-def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
+def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Figure:
     """Return the prevalence of one mode, corrected for the judge's errors, or why there is none.
 
     The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22). For
@@ -84,13 +84,13 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     """
     undefined = _undefined_reason(labelled, unlabelled)
     if undefined is not None:
-        return Coefficient(undefined=undefined)
+        return Figure(reason=undefined)
     value = float(_corrected_shares(labelled, unlabelled))
     if labelled.sum() < _LEAST_LABELLED:
-        return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED))
+        return Figure(value=value, reason="few_traces", needs=_LEAST_LABELLED)
 
     low, high = _lang_reiczigel(labelled, unlabelled)
-    return Coefficient(value, ci=(min(value, low), max(value, high)))
+    return Figure(value=value, interval=(min(value, low), max(value, high)))
 
 
 def _lang_reiczigel(labelled: Tables, unlabelled: Tables) -> Interval:
@@ -151,9 +151,7 @@ def prevalence_figures(
         yield scope.number("n_positives", tp + fn)
         yield scope.number("n_negatives", fp + tn)
         yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
-        corrected = scope.estimate(
-            "corrected", corrected_prevalence(labelled.table, judge_verdicts)
-        )
+        corrected = scope.figure("corrected", corrected_prevalence(labelled.table, judge_verdicts))
         unresolved = units.left_out["unresolved"][mode.slug]
         overall = replace(scope, name="prevalence_overall")
         powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
@@ -194,13 +192,13 @@ def _overall_figures(
     yield scope.number("n_labelled", prevalence.n_labelled)
     yield scope.number("unresolved", unresolved)
     yield scope.number("weighted", prevalence.weighted)
-    yield scope.estimate("people", prevalence.people)
-    yield scope.estimate("powered", prevalence.powered)
+    yield scope.figure("people", prevalence.people)
+    yield scope.figure("powered", prevalence.powered)
     yield scope.number("judge_weight", prevalence.judge_weight)
     yield scope.number("more_labels", prevalence.more_labels)
     # The share among these traces alone, not in the population that they represent.
     if prevalence.share_of_these is not None:
-        yield scope.estimate("these", prevalence.share_of_these)
+        yield scope.figure("these", prevalence.share_of_these)
 
 
 def _with_bounds(
@@ -215,10 +213,8 @@ def _with_bounds(
         return figure
     return replace(
         figure,
-        low=None,
-        high=None,
-        bound_low=low,
-        bound_high=high,
+        interval=None,
+        bounds=(low, high),
         reason="unresolved",
         needs=needed_decisions,
     )
@@ -317,7 +313,7 @@ class _JoinedPrevalence(NamedTuple):
     value: float
     judge_weight: float
     variance: float
-    people: Coefficient
+    people: Figure
     least_effective_count: float
 
     def effective_count(self, trace_count: int) -> float:
@@ -328,7 +324,7 @@ class _JoinedPrevalence(NamedTuple):
         return min(max(cases, self.least_effective_count), trace_count)
 
 
-_NO_OVERLAP: Final = Coefficient(undefined="no_overlap")
+_NO_OVERLAP: Final = Figure(reason="no_overlap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,9 +343,9 @@ class PoweredPrevalence:
     n: int
     n_labelled: int
     weighted: bool
-    people: Coefficient
-    powered: Coefficient = _NO_OVERLAP
-    share_of_these: Coefficient | None = None
+    people: Figure
+    powered: Figure = _NO_OVERLAP
+    share_of_these: Figure | None = None
     judge_weight: float | None = None
     more_labels: int | None = None
 
@@ -400,7 +396,9 @@ def prediction_powered(
         share_of_these=share_of_these,
     )
     if labelled_count < _LEAST_PREDICTION_POWERED:
-        withheld = Coefficient(estimate.value, withheld=("few_traces", _LEAST_PREDICTION_POWERED))
+        withheld = Figure(
+            value=estimate.value, reason="few_traces", needs=_LEAST_PREDICTION_POWERED
+        )
         return replace(result, powered=withheld)
     effective_count = estimate.effective_count(trace_count)
     low, high = (float(end) for end in wilson_of(estimate.value, effective_count))
@@ -409,20 +407,18 @@ def prediction_powered(
     if high - low > 2 * MARGIN:
         needed_cases = Z**2 * estimate.value * (1 - estimate.value) / MARGIN**2
         more_labels = max(0, ceil(labelled_count * (needed_cases / effective_count - 1)))
-    powered = Coefficient(estimate.value, ci=(low, high))
+    powered = Figure(value=estimate.value, interval=(low, high))
     return replace(result, powered=powered, more_labels=more_labels)
 
 
-def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
+def _share_of_these(hits: int, n: int, total: int) -> Figure:
     """Return the share of hits in exactly these traces, of which only ``n`` were labelled."""
     if n < _LEAST_FINITE_SAMPLE:
-        return Coefficient(hits / n, withheld=("few_traces", _LEAST_FINITE_SAMPLE))
-    return Coefficient(hits / n, ci=share_of_all(hits, n, total))
+        return Figure(value=hits / n, reason="few_traces", needs=_LEAST_FINITE_SAMPLE)
+    return Figure(value=hits / n, interval=share_of_all(hits, n, total))
 
 
-def _powered_from_sample(
-    labelled: Tables, unlabelled: Tables, people: Coefficient
-) -> _JoinedPrevalence:
+def _powered_from_sample(labelled: Tables, unlabelled: Tables, people: Figure) -> _JoinedPrevalence:
     """Return the prediction-powered prevalence if the labelled traces are a random sample.
 
     This is the θ of ``prediction_powered``: the prevalence over all traces.
@@ -517,7 +513,7 @@ def _powered_from_unequal_chances(
         value,
         weight,
         variance_of(weight, value, variance_weights + _unseen_errors(labelled, weighted)),
-        people=Coefficient(people_share, ci=wilson_of(people_share, effective_count)),
+        people=Figure(value=people_share, interval=wilson_of(people_share, effective_count)),
         least_effective_count=weight_sum**2 / float(weighted.squares.sum()),
     )
 

@@ -16,8 +16,6 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Any, Final
 
-from mast_tui.figures.agreement.coefficients import Coefficient
-
 OUTCOMES: Final = ("failed", "succeeded")
 """The outcomes of a trace, as conditions of figures."""
 
@@ -113,13 +111,25 @@ class Sources:
     group: str = ""
     where: tuple[tuple[str, str], ...] = ()
 
+    def narrowed(self, field_name: str, value: str) -> Sources:
+        """Return the query for those of its traces that meet a further condition.
+
+        Args:
+            field_name: The field of the condition, such as the tenth of the run.
+            value: The value that the field must have.
+        """
+        return replace(self, where=(*self.where, (field_name, value)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A value of a statistic, with all that it is about.
 
+    A computation returns the value with its interval or the reason for none; ``FigureScope.figure``
+    adds what it is about.
+
     Args:
-        statistic: The name of a registered statistic.
+        statistic: The name of a registered statistic; empty as long as the figure has no scope.
         scope: The part of the data: ``mode``, ``pooled``, ``pair``. A report declares its scopes.
         group: The round, level or group of traces.
         mode: The code of a mode, or the id of a category.
@@ -128,10 +138,9 @@ class Figure:
             annotators, or the statistic that a count belongs to.
         taxonomy: The taxonomy, as ``id@version``.
         value: None if the figure is undefined.
-        low: The lower end of the interval.
-        high: The upper end of the interval.
-        bound_low: The least possible value once all unresolved disagreements are decided.
-        bound_high: The greatest possible value once they are decided.
+        interval: Both ends of the interval; None without one.
+        bounds: The least and the greatest possible value once all unresolved disagreements are
+            decided, which replace the interval.
         count: The units that a share counts, of ``n``.
         n: The units that the figure rests on.
         unresolved: The further units on which annotators differ, if there are any.
@@ -140,18 +149,16 @@ class Figure:
         sources: The query for its traces.
     """
 
-    statistic: str
-    scope: str
+    statistic: str = ""
+    scope: str = ""
     group: str = ""
     mode: str = ""
     subject: tuple[str, ...] = ()
     condition: str = ""
     taxonomy: str = ""
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    bound_low: float | None = None
-    bound_high: float | None = None
+    interval: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
     count: int | None = None
     n: int | None = None
     unresolved: int | None = None
@@ -160,20 +167,18 @@ class Figure:
     sources: Sources | None = None
 
     def __post_init__(self) -> None:
-        if self.statistic not in STATISTICS:
+        if self.statistic and self.statistic not in STATISTICS:
             raise ValueError(f"{self.statistic!r} is not in the registry of statistics")
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """Both ends of the interval, or None."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
+    def low(self) -> float | None:
+        """The lower end of the interval, or None."""
+        return None if self.interval is None else self.interval[0]
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Both bounds, or None."""
-        if self.bound_low is None or self.bound_high is None:
-            return None
-        return self.bound_low, self.bound_high
+    def high(self) -> float | None:
+        """The upper end of the interval, or None."""
+        return None if self.interval is None else self.interval[1]
 
     @property
     def undefined(self) -> str | None:
@@ -184,19 +189,6 @@ class Figure:
     def withheld(self) -> str | None:
         """The reason for no interval; None if none is known."""
         return self.reason or None if self.value is not None else None
-
-    def narrowed(self, field_name: str, value: str) -> Figure:
-        """Return the figure with a query (``sources``) for fewer traces.
-
-        Args:
-            field_name: The field of the further condition, such as the tenth of the run.
-            value: The value that the field must have.
-        """
-        sources = self.sources
-        if sources is None:
-            return self
-        where = (*sources.where, (field_name, value))
-        return replace(self, sources=replace(sources, where=where))
 
     @property
     def definition(self) -> Statistic:
@@ -215,75 +207,29 @@ class FigureScope:
     subject: tuple[str, ...] = ()
     sources: Sources | None = None
 
-    def sources_of(self, condition: str) -> Sources | None:
-        """Return the query for the traces of a figure, narrowed if its condition is an outcome.
-
-        Args:
-            condition: The condition of the figure.
-        """
-        if self.sources is None or condition not in OUTCOMES:
-            return self.sources
-        return replace(self.sources, where=(*self.sources.where, ("outcome", condition)))
-
     def of_pair(self, pair: tuple[str, str]) -> FigureScope:
         """Return the scope of the same figures of two annotators."""
         sources = self.sources and replace(self.sources, subject=pair)
         return replace(self, name=f"{self.name}_pair", subject=pair, sources=sources)
 
-    def estimate(
-        self, statistic: str, coefficient: Coefficient, *, condition: str = "", n: int | None = None
-    ) -> Figure:
-        """Return a computed coefficient as a figure.
-
-        Args:
-            statistic: The name of the statistic.
-            coefficient: The value and the interval, or the reasons for none and the number of
-                cases that an interval needs.
-            condition: The part of the data, such as an outcome; empty for all of it.
-            n: The number of units that it rests on; by default that of the coefficient.
-        """
-        withheld, needs = coefficient.withheld or ("", None)
-        return self.figure(
-            statistic,
-            coefficient.value,
-            condition=condition,
-            interval=coefficient.ci,
-            n=coefficient.n if n is None else n,
-            reason=coefficient.undefined or withheld,
-            needs=needs,
-        )
-
     def figure(
-        self,
-        statistic: str,
-        value: float | None,
-        *,
-        condition: str = "",
-        interval: Sequence[float] | None = None,
-        bounds: Sequence[float] | None = None,
-        count: int | None = None,
-        n: int | None = None,
-        unresolved: int | None = None,
-        reason: str = "",
-        needs: int | None = None,
+        self, statistic: str, computed: Figure, *, condition: str = "", n: int | None = None
     ) -> Figure:
-        """Return a figure of this scope.
+        """Return a computed figure as one of this scope.
+
+        If its condition is an outcome, the query for its traces is narrowed to that outcome.
 
         Args:
             statistic: The name of the statistic.
-            value: The value; None if it is undefined.
+            computed: The value with its interval or the reason for none.
             condition: The part of the data, such as an outcome; empty for all of it.
-            interval: Both ends of the interval; None without one.
-            bounds: The least and the greatest value once unresolved disagreements are decided.
-            count: The number of hits, if the value is a share of ``n``.
-            n: The number of units that the figure rests on.
-            unresolved: The number of further units on which annotators differ.
-            reason: Why the value is undefined, or why it has no interval.
-            needs: The number of units that an interval would need.
+            n: The number of units that it rests on; by default that of ``computed``.
         """
-        low, high = interval or (None, None)
-        bound_low, bound_high = bounds or (None, None)
-        return Figure(
+        sources = self.sources
+        if sources is not None and condition in OUTCOMES:
+            sources = sources.narrowed("outcome", condition)
+        return replace(
+            computed,
             statistic=statistic,
             scope=self.name,
             group=self.group,
@@ -291,17 +237,8 @@ class FigureScope:
             subject=self.subject,
             condition=condition,
             taxonomy=self.taxonomy,
-            value=value,
-            low=low,
-            high=high,
-            bound_low=bound_low,
-            bound_high=bound_high,
-            count=count,
-            n=n,
-            unresolved=unresolved,
-            reason=reason,
-            needs=needs,
-            sources=self.sources_of(condition),
+            n=computed.n if n is None else n,
+            sources=sources,
         )
 
     def number(
@@ -325,7 +262,8 @@ class FigureScope:
             n: The number of units that it rests on.
             reason: Why it is undefined.
         """
-        figure = self.figure(statistic, value, condition=condition, n=n, reason=reason)
+        computed = Figure(value=value, n=n, reason=reason)
+        figure = self.figure(statistic, computed, condition=condition)
         return replace(figure, subject=tuple(annotator.split(PAIR))) if annotator else figure
 
     def numbers(self, statistic: str, values: Mapping[str, float | None]) -> Iterator[Figure]:
@@ -652,7 +590,17 @@ def estimate_json(figure: Figure, *, shows_n: bool = True) -> dict[str, Any]:
 
 def record_json(figure: Figure) -> dict[str, Any]:
     """Return a figure as one flat JSON object, the query for its traces as an object in it."""
-    return asdict(figure)
+    record: dict[str, Any] = {}
+    for name, value in asdict(figure).items():
+        if name in _ENDS:
+            record |= zip(_ENDS[name], value or (None, None), strict=True)
+        else:
+            record[name] = value
+    return record
+
+
+_ENDS: Final = {"interval": ("low", "high"), "bounds": ("bound_low", "bound_high")}
+"""The fields of a record for both ends of a range."""
 
 
 def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:

@@ -18,11 +18,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.intervals import student_t
 from mast_tui.figures.judge.confusion import DEFINITE
 from mast_tui.figures.judge.input import AssistedPass
+from mast_tui.figures.record import Figure, estimate_json
 from mast_tui.labels import VerdictValue, annotator_kind
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
@@ -146,7 +146,7 @@ def time_study(passes: Sequence[AssistedPass], modes: Sequence[Mode]) -> dict[st
         "annotators": sorted(compared_annotators),
         "shown": _condition_json([study_pass for study_pass in passes if not study_pass.withheld]),
         "withheld": _condition_json([study_pass for study_pass in passes if study_pass.withheld]),
-        "minutes_difference": minutes_difference.to_json(),
+        "minutes_difference": estimate_json(minutes_difference),
         "anchoring": _anchoring_json(compared_passes, [mode.slug for mode in modes]),
         "modes": {mode.code: _anchoring_json(compared_passes, [mode.slug]) for mode in modes},
     }
@@ -170,12 +170,12 @@ def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
         "timed": len(timed),
         "traces": len({study_pass.trace_id for study_pass in passes}),
         "median_minutes": median(minutes) if minutes else None,
-        "minutes_per_trace": _jackknifed(
-            sums, lambda totals: ratio(totals[..., 1], totals[..., 0])
-        ).to_json(),
-        "minutes_per_label": _jackknifed(
-            sums, lambda totals: ratio(totals[..., 1], totals[..., 2])
-        ).to_json(),
+        "minutes_per_trace": estimate_json(
+            _jackknifed(sums, lambda totals: ratio(totals[..., 1], totals[..., 0]))
+        ),
+        "minutes_per_label": estimate_json(
+            _jackknifed(sums, lambda totals: ratio(totals[..., 1], totals[..., 2]))
+        ),
     }
 
 
@@ -201,16 +201,14 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
     suggested_amount = partial(_verdict_counts, on_suggested=True)
     other_amount = partial(_verdict_counts, on_suggested=False)
     return {
-        "suggested": difference(passes, suggested_amount).to_json(),
+        "suggested": estimate_json(difference(passes, suggested_amount)),
         "units": int(sum(suggested_amount(assisted_pass)[0] for assisted_pass in passes)),
-        "other": difference(passes, other_amount).to_json(),
+        "other": estimate_json(difference(passes, other_amount)),
         "other_units": int(sum(other_amount(assisted_pass)[0] for assisted_pass in passes)),
     }
 
 
-def difference(
-    passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], Amount]
-) -> Coefficient:
+def difference(passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], Amount]) -> Figure:
     """Return the mean amount per unit with suggestions minus that without, with its interval.
 
     It is the weighted mean of the annotators' own differences, so that differences between slow and
@@ -250,25 +248,25 @@ def difference(
 
 def _jackknifed(
     sums: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-) -> Coefficient:
+) -> Figure:
     """Return a figure with its interval by the jackknife over traces, with Student's t.
 
     ``sums`` has a row for each trace; ``figure`` computes the figure from their total.
     """
     value = float(figure(sums.sum(axis=0)))
     if np.isnan(value):
-        return Coefficient(undefined="no_overlap")
+        return Figure(reason="no_overlap")
     # A trace without sums does not change the figure, so it adds nothing to the precision.
     nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
     # The figure without each trace in turn.
     without_each = figure(nonzero_sums.sum(axis=0) - nonzero_sums)
     trace_count = len(nonzero_sums)
     if trace_count < LEAST_TRACES or bool(np.isnan(without_each).any()):
-        return Coefficient(value, withheld=("few_traces", LEAST_TRACES))
+        return Figure(value=value, reason="few_traces", needs=LEAST_TRACES)
     standard_error = float(
         np.sqrt((trace_count - 1) / trace_count * ((without_each - without_each.mean()) ** 2).sum())
     )
     if standard_error == 0:
-        return Coefficient(value, withheld=("rare_answer", LEAST_TRACES))
+        return Figure(value=value, reason="rare_answer", needs=LEAST_TRACES)
     half_width = student_t(trace_count - 1) * standard_error
-    return Coefficient(value, ci=(value - half_width, value + half_width))
+    return Figure(value=value, interval=(value - half_width, value + half_width))

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.jackknife import (
     Scale,
@@ -24,7 +23,7 @@ from mast_tui.figures.jackknife import (
     least_over_chance,
     why_no_interval,
 )
-from mast_tui.figures.record import STATISTICS
+from mast_tui.figures.record import STATISTICS, Figure
 
 Tables = NDArray[np.float64]
 Values = NDArray[np.float64]
@@ -132,7 +131,7 @@ class JudgeTables:
         return JudgeTables(self.total.sum(axis=0), spread)
 
 
-def coefficient(name: str, sums: JudgeTables) -> Coefficient:
+def coefficient(name: str, sums: JudgeTables) -> Figure:
     """Return a figure of one table with its interval.
 
     Args:
@@ -147,20 +146,17 @@ def coefficient(name: str, sums: JudgeTables) -> Coefficient:
     figure = FIGURES[name]
     value = float(figure(table))
     if not table.sum():
-        return Coefficient(undefined="no_overlap")
+        return Figure(reason="no_overlap")
     if table.sum() == 1 and STATISTICS[name].over_chance:
-        return Coefficient(undefined="single_trace")
+        return Figure(reason="single_trace")
     if np.isnan(value):
-        return Coefficient(undefined="no_variance")
+        return Figure(reason="no_variance")
     if sums.spread is None:
-        return Coefficient(value)
+        return Figure(value=value)
     trace_tables = table - sums.spread.left_out
     support = _support_of_table(table, trace_tables)
-    withheld = why_no_interval(name, support)
-    if withheld is not None:
-        return Coefficient(value, withheld=withheld)
     scale = _scale_of_figure(name, table, support, trace_tables)
-    return sums.spread.of(figure).coefficient(value, scale)
+    return sums.spread.of(figure).coefficient(value, scale, why_no_interval(name, support))
 
 
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:

@@ -23,7 +23,6 @@ from mast_tui.reports.model import (
     MODE,
     Cell,
     Column,
-    Estimate,
     KeyFact,
     Kind,
     Note,
@@ -33,6 +32,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
     existing_tables,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
@@ -880,8 +880,7 @@ class _TableMaker:
                 f"with {other}": figures_by_pair[other, name] for other in names[:row_number]
             }
             kappas = {
-                key: Estimate.from_figure(figures[_KAPPA])
-                for key, figures in figures_by_column.items()
+                key: figure_cell(figures[_KAPPA]) for key, figures in figures_by_column.items()
             }
             rows.append(
                 Row(
@@ -989,9 +988,7 @@ class _TableMaker:
                 figures.count("n") for figures in figures_of_rows if figures.value(key) is not None
             )
             own_n = int(units_by_figure.get(key) or 0)
-            cells[key] = replace(
-                Estimate.from_figure(macro[key]), n=None if own_n == sum_of_n else own_n
-            )
+            cells[key] = figure_cell(macro[key], None if own_n == sum_of_n else own_n)
         return cells
 
     def _table_row(

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from math import ceil
@@ -74,17 +75,6 @@ def group_charts(signatures: SignatureReport, name: str) -> dict[str, Chart]:
     return {chart.id.partition("-")[0]: chart for chart in _GroupCharts(signatures, name).charts()}
 
 
-def group_title(signatures: SignatureReport, name: str) -> str:
-    """Return the title of a group of traces.
-
-    Args:
-        signatures: The figures of the report.
-        name: The name of a group, or ``OVERALL`` for all traces. Without a grouping (``ALL``),
-            the only group has all traces too.
-    """
-    return "All traces" if name == OVERALL or signatures.inputs.by == ALL else name
-
-
 def source_words(signatures: SignatureReport) -> str:
     """Return sentences on the labels, the taxonomy, and the bounds if gold is unresolved."""
     inputs = signatures.inputs
@@ -130,30 +120,66 @@ def _hash_digits(name: str) -> str:
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-class _GroupCharts:
-    """The charts of one group.
+@dataclass(frozen=True)
+class GroupFigures:
+    """The figures of one group of traces, for its charts and tables.
 
     Attributes:
         signatures: The figures of the report.
-        name: The name of the group, or ``OVERALL``.
-        group: The figures of the group as a whole.
-        id_part: The text that stands for the group in ids.
-        names: The codes and names of the modes.
-        modes: The figures of each mode by its code.
-        failed: The number of failed traces.
-        succeeded: The number of successful traces.
-        side_counts: Both numbers in words.
+        name: The name of the group, or ``OVERALL`` for all traces.
     """
 
-    def __init__(self, signatures: SignatureReport, name: str) -> None:
-        self.signatures = signatures
-        self.name = name
-        self.group = signatures.group(name)
-        self.id_part = group_parts(signatures)[name]
-        self.names = [(mode.code, mode.name) for mode in signatures.inputs.modes]
-        self.modes = signatures.figures_by_key("mode", name)
-        self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
-        self.side_counts = f"{self.failed} failed and {self.succeeded} successful"
+    signatures: SignatureReport
+    name: str
+
+    @property
+    def title(self) -> str:
+        """The title of the group; without a grouping (``ALL``), the only one has all traces too."""
+        has_all_traces = self.name == OVERALL or self.signatures.inputs.by == ALL
+        return "All traces" if has_all_traces else self.name
+
+    @cached_property
+    def group(self) -> FigureTable:
+        """The figures of the group as a whole."""
+        return self.signatures.group(self.name)
+
+    @cached_property
+    def figures_by_code(self) -> dict[str, FigureTable]:
+        """The figures of each mode by its code."""
+        return self.signatures.figures_by_key("mode", self.name)
+
+    @cached_property
+    def trace_counts(self) -> dict[str, int]:
+        """The number of ``failed``, ``succeeded`` and ``all`` traces."""
+        return {
+            "all": self.group.count("traces"),
+            **{side: self.group.count("traces", side) for side in OUTCOMES},
+        }
+
+    @property
+    def compares(self) -> bool:
+        """True if enough outcomes are known to compare failed with successful traces."""
+        return compares_outcomes(self.group)
+
+
+@dataclass(frozen=True)
+class _GroupCharts(GroupFigures):
+    """The charts of one group."""
+
+    @property
+    def names(self) -> Names:
+        """The codes and names of the modes."""
+        return [(mode.code, mode.name) for mode in self.signatures.inputs.modes]
+
+    @property
+    def failed(self) -> int:
+        """The number of failed traces."""
+        return self.trace_counts["failed"]
+
+    @property
+    def side_counts(self) -> str:
+        """The numbers of failed and of successful traces, in words."""
+        return f"{self.failed} failed and {self.trace_counts['succeeded']} successful"
 
     def chart(self, kind: str, title: str, note: str, drawing: Drawing) -> Chart:
         """Make a chart from its drawing.
@@ -165,8 +191,8 @@ class _GroupCharts:
             drawing: The drawing.
         """
         return Chart(
-            f"{kind}-{self.id_part}",
-            f"{title}: {group_title(self.signatures, self.name)}",
+            f"{kind}-{group_parts(self.signatures)[self.name]}",
+            f"{title}: {self.title}",
             f"{note} {source_words(self.signatures)}",
             drawing.width,
             drawing.height,
@@ -176,13 +202,12 @@ class _GroupCharts:
 
     def charts(self) -> Iterator[Chart]:
         """Yield the charts for which there are data, in the order of the page."""
-        if any(mode.find("rate", "all").n for mode in self.modes.values()):
+        if any(mode.find("rate", "all").n for mode in self.figures_by_code.values()):
             yield self.occurrence()
-        compares = compares_outcomes(self.group)
-        if compares:
+        if self.compares:
             yield from self.of_outcomes()
         yield from self.of_places()
-        side = "failed" if compares and self.failed else "all"
+        side = "failed" if self.compares and self.failed else "all"
         pairs = self.figures_of_side("together", side)
         if pairs:
             yield self.together(pairs, side)
@@ -201,10 +226,12 @@ class _GroupCharts:
         if self.failed and self.group.count("n_complete"):
             yield self.distribution()
             yield self.shapes()
-        rates = [mode.find("rate", side) for mode in self.modes.values() for side in OUTCOMES]
+        rates = [
+            mode.find("rate", side) for mode in self.figures_by_code.values() for side in OUTCOMES
+        ]
         if any(rate.n for rate in rates):
             yield self.prevalence()
-        if any(mode.value("difference") is not None for mode in self.modes.values()):
+        if any(mode.value("difference") is not None for mode in self.figures_by_code.values()):
             yield self.difference()
         category_figures = self.signatures.figures_by_key("category", self.name).values()
         if any(figures.count("shown", side) for figures in category_figures for side in OUTCOMES):
@@ -215,9 +242,12 @@ class _GroupCharts:
         note = (
             "Bars: share of traces with the mode, among all labelled traces with a verdict on it. "
             "Lines: 95 % Wilson intervals. Right: share and counts. "
-            f"n = {self.group.count('traces')} traces."
+            f"n = {self.trace_counts['all']} traces."
         )
-        rows = [_Row(code, name, self.modes[code].find("rate", "all")) for code, name in self.names]
+        rows = [
+            _Row(code, name, self.figures_by_code[code].find("rate", "all"))
+            for code, name in self.names
+        ]
         return self.chart(
             "occurrence",
             "Share of traces with each mode",
@@ -264,7 +294,7 @@ class _GroupCharts:
         """Return a row for each mode: its shares by outcome, their difference, and its classes."""
         rows = []
         for mode in self.signatures.inputs.modes:
-            figures = self.modes[mode.code]
+            figures = self.figures_by_code[mode.code]
             severity_class, _ = severity(figures, self.signatures.rules)
             row = _Row(
                 mode.code,
@@ -328,7 +358,8 @@ class _GroupCharts:
         note = (
             "Segments: share of each category in the modes found, each mode counted once per "
             f"trace. n = {sum(count for _, count in failed)} in {self.failed} failed and "
-            f"{sum(count for _, count in succeeded)} in {self.succeeded} successful traces."
+            f"{sum(count for _, count in succeeded)} in {self.trace_counts['succeeded']} "
+            "successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
         return self.chart(
@@ -344,7 +375,7 @@ class _GroupCharts:
         failed_places = self.signatures.places(self.name, "failed")
         if failed_places is None:
             return
-        has_failed = bool(failed_places.count("traces")) and compares_outcomes(self.group)
+        has_failed = bool(failed_places.count("traces")) and self.compares
         side = "failed" if has_failed else "all"
         places = self.signatures.places(self.name, side)
         assert places is not None  # all traces have the labels of failed ones too
@@ -425,7 +456,7 @@ class _GroupCharts:
             side: The traces: ``failed`` or ``all``.
         """
         traces_text = _TRACES_TEXTS[side]
-        trace_count = self.failed if side == "failed" else self.group.count("traces")
+        trace_count = self.trace_counts[side]
         note = (
             f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
             f"of the traces with either mode. n = {trace_count} {traces_text}."

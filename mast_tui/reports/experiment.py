@@ -15,7 +15,6 @@ from mast_tui.reports import model
 from mast_tui.reports.model import (
     Cell,
     Column,
-    Estimate,
     KeyFact,
     Note,
     ReportSection,
@@ -23,6 +22,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
     existing_tables,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.published import published_gains
@@ -295,8 +295,8 @@ class _Arm:
         baseline_figures = self._figures_of(measured, self.experiment.baseline)
         cells: dict[str, Cell] = {"code": measured.code, "name": measured.name}
         # The first figure of a table is the share or the mean itself.
-        cells["baseline"] = Estimate.from_figure(baseline_figures.figures[0])
-        cells["arm"] = Estimate.from_figure(arm_figures.figures[0])
+        cells["baseline"] = figure_cell(baseline_figures.figures[0])
+        cells["arm"] = figure_cell(arm_figures.figures[0])
         cells |= figure_cells(arm_figures, table_columns)
         if measured.scope != "experiment_mode":  # only the cells of a mode open a list of traces
             return Row(measured.key, cells)

@@ -17,7 +17,6 @@ from mast_tui.reports.model import (
     MODE,
     Cell,
     Column,
-    Estimate,
     KeyFact,
     Kind,
     Note,
@@ -26,6 +25,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
     existing_tables,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.sentences import (
@@ -662,7 +662,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
     rows = []
     for statistic in _EFFECTS:
         estimates = {
-            condition: Estimate.from_figure(figure)
+            condition: figure_cell(figure)
             for condition, figure in effect.by_name(statistic).items()
         }
         rows.append(Row(statistic, {"name": STATISTICS[statistic].label, **estimates}))

@@ -35,43 +35,18 @@ class Kind(StrEnum):
     """A probability, never shown as if it were 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A figure with its interval, or the reason why it has none.
-
-    Attributes:
-        value: The value; None if the figure is undefined.
-        ci: The 95 % interval; None if it has none.
-        undefined: The name of the reason for no value: ``no_variance``.
-        withheld: The name of the reason for no interval: ``few_traces``.
-        needs: The number of cases that an interval needs, if it is withheld.
-        n: The number of cases, if it is shown with the figure.
-        bounds: The bounds that are shown instead of an interval, if disagreements are unresolved.
-    """
-
-    value: float | None
-    ci: tuple[float, float] | None = None
-    undefined: str | None = None
-    withheld: str | None = None
-    needs: int | None = None
-    n: int | None = None
-    bounds: tuple[float, float] | None = None
-
-    @classmethod
-    def from_figure(cls, figure: Figure) -> Estimate:
-        """Make the estimate of a figure, without its n."""
-        return cls(
-            figure.value,
-            ci=figure.interval,
-            undefined=figure.undefined,
-            withheld=figure.withheld,
-            needs=figure.needs,
-            bounds=figure.bounds,
-        )
-
-
-Cell = str | int | float | Estimate | None
+Cell = str | int | float | Figure | None
 """A value; None is an empty cell, which means that the column does not apply to the row."""
+
+
+def figure_cell(figure: Figure, n: int | None = None) -> Figure:
+    """Return a figure as a cell.
+
+    Args:
+        figure: The figure.
+        n: The number of cases that the cell shows with it; by default none.
+    """
+    return replace(figure, n=n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +79,13 @@ def figure_cells(
     """Make the cells of a row from its figures, by the keys of the columns.
 
     The key of a column names the figure that it shows: ``statistic`` or ``statistic:condition``. A
-    count is shown as its value, any other figure as an estimate. If the key ends in ``#count``,
+    count is shown as its value, any other figure with its interval. If the key ends in ``#count``,
     ``#n``, ``#value``, ``#low`` or ``#high``, only this field of the figure is shown.
 
     Args:
         figures: The figures of the row.
         columns: The columns; a column without a figure gets no cell.
-        shown_n: Returns the n that is shown with an estimate; by default none.
+        shown_n: Returns the n that is shown with a figure; by default none.
     """
     cells: dict[str, Cell] = {}
     for column in columns:
@@ -122,7 +97,7 @@ def figure_cells(
         if field_name or column.kind is Kind.COUNT:
             cells[column.key] = getattr(figure, field_name or "value")
         else:
-            cells[column.key] = replace(Estimate.from_figure(figure), n=shown_n(figure))
+            cells[column.key] = figure_cell(figure, shown_n(figure))
     return cells
 
 

@@ -13,7 +13,7 @@ from mast_tui.figures.signatures.report import (
     claims_document,
 )
 from mast_tui.reports import model
-from mast_tui.reports.model import Cell, Estimate, Note, Row, Table, columns
+from mast_tui.reports.model import Cell, Note, Row, Table, columns, figure_cell
 
 Verdict = Literal["reproduced", "contradicted", "not computable"]
 
@@ -129,7 +129,7 @@ def claims_section(report: SignatureReport) -> model.ReportSection | None:
         return None
     rows = []
     for number, claim in enumerate(claims):
-        estimate = None if claim.figure is None else Estimate.from_figure(claim.figure)
+        estimate = None if claim.figure is None else figure_cell(claim.figure)
         cells: dict[str, Cell] = {
             "model": claim.group,
             "claim": claim.text,

@@ -12,8 +12,6 @@ from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.reports.model import Column, KeyFact, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
-"""A part of a JSON document."""
-
 _Item = TypeVar("_Item")
 
 PARADOX: Final = "†"

@@ -29,16 +29,15 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.reports import model
 from mast_tui.reports.charts import (
+    GroupFigures,
     group_charts,
     group_parts,
-    group_title,
     source_words,
 )
 from mast_tui.reports.experiment import experiment_sections, pair_document
 from mast_tui.reports.model import (
     Cell,
     Column,
-    Estimate,
     KeyFact,
     Kind,
     Note,
@@ -47,6 +46,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
     existing_tables,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.published import claims_section, published_gains
@@ -469,7 +469,7 @@ def group_report(
     notes += [Note(text, "method") for text in _reading_rules(signatures)]
     return model.Report(
         id="signatures",
-        title=group_title(signatures, group),
+        title=group_tables.title,
         about=_report_description(signatures, signatures.inputs.by),
         sections=tuple(_screen_sections(group_tables)),
         notes=tuple(notes),
@@ -638,7 +638,7 @@ def _missing_figure_sentences(figures: FigureTable) -> Iterator[str]:
 
 
 def _is_undefined(cell: Cell) -> bool:
-    return isinstance(cell, Estimate) and cell.value is None
+    return isinstance(cell, Figure) and cell.value is None
 
 
 def _without_undefined_columns(table: Table) -> Table | None:
@@ -650,7 +650,7 @@ def _without_undefined_columns(table: Table) -> Table | None:
     cells = [(key, cell) for row in table.rows for key, cell in row.cells.items()]
     keys_with_values = {key for key, cell in cells if not _is_undefined(cell)}
     undefined_keys = {key for key, _ in cells} - keys_with_values
-    figure_keys = {key for key, cell in cells if isinstance(cell, Estimate | float)}
+    figure_keys = {key for key, cell in cells if isinstance(cell, Figure | float)}
     if not table.rows or (figure_keys and figure_keys <= undefined_keys):
         return None
     shown_columns = tuple(column for column in table.columns if column.key not in undefined_keys)
@@ -684,56 +684,24 @@ class _DecisiveMode(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Group:
+class _Group(GroupFigures):
     """The tables of one group.
 
     Attributes:
-        signatures: The figures of the report.
-        name: The name of the group, or ``OVERALL``.
         suffix: The end of the tables' ids, by which they differ from those of other groups.
         over_all_traces: On a screen, whether onset and pairs are counted over all traces; None on
             a page.
         extras: The taxonomy, the traces that modes decided, and examples.
     """
 
-    signatures: SignatureReport
-    name: str
     suffix: str
     over_all_traces: bool | None = None
     extras: Extras | None = None
-
-    @property
-    def title(self) -> str:
-        """The title of the group."""
-        return group_title(self.signatures, self.name)
-
-    @cached_property
-    def group(self) -> FigureTable:
-        """The figures of the group as a whole."""
-        return self.signatures.group(self.name)
-
-    @cached_property
-    def figures_by_code(self) -> dict[str, FigureTable]:
-        """The figures of each mode by its code."""
-        return self.signatures.figures_by_key("mode", self.name)
-
-    @cached_property
-    def trace_counts(self) -> dict[str, int]:
-        """The number of ``failed``, ``succeeded`` and ``all`` traces."""
-        return {
-            "all": self.group.count("traces"),
-            **{side: self.group.count("traces", side) for side in OUTCOMES},
-        }
 
     def own_n(self, figure: Figure) -> int | None:
         """Return n of a share; None if it is 0, or the number of all traces with the outcome."""
         size = self.trace_counts.get(figure.condition)
         return None if size is None or figure.n in (0, size) else figure.n
-
-    @property
-    def compares(self) -> bool:
-        """True if enough outcomes are known to compare failed with successful traces."""
-        return compares_outcomes(self.group)
 
     @property
     def is_page(self) -> bool:
@@ -880,7 +848,7 @@ class _Group:
         for code, figures in self.figures_by_code.items():
             cells = self.mode_cells(code) | figure_cells(figures, table_columns)
             if not figures.find("rate", "all").n:
-                cells["rate:all"] = Estimate(None, undefined="not_judged")
+                cells["rate:all"] = Figure(reason="not_judged")
             for key in ("unsure", "open", "unresolved"):
                 cells[key] = cells[key] or None  # a 0 is not shown
             rows.append(
@@ -932,7 +900,7 @@ class _Group:
     def scores(self) -> Table | None:
         """Make the table of scores of the benchmark other than the main one; None without any."""
         rows = tuple(
-            Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
+            Row(metric, {"metric": metric, "mean": figure_cell(figure), "n": figure.n})
             for metric, figure in self.group.by_name("mean_score").items()
         )
         title = "Further scores of the benchmark"
@@ -1796,9 +1764,11 @@ def _trend_rows(
         figures = signatures.figures.table(scope, mode=mode.code)
         cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
         for column_key, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
-            cells[column_key] = Estimate(rates[group].value, undefined=rates[group].undefined)
+            cells[column_key] = Figure(
+                value=rates[group].value, reason=rates[group].undefined or ""
+            )
         cells |= figure_cells(figures, table_columns)
-        per_step = Estimate.from_figure(figures["slope"])
+        per_step = figure_cell(figures["slope"])
         if per_step.value is not None:
             cells["slope"] = replace(per_step, value=per_step.value * scale.step_count)
         detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())

@@ -14,7 +14,6 @@ from mast_tui.reports.model import (
     MODE,
     Cell,
     Column,
-    Estimate,
     Kind,
     Note,
     ReportSection,
@@ -22,6 +21,7 @@ from mast_tui.reports.model import (
     Table,
     columns,
     existing_tables,
+    figure_cell,
     figure_cells,
 )
 from mast_tui.reports.render.cells import fixed_number
@@ -188,7 +188,7 @@ def _with_alpha_u(row: Row, spans: SpanAgreement) -> Row:
     reasons = why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {})
     return replace(
         row,
-        cells={**row.cells, _ALPHA_U.key: Estimate.from_figure(alpha_u)},
+        cells={**row.cells, _ALPHA_U.key: figure_cell(alpha_u)},
         detail=(*row.detail, *reasons),
     )
 
@@ -243,8 +243,8 @@ def _pairs_table(spans: SpanAgreement) -> Table | None:
         }
         for key in ("finding", "naming"):
             f1_figures = index.table(f"spans_{key}_pair", subject=pair)
-            cells[f"{key}_exact"] = Estimate.from_figure(f1_figures["f1_exact"])
-            cells[f"{key}_half"] = Estimate.from_figure(f1_figures.find("f1_overlap", "0.5"))
+            cells[f"{key}_exact"] = figure_cell(f1_figures["f1_exact"])
+            cells[f"{key}_half"] = figure_cell(f1_figures.find("f1_overlap", "0.5"))
         cells |= figure_cells(pair_figures, (_ALPHA_U,))
         rows.append(Row(PAIR.join(pair), cells))
     return Table(

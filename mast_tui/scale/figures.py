@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,86 +58,7 @@ _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCE
 Integers = NDArray[np.int64]
 
 
-class PerFailedJson(TypedDict):
-    """The number of modes in a failed trace.
-
-    ``value`` is the sum of the modes' shares among the traces that were judged on them;
-    ``distribution`` has the number of traces, of ``n``, with each number of modes.
-    """
-
-    value: float | None
-    n: int
-    distribution: dict[str, int]
-
-
-class ShardCategoryJson(TypedDict):
-    """The number of times that modes of a category are present, and its share of all modes."""
-
-    name: str
-    count: int
-    share: float | None
-
-
-class OnsetJson(TypedDict):
-    """The traces by the tenth of the run in which a mode first appears.
-
-    They are the ``n`` traces with a known position.
-    """
-
-    n: int
-    bins: list[int]
-
-
-class ShardLevelJson(TypedDict):
-    """The categories of one level by id."""
-
-    categories: dict[str, ShardCategoryJson]
-
-
-class _LevelsJson(TypedDict):
-    """All levels of categories by name, if there are several."""
-
-    levels: NotRequired[dict[str, ShardLevelJson]]
-
-
-class ShardGroupJson(_LevelsJson):
-    """The figures of one model, system or benchmark."""
-
-    traces: int
-    failed: int
-    succeeded: int
-    unknown: int
-    modes_per_failed_trace: PerFailedJson
-    categories: dict[str, ShardCategoryJson]
-    modes: dict[str, dict[str, Any]]
-    onset: dict[str, OnsetJson]
-
-
-class ShardTracesJson(TypedDict):
-    """The counts of all traces.
-
-    ``unread`` counts those that could not be judged, ``twice`` the repeated ones, which count once.
-    """
-
-    labelled: int
-    failed: int
-    succeeded: int
-    unknown: int
-    unread: int
-    twice: int
-
-
-class ShardReport(TypedDict):
-    """The document of ``report SHARDS --json``: the fields of a report that counts can fill."""
-
-    by: str
-    labels: str
-    labels_kind: str
-    taxonomy: str
-    shards: dict[str, int]
-    traces: ShardTracesJson
-    groups: dict[str, ShardGroupJson]
-    cannot_say: list[str]
+Document = dict[str, Any]
 
 
 def shard_report(
@@ -148,8 +69,10 @@ def shard_report(
     failed_below: float | None = None,
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _total: None,
-) -> ShardReport:
-    """Add up the verdicts in all shards of a folder.
+) -> Document:
+    """Add up the verdicts in all shards of a folder, and return the document of the report.
+
+    It has those fields of a report on failure signatures that counts can fill.
 
     Args:
         folder: The folder of the shards.
@@ -422,8 +345,8 @@ class _Counts:
         cells: Integers = group_of_row * _CELLS_PER_GROUP + outcome_of_row
         return cells
 
-    def report(self, rules: Rules, done_count: int) -> ShardReport:
-        """Make the report of the counts.
+    def report(self, rules: Rules, done_count: int) -> Document:
+        """Return the document of the counts.
 
         Args:
             rules: The thresholds of the report.
@@ -446,7 +369,7 @@ class _Counts:
                 "failed": int(outcome_counts[FAILED]),
                 "succeeded": int(outcome_counts[SUCCEEDED]),
                 "unknown": int(outcome_counts[UNKNOWN]),
-                "unread": self._unread_count,
+                "unread": self._unread_count,  # they could not be judged
                 "twice": self._repeated_count,
             },
             "groups": {
@@ -455,20 +378,28 @@ class _Counts:
             "cannot_say": list(_missing_facts(shard_count, shard_count - done_count)),
         }
 
-    def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
+    def _group_json(self, group_number: int, rules: Rules) -> Document:
         """Return the figures of one group, which has a cell of counts for each outcome."""
         cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
         all_counts = self._counts_of_cells(cells)
-        return {
+        taxonomy = self._manifest.taxonomy
+        document: Document = {
             "traces": int(traces.sum()),
             "failed": int(traces[FAILED]),
             "succeeded": int(traces[SUCCEEDED]),
             "unknown": int(traces[UNKNOWN]),
             "modes_per_failed_trace": self._modes_per_failed_trace(cells.start + FAILED),
-            "categories": self._categories_json(self._manifest.taxonomy.at_level(0), all_counts),
-            **self._levels_json(all_counts),
+            "categories": self._categories_json(taxonomy.at_level(0), all_counts),
+        }
+        if taxonomy.by_level:
+            document["levels"] = {
+                name: {"categories": self._categories_json(groups, all_counts)}
+                for name, groups in taxonomy.by_level.items()
+            }
+        return document | {
             "modes": self._modes_json(cells, rules),
+            # The traces by the tenth of the run in which a mode first appears.
             "onset": {
                 mode.code: {"n": int(bins.sum()), "bins": bins.tolist()}
                 for mode, bins in zip(self._modes, self._onsets[cells].sum(axis=0), strict=True)
@@ -476,7 +407,7 @@ class _Counts:
             },
         }
 
-    def _modes_json(self, cells: slice, rules: Rules) -> dict[str, dict[str, Any]]:
+    def _modes_json(self, cells: slice, rules: Rules) -> Document:
         """Return the figures of each mode in a group, by the code of the mode."""
         ref = self._manifest.taxonomy.ref
         figures = mode_figures(
@@ -499,7 +430,7 @@ class _Counts:
             for mode in self._modes
         }
 
-    def _modes_per_failed_trace(self, cell: int) -> PerFailedJson:
+    def _modes_per_failed_trace(self, cell: int) -> Document:
         """Return the number of modes in a trace of the cell with the failed traces of a group."""
         counts = self._counts_of_cells(cell)
         # A failed trace has as many modes on average as these shares make together.
@@ -525,24 +456,10 @@ class _Counts:
         )
         return Counts(tuple(present.tolist()), tuple((present + absent).tolist()))
 
-    def _levels_json(self, all_counts: Counts) -> _LevelsJson:
-        """Return the categories of each level, if there are several levels."""
-        levels = self._manifest.taxonomy.by_level
-        if not levels:
-            return {}
-        return {
-            "levels": {
-                name: {"categories": self._categories_json(groups, all_counts)}
-                for name, groups in levels.items()
-            }
-        }
-
-    def _categories_json(
-        self, groups: Iterable[Group], all_counts: Counts
-    ) -> dict[str, ShardCategoryJson]:
+    def _categories_json(self, groups: Iterable[Group], all_counts: Counts) -> Document:
         """Return the number of present verdicts of each category, and their share of all."""
         total = sum(all_counts.present)
-        categories: dict[str, ShardCategoryJson] = {}
+        categories: Document = {}
         for ident, name, slugs in groups:
             count = sum(
                 present

@@ -13,13 +13,12 @@ from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
-from mast_tui.scale.figures import shard_report
+from mast_tui.scale.figures import Document, shard_report
 from mast_tui.scale.shards import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.cli.report import ReportRequest
     from mast_tui.figures.signatures.model import Rules
-    from mast_tui.scale.figures import ShardGroupJson, ShardReport
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
@@ -69,7 +68,7 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
         say(sentence)
 
 
-def _summary_lines(report: ShardReport) -> Iterator[str]:
+def _summary_lines(report: Document) -> Iterator[str]:
     """Yield the judge, traces, shards and taxonomy, then the unread and repeated traces."""
     traces = report["traces"]
     shards = report["shards"]
@@ -85,14 +84,14 @@ def _summary_lines(report: ShardReport) -> Iterator[str]:
         yield f"{repeated_text} already there; each counts once"
 
 
-def _outcome_counts(group: ShardGroupJson) -> str:
+def _outcome_counts(group: Document) -> str:
     return (
         f"{counted(group['traces'], 'trace')}, {group['failed']:,} failed, "
         f"{group['succeeded']:,} succeeded"
     )
 
 
-def _mode_columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
+def _mode_columns(group: Document) -> tuple[TableColumn[str], ...]:
     """Return the columns of a table whose rows are the codes of modes."""
     modes = group["modes"]
     onsets = group["onset"]

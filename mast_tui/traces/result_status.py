@@ -114,9 +114,35 @@ def status_of_flag(went_well: object) -> SpanStatus:
     return SpanStatus.ERROR if went_well in (False, "false") else SpanStatus.UNKNOWN
 
 
+_GOOD_WORDS: Final = frozenset({"ok", "success", "completed"})
+_BAD_WORDS: Final = frozenset(
+    {"error", "errored", "failed", "failure", "declined", "cancelled", "canceled"}
+)
+
+
+def status_of_word(word: object) -> SpanStatus:
+    """Return the status of a step from a word such as ``completed`` or ``FAILED``."""
+    lower_word = word.lower() if isinstance(word, str) else ""
+    if lower_word in _GOOD_WORDS:
+        return SpanStatus.OK
+    return SpanStatus.ERROR if lower_word in _BAD_WORDS else SpanStatus.UNKNOWN
+
+
 def status_of_error_flag(failed: object) -> SpanStatus:
     """Return the status of a step from a flag that is true on failure."""
     return status_of_flag(not failed if isinstance(failed, bool) else None)
+
+
+def first_known_status(*statuses: SpanStatus) -> SpanStatus:
+    """Return the first of some statuses that is known; ``UNKNOWN`` if none is."""
+    return next(
+        (status for status in statuses if status is not SpanStatus.UNKNOWN), SpanStatus.UNKNOWN
+    )
+
+
+def worst_status(*statuses: SpanStatus) -> SpanStatus:
+    """Return ``ERROR`` if one of a call's statuses is that, else the first one that is known."""
+    return SpanStatus.ERROR if SpanStatus.ERROR in statuses else first_known_status(*statuses)
 
 
 def status_of_result(text: str) -> SpanStatus:

@@ -351,7 +351,6 @@ class BaseScreen(MainScreen):
     @on(VirtualLines.Moved)
     def _main_row_moved(self, event: VirtualLines.Moved) -> None:
         if event.lines is self.main_list:
-            event.stop()
             self.row_moved()
 
     def row_moved(self) -> None:
@@ -361,7 +360,6 @@ class BaseScreen(MainScreen):
     @on(VirtualLines.Chosen)
     def _main_row_chosen(self, event: VirtualLines.Chosen) -> None:
         if event.lines is self.main_list:
-            event.stop()
             self.action_open()
 
     def action_open(self) -> None:

@@ -167,11 +167,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         yield Static(id="about", markup=False)
         yield from super().compose_panes()
 
-    @property
-    def row(self) -> _CodeRow | None:
-        """The row under the cursor."""
-        return self.main_list.row
-
     def read_rows(self, opened: OpenWorkspace) -> None:
         """Read the open codes in a worker, which then shows them.
 
@@ -211,7 +206,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             summary += f"  by {one_line(coding.model, 30)}"
         self.query_one("#about", Static).update(Content(summary))
         self._show_codes()
-        self.main_list.focus()
         places = [(code.trace_id, [code.target]) for code in coding.codes]
         self.read_orders(self._loader, places, self._show_codes)
 
@@ -278,7 +272,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     def show_detail(self) -> None:
         """Show the text under the cursor, or all texts of its group."""
-        row = self.row
+        row = self.main_list.row
         if row is None:
             self.describe("", "")
             return
@@ -298,7 +292,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     def action_open(self) -> None:
         """Open the trace of the open code under the cursor at its span."""
-        row = self.row
+        row = self.main_list.row
         if row is None:
             self.hints.say("There is nothing under the cursor")
             return
@@ -307,7 +301,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     def action_mark(self) -> None:
         """Mark the open codes of the row under the cursor, or remove their marks."""
-        row = self.row
+        row = self.main_list.row
         if row is None:
             self.hints.say("There is nothing to mark")
             return
@@ -357,7 +351,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         """Return the marked open codes, or else the codes of the row under the cursor."""
         if self._marked_codes:
             return tuple(self._marked_codes.values())
-        return () if self.row is None else self.row.codes
+        return () if self.main_list.row is None else self.main_list.row.codes
 
     def action_tag(self) -> None:
         """Ask for a tag; add it to the chosen open codes, or remove it if all of them have it."""
@@ -459,7 +453,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         Only the lead of the study may make a mode; any other user gets an error.
         """
-        row = self.row
+        row = self.main_list.row
         opened = self.mast.opened
         codes = tuple(self._marked_codes.values()) or (() if row is None else row.group.codes)
         if not codes or opened is None or row is None:

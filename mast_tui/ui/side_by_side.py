@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich.segment import Segment
@@ -212,18 +213,25 @@ class SideBySideScreen(DetailScreen):
             )
             return
         if len(texts) == 2:
-            comparison = compare(*texts)
-            if not comparison.is_equal:
-                title_a, title_b = titles
-                detail.show_titles(plain_title(f"{title_a} (-) and {title_b} (+)"))
-                changed_parts = [
-                    TextPart(first, end, "evidence") for first, end in comparison.changed_ranges
-                ]
-                detail.show_text(comparison.text, changed_parts, text_format="diff")
-                return
-            titles = [f"{' and '.join(titles)}: the same"]
-        detail.show_titles(plain_title(" ".join(titles)))
-        detail.show_text(texts[0], empty="(empty)")
+            self._show_difference(titles, *texts)
+        else:
+            detail.show_titles(plain_title(titles[0]))
+            detail.show_text(texts[0], empty="(empty)")
+
+    def _show_difference(self, titles: Sequence[str], text_a: str, text_b: str) -> None:
+        """Show the difference of two texts, or the text if both are the same."""
+        detail = self.detail
+        comparison = compare(text_a, text_b)
+        if comparison.is_equal:
+            detail.show_titles(plain_title(f"{' and '.join(titles)}: the same"))
+            detail.show_text(text_a, empty="(empty)")
+            return
+        title_a, title_b = titles
+        detail.show_titles(plain_title(f"{title_a} (-) and {title_b} (+)"))
+        changed_parts = [
+            TextPart(first, end, "evidence") for first, end in comparison.changed_ranges
+        ]
+        detail.show_text(comparison.text, changed_parts, text_format="diff")
 
     def action_fork(self, *, reports_none: bool = True) -> None:
         """Move to the fork of the runs, or else to their first difference.

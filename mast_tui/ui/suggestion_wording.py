@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import JUDGE_PREFIX, Match
 from mast_tui.safe_text import one_line
-from mast_tui.ui.wording import IndexOf, place_text
+from mast_tui.ui.wording import IndexOf, place_text, span_text
 
 if TYPE_CHECKING:
     from mast_tui.labels import Evidence
@@ -135,10 +135,10 @@ def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[Suggestio
         yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
     if evidence.misnamed_spans is not None:
-        named_spans = [_span_text(key, index_of) for key in dict.fromkeys(evidence.misnamed_spans)]
+        named_spans = [span_text(key, index_of) for key in dict.fromkeys(evidence.misnamed_spans)]
         position = "elsewhere"
         if evidence.key is not None:
-            position = f"in {_span_text(evidence.key, index_of)}"
+            position = f"in {span_text(evidence.key, index_of)}"
         yield SuggestionLine(
             f"{MOVED} place moved: the judge named {' to '.join(named_spans)}, "
             f"the quote is {position}"
@@ -240,9 +240,3 @@ def _cut_equal_text(text: str, *, after_difference: bool, before_difference: boo
     begin = text[:_CONTEXT].rsplit(None, 1)[0] + " " if after_difference else ""
     end = " " + text[-_CONTEXT:].split(None, 1)[-1] if before_difference else ""
     return f"{begin}{_LEFT_OUT}{end}"
-
-
-def _span_text(key: str, index_of: IndexOf) -> str:
-    """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span."""
-    index = index_of(key)
-    return one_line(key, 24) if index is None else f"#{index + 1}"

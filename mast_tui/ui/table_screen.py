@@ -162,3 +162,4 @@ class TableScreen(DetailScreen, Generic[Row]):
         self.main_list.columns = columns
         self.main_list.show(rows)
         self.show_detail()
+        self.main_list.focus()

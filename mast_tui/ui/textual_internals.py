@@ -15,6 +15,7 @@ import termios
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from threading import Thread
@@ -43,34 +44,31 @@ if TYPE_CHECKING:
     from rich.cells import CellTable
 
 
-class CellTables:
-    """The widths of characters in cells, with one cell for each spacing mark.
+def count_spacing_marks() -> None:
+    """Have Rich and Textual give each spacing mark a cell; more calls change nothing.
 
     Spacing marks are vowel signs of Indic scripts, Khmer and Myanmar (category Mc). They have a
     cell in xterm, tmux, terminals of VTE, and programs that use the C library. Rich gives them no
     cell, so the rest of the line would move by one cell for each mark.
     """
+    load: Callable[[str], CellTable] | None = getattr(cells, "load_cell_table", None)
+    if load is None or load.__module__ == __name__:
+        return
 
-    def __init__(self, load: Callable[[str], CellTable]) -> None:
-        """Begin without a table.
+    @cache  # the table is made when text first needs it
+    def load_with_marks(unicode_version: str = "auto") -> CellTable:
+        """Return Rich's table for a version of Unicode, with one cell for each spacing mark."""
+        table = load(unicode_version)
+        widths = [
+            widths_of_range
+            for first, last, width in table.widths
+            for widths_of_range in _with_spacing_marks(first, last, width)
+        ]
+        return table._replace(widths=widths)
 
-        Args:
-            load: Reads Rich's table for a version of Unicode.
-        """
-        self._load = load
-        self._tables: dict[str, CellTable] = {}
-
-    def __call__(self, unicode_version: str = "auto") -> CellTable:
-        """Return the table for a version of Unicode; it is made when text first needs it."""
-        table = self._tables.get(unicode_version)
-        if table is None:
-            rich_table = self._load(unicode_version)
-            widths: list[tuple[int, int, int]] = []
-            for first, last, width in rich_table.widths:
-                widths += _with_spacing_marks(first, last, width)
-            table = rich_table._replace(widths=widths)
-            self._tables[unicode_version] = table
-        return table
+    vars(cells)["load_cell_table"] = load_with_marks
+    cells.get_character_cell_size.cache_clear()
+    cells.cached_cell_len.cache_clear()
 
 
 def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int, int, int]]:
@@ -88,15 +86,6 @@ def _spacing_cells(code: int) -> int:
     if unicodedata.category(chr(code)) != "Mc":
         return 0
     return 2 if unicodedata.east_asian_width(chr(code)) == "W" else 1
-
-
-def count_spacing_marks() -> None:
-    """Have Rich and Textual give each spacing mark a cell; more calls change nothing."""
-    load: Callable[[str], CellTable] | None = getattr(cells, "load_cell_table", None)
-    if load is not None and not isinstance(load, CellTables):
-        vars(cells)["load_cell_table"] = CellTables(load)
-        cells.get_character_cell_size.cache_clear()
-        cells.cached_cell_len.cache_clear()
 
 
 class ComponentStyles(dict[str, RenderStyles]):

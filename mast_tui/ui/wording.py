@@ -148,6 +148,17 @@ def name_within(name: str, cells: int) -> str:
 # Targets
 
 
+def span_text(key: str, index_of: IndexOf) -> str:
+    """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span.
+
+    Args:
+        key: The key of the span.
+        index_of: Returns the index of a span key, or None.
+    """
+    index = index_of(key)
+    return one_line(key, 24) if index is None else f"#{index + 1}"
+
+
 def place_text(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str:
     """Return a target as text: ``#13``, ``#13 to #18``, ``“…” in #13``, ``the whole trace``.
 
@@ -160,11 +171,8 @@ def place_text(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str
     """
     if target.first is None or target.last is None:
         return "the whole trace"
-    span_texts = []
-    for key in dict.fromkeys((target.first, target.last)):
-        index = index_of(key)
-        span_texts.append(f"#{index + 1}" if index is not None else one_line(key, 24))
-    text = " to ".join(span_texts)
+    keys = dict.fromkeys((target.first, target.last))
+    text = " to ".join(span_text(key, index_of) for key in keys)
     if quoted and target.quote:
         return f"“{one_line(target.quote, QUOTE_CHARS)}” in {text}"
     return text

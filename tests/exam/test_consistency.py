@@ -44,7 +44,7 @@ def test_figures_of_two_judges() -> None:
 
 def test_an_interval_needs_three_traces() -> None:
     two = share_of_traces([(1, 2), (2, 2), (0, 0)], Resampling(200))
-    assert (two.value, two.ci) == (0.75, None)
-    ends = share_of_traces([(1, 2), (2, 2), (1, 3), (2, 5)], Resampling(200)).ci
+    assert (two.value, two.interval) == (0.75, None)
+    ends = share_of_traces([(1, 2), (2, 2), (1, 3), (2, 5)], Resampling(200)).interval
     assert ends is not None
     assert ends[0] < 6 / 12 < ends[1]

@@ -41,7 +41,7 @@ def test_weight_of_the_judge_grows_with_its_accuracy() -> None:
 
 def test_too_few_labels_have_a_reason() -> None:
     estimate = prediction_powered(np.array((5, 1, 1, 20)), np.array((100, 200)))
-    assert estimate.powered.withheld == ("few_traces", 100)
+    assert (estimate.powered.withheld, estimate.powered.needs) == ("few_traces", 100)
     assert estimate.more_labels is None
     nothing = prediction_powered(np.array((5, 1, 1, 20)), np.array((0, 0)))
     assert (nothing.powered.value, nothing.powered.undefined) == (None, "no_overlap")
@@ -61,14 +61,14 @@ def test_any_counts_give_shares_within_their_intervals(
         return
     assert 0 <= value <= 1
     assert 0 <= (estimate.judge_weight or 0) <= 1
-    ends = estimate.powered.ci
+    ends = estimate.powered.interval
     if ends is not None:
         assert 0 <= ends[0] <= value <= ends[1] <= 1
     if estimate.more_labels is not None:
         assert estimate.more_labels >= 0
     these = estimate.share_of_these
-    if these is not None and these.ci is not None:
-        low, high = these.ci
+    if these is not None and these.interval is not None:
+        low, high = these.interval
         assert (labelled[0] + labelled[2]) / estimate.n <= low <= high
         assert high <= 1 - (labelled[1] + labelled[3]) / estimate.n
 
@@ -82,7 +82,7 @@ def test_equal_weights_give_the_figures_of_a_random_sample() -> None:
     other = prediction_powered(labelled, further, weighted)
     assert other.weighted
     assert other.powered.value == pytest.approx(one.powered.value, abs=0.002)
-    assert other.powered.ci == pytest.approx(one.powered.ci, abs=0.005)
+    assert other.powered.interval == pytest.approx(one.powered.interval, abs=0.005)
 
 
 def test_rarely_drawn_traces_weigh_more() -> None:

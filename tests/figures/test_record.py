@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.record import (
     STATISTICS,
     Figure,
@@ -21,9 +20,9 @@ PAIR = FigureScope("pair", mode="1.1", subject=("ann", "b.ob"))
 FIGURES = (
     MODE.number("n", 4),
     *MODE.numbers("prevalence", {"ann": 0.5, "b.ob": None}),
-    MODE.estimate("cohen_kappa", Coefficient(0.4, ci=(0.1, 0.7), n=4)),
+    MODE.figure("cohen_kappa", Figure(value=0.4, interval=(0.1, 0.7), n=4)),
     PAIR.number("prevalence", 0.25, condition="b.ob"),
-    PAIR.estimate("cohen_kappa", Coefficient(0.3, withheld=("few_traces", 16), n=4)),
+    PAIR.figure("cohen_kappa", Figure(value=0.3, reason="few_traces", needs=16, n=4)),
 )
 
 

@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.gold.model import GoldMixJson, gold_words
 from mast_tui.reports.judge import judge_section
-from mast_tui.reports.model import Estimate, Table
+from mast_tui.reports.model import Table
 from mast_tui.reports.render.html import render_html
 from mast_tui.reports.render.latex import render_latex
 from mast_tui.reports.render.markdown import render_markdown
@@ -105,10 +105,9 @@ def test_share_of_a_finite_number_of_traces() -> None:
     assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
     estimate = prediction_powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
     assert estimate.share_of_these is not None
-    assert estimate.share_of_these.ci == share_of_all(50, 100, 200)
+    assert estimate.share_of_these.interval == share_of_all(50, 100, 200)
     few = prediction_powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
-    assert few.share_of_these is not None
-    assert few.share_of_these.withheld == ("few_traces", 20)
+    assert few.share_of_these == Figure(value=0.5, reason="few_traces", needs=20)
     # Needed labels may exceed the traces left.
     estimate = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
     assert estimate.more_labels is not None
@@ -156,7 +155,7 @@ def test_table_tells_its_traces_and_bounds(judged: JudgeReport) -> None:
     assert "in 90 of 100 traces" in table.title
     row = table.rows[0]
     people = row.cells["people"]
-    assert isinstance(people, Estimate)
+    assert isinstance(people, Figure)
     assert people.bounds == pytest.approx((0.2, 0.4))
     assert row.cells["unresolved"] == 10
     assert "unresolved" in {note.reason for note in table.notes}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mast_tui.reports.model import Estimate, Note, Report, ReportSection, Row, Table
+from mast_tui.figures.record import Figure
+from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 
 
 def section(report: Report, ident: str) -> ReportSection:
@@ -17,9 +18,9 @@ def row(of: Table, ident: str) -> Row:
     return next(one for one in of.rows if one.id == ident)
 
 
-def estimate(of: Row, key: str) -> Estimate:
+def estimate(of: Row, key: str) -> Figure:
     cell = of.cells[key]
-    assert isinstance(cell, Estimate)
+    assert isinstance(cell, Figure)
     return cell
 
 

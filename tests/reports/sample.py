@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from mast_tui.figures.record import Figure
 from mast_tui.reports.model import (
     Chart,
     Column,
-    Estimate,
     KeyFact,
     Kind,
     Note,
@@ -52,11 +52,11 @@ def rows() -> tuple[tuple[Row, ...], ...]:
                     "code": "1.1",
                     "name": "Disobey task specification",
                     "n": 1234,
-                    "share": Estimate(0.125, (0.05, 0.3)),
-                    "kappa": Estimate(0.6149, (0.4815, 0.7249)),
-                    "alpha": Estimate(-0.0001, (-0.1, 0.1)),
-                    "ac1": Estimate(0.9, withheld="few_traces"),
-                    "points": Estimate(0.141, (-0.05, 0.33)),
+                    "share": Figure(value=0.125, interval=(0.05, 0.3)),
+                    "kappa": Figure(value=0.6149, interval=(0.4815, 0.7249)),
+                    "alpha": Figure(value=-0.0001, interval=(-0.1, 0.1)),
+                    "ac1": Figure(value=0.9, reason="few_traces"),
+                    "points": Figure(value=0.141, interval=(-0.05, 0.33)),
                     "p": 0.00001,
                 },
                 mark="†",
@@ -67,10 +67,10 @@ def rows() -> tuple[tuple[Row, ...], ...]:
                     "code": "1.2",
                     "name": "Disobey role specification",
                     "n": 8,
-                    "share": Estimate(0, (0, 0.4), n=8),
-                    "kappa": Estimate(None, undefined="no_variance"),
-                    "alpha": Estimate(None, undefined="no_variance"),
-                    "ac1": Estimate(None, undefined="no_overlap"),
+                    "share": Figure(value=0, interval=(0, 0.4), n=8),
+                    "kappa": Figure(reason="no_variance"),
+                    "alpha": Figure(reason="no_variance"),
+                    "ac1": Figure(reason="no_overlap"),
                     "points": -0.072,
                     "p": 0.5333,
                 },
@@ -80,7 +80,12 @@ def rows() -> tuple[tuple[Row, ...], ...]:
             Row(f"h{i}", {"code": f"9.{i}", "name": name, "n": i, "kappa": 0.1 * i, "p": 1.0})
             for i, name in enumerate(HOSTILE)
         ),
-        (Row("pooled", {"name": "pooled", "n": 2, "kappa": Estimate(1.0, (1.0, 1.0))}),),
+        (
+            Row(
+                "pooled",
+                {"name": "pooled", "n": 2, "kappa": Figure(value=1.0, interval=(1.0, 1.0))},
+            ),
+        ),
     )
 
 

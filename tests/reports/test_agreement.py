@@ -16,7 +16,7 @@ from mast_tui.figures.spans.input import LabelRange
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.agreement import HiddenTraces, agreement_report, missed_table
-from mast_tui.reports.model import Estimate, Report
+from mast_tui.reports.model import Report
 from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.taxonomy.model import Mode
@@ -83,7 +83,7 @@ def test_row_of_a_mode_has_its_figures_intervals_and_traces() -> None:
     mode = row(table(report, "modes"), "m0")
     kappa = document.index.table("mode", mode="1.1")["cohen_kappa"]
     assert estimate(mode, "cohen_kappa").value == kappa.value
-    assert estimate(mode, "cohen_kappa").ci == kappa.interval
+    assert estimate(mode, "cohen_kappa").interval == kappa.interval
     assert kappa.sources is not None
     assert kappa.sources.modes == ("m0",)
     assert (mode.cells["n"], mode.cells["prevalence"]) == (50, "0.50/0.60")
@@ -115,7 +115,7 @@ def test_report_on_two_people_has_one_section_with_totals_last() -> None:
 def test_undefined_figures_have_a_reason_and_a_sentence() -> None:
     mode = row(table(of_two("000", "000"), "modes"), MODES[0].slug)
     for key in ("positive_agreement", "cohen_kappa", "krippendorff_alpha", "gwet_ac1"):
-        assert estimate(mode, key) == Estimate(None, undefined="no_variance")
+        assert estimate(mode, key).undefined == "no_variance"
     assert estimate(mode, "raw_agreement").value == 1
     assert "Undefined: positive agreement, because" in detail(mode)
     assert "all verdicts are equal" in detail(mode)
@@ -260,7 +260,7 @@ def test_rounds_and_retests_have_tables() -> None:
     retest = row(table(report, "retests"), "ann")
     assert (retest.cells["traces"], retest.cells["n"]) == (2, 2)
     kappa = estimate(retest, "cohen_kappa")
-    assert (kappa.ci, kappa.withheld) == (None, "few_traces")
+    assert (kappa.interval, kappa.withheld) == (None, "few_traces")
     assert "at least 3 traces" in all_notes(section(report, "modes"))
 
 
@@ -316,9 +316,9 @@ def test_traces_behind_fleiss_kappa_are_told_if_fewer() -> None:
     modes = table(report, "modes")
     for ident in ("m", "macro", "pooled"):
         cells = row(modes, ident).cells
-        assert isinstance(cells["fleiss_kappa"], Estimate)
+        assert isinstance(cells["fleiss_kappa"], Figure)
         assert cells["fleiss_kappa"].n == 3
-        assert isinstance(cells["krippendorff_alpha"], Estimate)
+        assert isinstance(cells["krippendorff_alpha"], Figure)
         assert cells["krippendorff_alpha"].n is None
     assert "8 traces" not in report.about
     assert "7 traces finished by two or more, 3 by all" in report.about

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mast_tui.cli.shared.report_files import ImageError, check_format, draw_image
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.record import FigureIndex, FigureScope
+from mast_tui.figures.record import Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.reports.charts import distribution_bars, file_names, group_charts
@@ -143,7 +143,7 @@ def test_escaped_text_is_text_in_elements_and_attributes(text: str) -> None:
 
 def test_mean_at_the_end_of_the_scale_has_room() -> None:
     scope = FigureScope("group")
-    mean = scope.figure("modes_per_failed_trace", 14.0, interval=(14.0, 14.0), n=2)
+    mean = scope.figure("modes_per_failed_trace", Figure(value=14.0, interval=(14.0, 14.0), n=2))
     index = FigureIndex([mean, scope.number("traces_with_modes", 2, condition="14")])
     drawing = ElementTree.fromstring(
         f"<g>{''.join(distribution_bars(index.table('group')).parts)}</g>"

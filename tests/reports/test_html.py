@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mast_tui.reports.model import Column, Estimate, Kind, ReportSection, Row, Table, Text
+from mast_tui.figures.record import Figure
+from mast_tui.reports.model import Column, Kind, ReportSection, Row, Table, Text
 from mast_tui.reports.render.html import render_html
 from tests.reports import sample
 
@@ -117,7 +118,9 @@ def test_folded_chart_is_closed() -> None:
 
 def test_paragraphs_keep_lines_and_bars_end_at_100_percent() -> None:
     text = Text("help", "Help", ("one\ntwo\x1b",))
-    share = Table("t", "T", (Column("s", "s", Kind.SHARE),), ((Row("1", {"s": Estimate(1.5)}),),))
+    share = Table(
+        "t", "T", (Column("s", "s", Kind.SHARE),), ((Row("1", {"s": Figure(value=1.5)}),),)
+    )
     page = page_of(sample.report().sections[0], parts=(text, share))
     assert "<p>one<br>two␛</p>" in page
     assert "--share: 100%" in page

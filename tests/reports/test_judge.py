@@ -32,7 +32,7 @@ def test_useless_judge_is_called_no_better_than_chance() -> None:
     rate = estimate(mode, "true_positive_rate")
     assert rate.value is not None
     assert round(rate.value, 2) == 0.15
-    assert rate.ci == report.table("judge_mode", mode="1.3")["true_positive_rate"].interval
+    assert rate.interval == report.table("judge_mode", mode="1.3")["true_positive_rate"].interval
     assert mode.cells["present"] == "19/39"
     assert row(chance, MODE).cells["counts"] == "6/13/33/106"
     assert "only by the judge in 13, only by gold in 33" in detail(mode)
@@ -118,7 +118,7 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
     mode = row(table(page, "judge_prevalence"), MODE)
     corrected = estimate(mode, "corrected")
     assert corrected.value == report.table("prevalence", mode="1.3").value("corrected")
-    assert corrected.ci is not None
+    assert corrected.interval is not None
     assert "Rogan and Gladen" in note(page, "corrected").text
     words = detail(row(table(page, "judge"), MODE))
     assert "Of 10 traces that only the judge has labelled, it calls 60 % present" in words

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.figures.record import Figure
 from mast_tui.reports.agreement import agreement_report
-from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, ReportSection, Row, Table
+from mast_tui.reports.model import Column, Kind, Note, Report, ReportSection, Row, Table
 from mast_tui.reports.render.latex import escaped, render_latex
 from mast_tui.reports.signatures import signatures_report
 from tests.figures.signatures.small_report import small_report
@@ -130,7 +131,8 @@ def test_wide_or_long_table_is_split() -> None:
     columns = (NAME, *(Column(name, name) for name in names))
     row = Row(
         "1",
-        {"name": "a long name of a mode"} | {name: Estimate(0.5, (0.25, 0.75)) for name in names},
+        {"name": "a long name of a mode"}
+        | {name: Figure(value=0.5, interval=(0.25, 0.75)) for name in names},
     )
     latex = small(row, columns=columns, title="How many did we all miss?")
     tables = check(latex)

@@ -10,11 +10,11 @@ import pytest
 
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.intervals import MARGIN, more_for
-from mast_tui.figures.record import FigureScope
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.bill import Spent
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Estimate, Report, Text
+from mast_tui.reports.model import Report, Text
 from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signature_document import signature_document
@@ -22,7 +22,7 @@ from mast_tui.reports.signatures import MOST_QUOTED, group_report, signatures_re
 from mast_tui.taxonomy.loader import load_mast
 from tests.figures.signatures.build_input import input_of
 from tests.figures.signatures.small_report import HOSTILE, PLAIN, small_input, small_report
-from tests.reports.reading import all_notes, table
+from tests.reports.reading import all_notes, estimate, table
 from tests.reports.small_extras import small_extras
 
 
@@ -77,10 +77,10 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
         mode = modes[row.id]
         failed = row.cells["rate:failed"]
         points = row.cells["difference"]
-        assert isinstance(failed, Estimate)
-        assert isinstance(points, Estimate)
+        assert isinstance(failed, Figure)
+        assert isinstance(points, Figure)
         assert failed.value == mode["failed"]["rate"]
-        assert list(failed.ci or ()) == mode["failed"]["ci"]
+        assert list(failed.interval or ()) == mode["failed"]["ci"]
         assert 100 * (points.value or 0) == pytest.approx(mode["difference_pp"])
         assert row.cells["severity"] == mode["severity"]
         assert row.cells["stated"] == mode["stated"]
@@ -102,7 +102,7 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
     for row in counts.rows:
         for key, side in modes[row.id]["success_given"].items():
             share = row.cells[f"rate:success_if_{key}"]
-            assert isinstance(share, Estimate)
+            assert isinstance(share, Figure)
             assert share.value == side["rate"]
     assert "not an effect" in counts.notes[0].text
 
@@ -177,15 +177,15 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
         scope = FigureScope("prevalence", group=PLAIN, mode=code, subject=(inputs.label_source,))
         corrected += [
             scope.number("n_unlabelled", 120),
-            scope.figure("apparent", 0.5, interval=(0.4, 0.6)),
-            scope.figure("corrected", value, interval=ends, reason=reason),
+            scope.figure("apparent", Figure(value=0.5, interval=(0.4, 0.6))),
+            scope.figure("corrected", Figure(value=value, interval=ends, reason=reason)),
         ]
     report = signatures_report(signature_report(inputs, Resampling(0), corrected=corrected))
     first, second = table(report, "corrected-plain").rows
-    assert first.cells["apparent"] == Estimate(0.5, (0.4, 0.6))
-    assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
+    assert estimate(first, "apparent").interval == (0.4, 0.6)
+    assert estimate(first, "corrected").interval == (0.2, 0.4)
     assert "31% (20% to 40%); uncorrected: 50%; 120 traces" in first.detail[0]
-    assert second.cells["corrected"] == Estimate(None, None, "no_positives")
+    assert estimate(second, "corrected").undefined == "no_positives"
     assert "gold has no present verdict" in second.detail[0]
     assert [one.id for one in report.tables].count("corrected-plain") == 1
 
@@ -282,7 +282,7 @@ def test_trends_have_tables() -> None:
     for row in rows:
         slope = row.cells["slope"]
         points = trend["modes"]["failed"][row.id]["slope_pp"]
-        assert isinstance(slope, Estimate)
+        assert isinstance(slope, Figure)
         assert slope.value == (None if points is None else pytest.approx(points / 100))
     assert table(report, "trend-all").folded
     assert [section.id for section in report.sections][-2:] == ["trend", "method"]

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, ReportSection, Row, Table
+from mast_tui.figures.record import Figure
+from mast_tui.reports.model import Column, Kind, Note, Report, ReportSection, Row, Table
 from mast_tui.reports.render.html import render_html
 from mast_tui.reports.render.latex import render_latex
 from mast_tui.reports.render.markdown import render_markdown
@@ -54,8 +55,8 @@ def test_lines_have_every_kind_of_cell_and_open_part() -> None:
 def test_numbers_and_intervals_are_aligned() -> None:
     columns = (NAME, Column("k", "κ"))
     lines = lines_of(
-        Row("1", {"name": "a", "k": Estimate(-0.25, (-0.5, 0.0))}),
-        Row("2", {"name": "b", "k": Estimate(0.5, (0.25, 0.75))}),
+        Row("1", {"name": "a", "k": Figure(value=-0.25, interval=(-0.5, 0.0))}),
+        Row("2", {"name": "b", "k": Figure(value=0.5, interval=(0.25, 0.75))}),
         columns=columns,
     )
     assert lines[2:] == ["a     -0.25 [-0.50, 0.00]", "b      0.50 [0.25, 0.75]"]
@@ -83,8 +84,10 @@ def test_narrow_text_drops_low_intervals_then_names_then_columns() -> None:
 
 def test_intervals_without_room_are_named() -> None:
     columns = (NAME, Column("k", "κ", priority=90), Column("a", "α"), Column("p", "P+"))
-    withheld = Estimate(0.5, withheld="few_traces")
-    row = Row("1", {"name": "x", "k": Estimate(0.5, (0.25, 0.75)), "a": withheld, "p": 0.5})
+    withheld = Figure(value=0.5, reason="few_traces")
+    row = Row(
+        "1", {"name": "x", "k": Figure(value=0.5, interval=(0.25, 0.75)), "a": withheld, "p": 0.5}
+    )
     lines = lines_of(row, columns=columns, width=26)
     assert "No room for the intervals of: κ." in " ".join(lines)
     assert "No room" not in " ".join(lines_of(row, columns=columns))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from mast_tui.traces.io.source import HEAD_BYTES, Source
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.inspect import messages as inspect_messages
 from mast_tui.traces.readers.inspect import reader as inspect_reader
-from mast_tui.traces.readers.inspect.messages import History, MessageSpans
+from mast_tui.traces.readers.inspect.messages import History, MessageIdentity, MessageSpans
 from tests.traces.checks import CORPUS, needs_corpus, read_file, write_json
 from tests.traces.inspect_logs import (
     HEADER,
@@ -179,7 +178,7 @@ def test_pooled_inputs_of_a_long_run_are_compared_once(
     is_new = MessageSpans.is_new
 
     def count_comparison(
-        self: MessageSpans, message: object, identity: Hashable, history: History
+        self: MessageSpans, message: object, identity: MessageIdentity, history: History
     ) -> bool:
         nonlocal compared
         compared += 1

@@ -12,7 +12,6 @@ from tests.traces.recorded_rows import (
     SYSTEM,
     agent,
     call,
-    kinds_and_texts,
     model,
     result,
     steps_of,
@@ -270,12 +269,6 @@ def test_tokens_and_errors_are_on_the_last_span_of_a_call() -> None:
         ("m2", Tokens(3, None), SpanStatus.ERROR),
     ]
     assert steps[-1].text == "overloaded"
-
-
-def test_input_and_output_replace_missing_messages() -> None:
-    steps = steps_of(model("m", 1, input="Why?", output={"text": "Because."}))
-    assert kinds_and_texts(steps) == [("message", "Why?"), ("message", "Because.")]
-    assert [step.role for step in steps] == [Role.USER, Role.AGENT]
 
 
 def test_a_tool_row_before_its_call_is_shown_once() -> None:

@@ -8,7 +8,12 @@ import pytest
 
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import SpanKind, SpanStatus
-from mast_tui.traces.result_status import status_of_message, status_of_result
+from mast_tui.traces.result_status import (
+    first_known_status,
+    status_of_message,
+    status_of_result,
+    worst_status,
+)
 from tests.traces.checks import write_json
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 2, in <module>\n    f()\n'
@@ -138,3 +143,11 @@ def test_fields_of_the_format_outrank_the_text(tmp_path: Path) -> None:
 def test_hostile_texts_are_classified_in_linear_time() -> None:
     for text in ("a: " * 5_000, " " * 50_000, "[" * 50_000, "A." * 25_000, "\n" * 50_000):
         assert status_of_result(text) is SpanStatus.UNKNOWN
+
+
+def test_of_several_statuses_a_failure_counts_and_else_the_first_that_is_known() -> None:
+    unknown, ok, error = SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR
+    assert first_known_status(unknown, ok, error) is ok
+    assert worst_status(unknown, ok, error) is error
+    assert worst_status(unknown, ok) is ok
+    assert worst_status() is first_known_status(unknown) is unknown

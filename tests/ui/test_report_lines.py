@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from mast_tui.figures.record import Sources
-from mast_tui.reports.model import (
-    Cell,
-    Column,
-    Estimate,
-    Kind,
-    Note,
-    Part,
-    Row,
-    Table,
-    Text,
-)
+from mast_tui.figures.record import Figure, Sources
+from mast_tui.reports.model import Cell, Column, Kind, Note, Part, Row, Table, Text
 from mast_tui.ui.reports.lines import (
     ReportLines,
     bar,
@@ -50,16 +40,16 @@ def row(place: int, **more: Cell) -> Row:
         "code": f"1.{place}",
         "name": f"Step repetition of the {place}th kind",
         "n": 10 + place,
-        "kappa": Estimate(0.4, (0.1, 0.7)),
-        "ac1": Estimate(0.5, (-0.2, 0.8)),
-        "share": Estimate(0.5, (0.25, 0.75), n=20),
+        "kappa": Figure(value=0.4, interval=(0.1, 0.7)),
+        "ac1": Figure(value=0.5, interval=(-0.2, 0.8)),
+        "share": Figure(value=0.5, interval=(0.25, 0.75), n=20),
     }
     return Row(f"m{place}", {**cells, **more}, sources=Sources(f"1.{place}"))
 
 
 def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
     modes = tuple(row(place) for place in range(rows))
-    total = Row("pooled", {"name": "all modes pooled", "n": 99, "kappa": Estimate(0.45)})
+    total = Row("pooled", {"name": "all modes pooled", "n": 99, "kappa": Figure(value=0.45)})
     made = Table(id, "Agreement by mode", (*COLUMNS, EMPTY), (modes, (total,)))
     return replace(made, **more)  # type: ignore[arg-type]
 
@@ -135,10 +125,10 @@ def test_columns_near_the_chosen_one_are_shown() -> None:
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(8, 40))
 def test_bars_show_share_and_interval(count: int, more: int, width: int) -> None:
     if not count + more:
-        assert not bar(Estimate(None, undefined="no_traces"), width)
+        assert not bar(Figure(reason="no_traces"), width)
         return
     share = count / (count + more)
-    drawn = bar(Estimate(share, (share / 2, (1 + share) / 2)), width)
+    drawn = bar(Figure(value=share, interval=(share / 2, (1 + share) / 2)), width)
     assert re.fullmatch("█*▓*░*", drawn)
     assert len(drawn) <= width
     seen = len(drawn.rstrip("░"))
@@ -148,11 +138,11 @@ def test_bars_show_share_and_interval(count: int, more: int, width: int) -> None
 
 def test_values_and_intervals_of_cells() -> None:
     cells: list[tuple[Cell, Kind, str]] = [
-        (Estimate(0.456), Kind.NUMBER, "0.46"),
-        (Estimate(0.456), Kind.SHARE, "46%"),
-        (Estimate(-0.12), Kind.POINTS, "-12"),
-        (Estimate(0.00001), Kind.P_VALUE, "<0.001"),
-        (Estimate(None, undefined="no_variance"), Kind.NUMBER, "—"),
+        (Figure(value=0.456), Kind.NUMBER, "0.46"),
+        (Figure(value=0.456), Kind.SHARE, "46%"),
+        (Figure(value=-0.12), Kind.POINTS, "-12"),
+        (Figure(value=0.00001), Kind.P_VALUE, "<0.001"),
+        (Figure(reason="no_variance"), Kind.NUMBER, "—"),
         (7, Kind.COUNT, "7"),
         ("a\x1bb", Kind.TEXT, "a␛b"),
         (None, Kind.NUMBER, ""),
@@ -160,15 +150,15 @@ def test_values_and_intervals_of_cells() -> None:
     for cell, kind, text in cells:
         assert value_text(cell, kind) == text
     assert (
-        interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, intervals_pending=False)
+        interval_text(Figure(value=0.4, interval=(0.1, 0.7)), Kind.NUMBER, intervals_pending=False)
         == "[0.10, 0.70]"
     )
     assert (
-        interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, intervals_pending=True) == "[–]"
+        interval_text(Figure(value=0.4, reason="few"), Kind.NUMBER, intervals_pending=True) == "[–]"
     )
-    assert interval_text(Estimate(0.4), Kind.NUMBER, intervals_pending=True) == "…"
-    assert interval_text(Estimate(0.4), Kind.NUMBER, intervals_pending=False) == ""
-    assert interval_text(Estimate(None), Kind.NUMBER, intervals_pending=True) == ""
+    assert interval_text(Figure(value=0.4), Kind.NUMBER, intervals_pending=True) == "…"
+    assert interval_text(Figure(value=0.4), Kind.NUMBER, intervals_pending=False) == ""
+    assert interval_text(Figure(), Kind.NUMBER, intervals_pending=True) == ""
 
 
 async def test_figures_stand_under_their_titles() -> None:
@@ -262,9 +252,9 @@ async def test_cells_with_own_sources_are_chosen() -> None:
 def test_details_of_a_row() -> None:
     notes = (Note("Nothing was left out.", "left_out"), Note("Look out.", "copied", warning=True))
     made = table(notes=notes, caption="Seed 0.")
-    kappa = Estimate(0.4, withheld="few_traces", needs=54)
+    kappa = Figure(value=0.4, reason="few_traces", needs=54)
     one = replace(
-        row(0, ac1=Estimate(None, undefined="no_variance"), kappa=kappa),
+        row(0, ac1=Figure(reason="no_variance"), kappa=kappa),
         detail=("Nobody said present.",),
     )
     words = row_text(made, one, notes=(Note("All of it.", "all"),)).splitlines()
@@ -290,7 +280,7 @@ def test_details_of_a_row() -> None:
     one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
     assert "Of κ alone.\nOf the row." in row_text(table(), one, chosen_column="kappa")
     assert "Of κ alone." not in row_text(table(), one, chosen_column="ac1")
-    one = row(0, kappa=Estimate(0.4))
+    one = row(0, kappa=Figure(value=0.4))
     assert "0.40 its interval is being computed" in row_text(table(), one, intervals_pending=True)
     assert "counted" not in row_text(table(), one)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from mast_tui.exchange.jsonl import fill_samples_workspace
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.record import Sources
+from mast_tui.figures.record import Figure, Sources
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, Places, SignatureInput
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.reports.model import Estimate, Row
+from mast_tui.reports.model import Row
 from mast_tui.reports.signatures import group_report
 from mast_tui.taxonomy.model import Group, Mode
 from mast_tui.traces.library import samples_folder
@@ -287,7 +287,7 @@ def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
 def count_in(column: str | None, row: Row) -> int | None:
     """Return the number of traces in a cell or a row, None if it has no such number."""
     cell = row.cells.get(column or "")
-    if isinstance(cell, Estimate):
+    if isinstance(cell, Figure):
         return None if cell.value is None or cell.n is None else round(cell.value * cell.n)
     if isinstance(cell, int):
         return cell

@@ -12,7 +12,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
@@ -148,6 +148,10 @@ RECORD_RULES: Final = (
 """The rules of a request with ``records`` and ``output``."""
 
 
+_RECORD_FIELDS: Final = tuple(record_json(Figure()))
+"""The fields of a record, in their order."""
+
+
 def record_lines(figures: Iterable[Figure]) -> str:
     """Return figures as JSON Lines, one record per line."""
     return "".join(json.dumps(record_json(figure), allow_nan=False) + "\n" for figure in figures)
@@ -170,9 +174,10 @@ def records_content(figures: Iterable[Figure], extension: str) -> Content:
         case ".jsonl":
             return record_lines(figures)
         case ".csv":
-            names = [column.name for column in fields(Figure)]
             rows = map(_table_row, figures)
-            return csv_text(names, ({name: _csv_cell(row[name]) for name in names} for row in rows))
+            return csv_text(
+                _RECORD_FIELDS, ({name: _csv_cell(row[name]) for name in row} for row in rows)
+            )
         case ".parquet":
             return (_parquet_content(list(map(_table_row, figures))),)
     raise MastError(f"records are written as {', '.join(RECORD_FORMATS)}, not as {extension!r}")
@@ -203,12 +208,11 @@ def _parquet_content(rows: list[dict[str, Any]]) -> bytes:
             "records as Parquet need more packages; install them with: pip install "
             "'mast-tui[parquet]', or write .jsonl"
         ) from error
-    # A column's type is text such as "float | None".
-    column_types = {"float": float64(), "int": int64()}
-    columns = [
-        (column.name, column_types.get(str(column.type).partition(" ")[0], string()))
-        for column in fields(Figure)
-    ]
+    column_types = {
+        **dict.fromkeys(("value", "low", "high", "bound_low", "bound_high"), float64()),
+        **dict.fromkeys(("count", "n", "unresolved", "needs"), int64()),
+    }
+    columns = [(name, column_types.get(name, string())) for name in _RECORD_FIELDS]
     content = BytesIO()
     parquet.write_table(Table.from_pylist(rows, schema=schema(columns)), content)
     return content.getvalue()

@@ -16,7 +16,7 @@ do not share, make it too high. ``scripts/simulate_missed.py`` tells how often t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, product
 from math import atan, ceil, erfc, exp, floor, log, pi, prod, sqrt, tan
@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
+from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import Z
@@ -217,9 +217,9 @@ def missed_figures(
     yield scope.number("found_once", once_count, n=unit_count)
     yield scope.number("found_twice", sum(catch.twice_count for catch in catches), n=unit_count)
     if not caught_count:
-        undefined = Coefficient(undefined="no_variance" if unit_count else "no_overlap")
-        yield scope.estimate("missed", undefined, n=unit_count)
-        yield scope.estimate("share_found", undefined, n=unit_count)
+        undefined = Figure(reason="no_variance" if unit_count else "no_overlap")
+        yield scope.figure("missed", undefined, n=unit_count)
+        yield scope.figure("share_found", undefined, n=unit_count)
         return
     # Each unit without a found failure holds at most one missed failure.
     missed_count = sum(
@@ -229,22 +229,24 @@ def missed_figures(
         )
         for catch in catches
     )
-    missed_interval: Interval | None = None
-    share_interval: Interval | None = None
+    missed = Figure(value=missed_count)
+    caught_share = Figure(value=caught_count / (caught_count + missed_count))
     withheld = _withheld_reason(catches, dependent) if with_intervals else None
-    if with_intervals and withheld is None:
-        missed_interval = _missed_interval(catches, missed_count)
-        lowest, highest = missed_interval
-        share_interval = (
-            caught_count / (caught_count + highest),
-            caught_count / (caught_count + lowest),
+    if withheld is not None:
+        missed = replace(missed, reason=withheld.reason, needs=withheld.needs)
+        caught_share = replace(caught_share, reason=withheld.reason, needs=withheld.needs)
+    elif with_intervals:
+        lowest, highest = _missed_interval(catches, missed_count)
+        missed = replace(missed, interval=(lowest, highest))
+        caught_share = replace(
+            caught_share,
+            interval=(
+                caught_count / (caught_count + highest),
+                caught_count / (caught_count + lowest),
+            ),
         )
-    missed = Coefficient(missed_count, ci=missed_interval, withheld=withheld)
-    share_found = Coefficient(
-        caught_count / (caught_count + missed_count), ci=share_interval, withheld=withheld
-    )
-    yield scope.estimate("missed", missed, n=unit_count)
-    yield scope.estimate("share_found", share_found, n=unit_count)
+    yield scope.figure("missed", missed, n=unit_count)
+    yield scope.figure("share_found", caught_share, n=unit_count)
 
 
 def _missed_interval(catches: Sequence[Catch], missed_count: float) -> Interval:
@@ -331,16 +333,18 @@ def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
     return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
 
-def _withheld_reason(catches: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
+def _withheld_reason(catches: Sequence[Catch], dependent: bool) -> NoInterval | None:
     """Return why there is no interval, with the failures that it needs; None if there is one.
 
     The second value is a number of failures found by several finders. It is 0 if the finders are
     ``dependent``, which no number makes up for.
     """
     if dependent:
-        return "dependent_finders", 0
+        return NoInterval("dependent_finders", 0)
     caught_by_several = sum(int((catch.finder_counts > 1).sum()) for catch in catches)
-    return ("few_found_twice", FEWEST_TWICE) if caught_by_several < FEWEST_TWICE else None
+    if caught_by_several < FEWEST_TWICE:
+        return NoInterval("few_found_twice", FEWEST_TWICE)
+    return None
 
 
 def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:

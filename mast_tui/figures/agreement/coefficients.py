@@ -1,4 +1,4 @@
-"""An agreement coefficient: a value, or the reason why there is none.
+"""The reasons for which an agreement coefficient has no value or no interval.
 
 Ratings are an integer array raters × units: any number from 0 is a category, ``MISSING`` (-1) is
 no rating. No coefficient is ever NaN, and none is 0 or 1 where its formula has no answer.
@@ -21,11 +21,12 @@ Positive and negative agreement are shares of the ratings of their category, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mast_tui.figures.record import Figure
 
 Ratings = NDArray[np.int_]
 Undefined = Literal[
@@ -73,54 +74,14 @@ MISSING = -1
 _REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap")
 
 
-CoefficientJson = dict[str, Any]
-"""A coefficient as ``agree --json`` prints it: ``value`` with ``ci``, or with ``undefined``.
+class NoInterval(NamedTuple):
+    """The reason for no interval, with the number of traces, units or answers that it needs."""
 
-If an interval would not hold, ``ci_withheld`` is the reason and ``ci_needs`` the number of units
-that are needed. ``n`` is the number of units (traces, or traces × modes) of the coefficient.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """A figure between -1 and 1, or the reason why it is undefined.
-
-    Attributes:
-        value: The value; None if it is undefined.
-        undefined: The reason for no value.
-        ci: The confidence interval; None if none was computed.
-        withheld: The reason for no interval, with the number of traces, units or answers that it
-            needs.
-        n: The number of units, if it is counted.
-    """
-
-    value: float | None = None
-    undefined: Undefined | None = None
-    ci: tuple[float, float] | None = None
-    withheld: tuple[Withheld, int] | None = None
-    n: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.value is None) == (self.undefined is None):
-            raise ValueError("a coefficient needs either a value or a reason")
-        if self.withheld is not None and (self.ci is not None or self.value is None):
-            raise ValueError("withheld needs a value without an interval")
-
-    def to_json(self) -> CoefficientJson:
-        """Return the coefficient as a JSON object."""
-        values: CoefficientJson = {"value": self.value}
-        if self.undefined is not None:
-            values["undefined"] = self.undefined
-        else:
-            values["ci"] = None if self.ci is None else list(self.ci)
-        if self.withheld is not None:
-            values["ci_withheld"], values["ci_needs"] = self.withheld
-        if self.n is not None:
-            values["n"] = self.n
-        return values
+    reason: Withheld
+    needs: int
 
 
-def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, int]:
+def mean_of_defined(coefficients: Sequence[Figure]) -> tuple[Figure, int]:
     """Return the mean of the defined coefficients, and their number.
 
     If no coefficient is defined, the mean is undefined too. Its reason is the first one in
@@ -128,7 +89,7 @@ def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, i
     """
     values = [c.value for c in coefficients if c.value is not None]
     if values:
-        return Coefficient(sum(values) / len(values)), len(values)
+        return Figure(value=sum(values) / len(values)), len(values)
     reasons = {c.undefined for c in coefficients}
     reason: Undefined = next((reason for reason in _REASONS if reason in reasons), "single_rater")
-    return Coefficient(undefined=reason), 0
+    return Figure(reason=reason), 0

@@ -19,12 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import (
-    Coefficient,
-    Undefined,
-    Withheld,
-    mean_of_defined,
-)
+from mast_tui.figures.agreement.coefficients import NoInterval, Undefined, mean_of_defined
 from mast_tui.figures.bootstrap import (
     Resampling,
     interval,
@@ -42,7 +37,7 @@ from mast_tui.figures.jackknife import (
     why_no_interval,
     why_no_mean_interval,
 )
-from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Basis
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Basis, Figure
 from mast_tui.figures.two_by_two import cohen_kappa, least_kappa
 from mast_tui.labels import VerdictValue
 
@@ -635,7 +630,7 @@ def _agreement_over_chance(
     return np.where(both_answers_occur, ratio(observed - by_chance, 1 - by_chance), np.nan)
 
 
-def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
+def table_coefficients(table: TableSums) -> dict[str, Figure]:
     """Return the coefficients of a table by name, each with its interval or the reason for none."""
     values = table_values(table)
     support = table.support
@@ -656,11 +651,11 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
 
 def with_interval(
     values: Floats,
-    undefined: Undefined,
+    undefined: str,
     jackknife_scale: Scale | None,
     *,
-    withheld: tuple[Withheld, int] | None = None,
-) -> Coefficient:
+    withheld: NoInterval | None = None,
+) -> Figure:
     """Return a figure with its interval, or with the reason why it has none.
 
     Args:
@@ -674,19 +669,19 @@ def with_interval(
     """
     estimate = float(values[0])
     if np.isnan(estimate):
-        return Coefficient(undefined=undefined)
+        return Figure(reason=undefined)
     if len(values) == 1:
-        return Coefficient(estimate)
+        return Figure(value=estimate)
     if withheld is not None:
-        return Coefficient(estimate, withheld=withheld)
+        return Figure(value=estimate, reason=withheld.reason, needs=withheld.needs)
     if jackknife_scale is not None:
         return jackknifed_coefficient(estimate, values[1:], jackknife_scale)
-    return Coefficient(estimate, ci=interval(estimate, values[1:]))
+    return Figure(value=estimate, interval=interval(estimate, values[1:]))
 
 
 def _reason_for_no_interval(
-    name: str, general_reason: tuple[Withheld, int] | None, table: TableSums
-) -> tuple[Withheld, int] | None:
+    name: str, general_reason: NoInterval | None, table: TableSums
+) -> NoInterval | None:
     """Return why a figure has no interval, and the number of cases that it needs, or None.
 
     Cohen's κ of three annotators or more has no interval if a pair shares too few traces. Any other
@@ -699,7 +694,7 @@ def _reason_for_no_interval(
         and table.has_pairs_with_few_traces
         and reason not in ("few_traces", "copied_blocks")
     ):
-        return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))
+        return NoInterval("few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2)))
     return general_reason
 
 
@@ -723,9 +718,7 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
     return "single_rater" if single_rater else "no_overlap"
 
 
-def macro_coefficients(
-    sums: Sums, per_mode: Sequence[Mapping[str, Coefficient]]
-) -> dict[str, Coefficient]:
+def macro_coefficients(sums: Sums, per_mode: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
     """Return the mean of each figure over the modes; its ``n`` is the number of modes with it.
 
     In each resample, the mean is over the modes whose figure is defined in that resample.
@@ -736,7 +729,7 @@ def macro_coefficients(
     """
     pooled_sums = sums.everything()
     values_by_mode = [table_values(sums.of_modes([mode])) for mode in range(len(per_mode))]
-    means: dict[str, Coefficient] = {}
+    means: dict[str, Figure] = {}
     for name in COEFFICIENTS:
         # The coefficients only give the count and the reason for an undefined mean. The mean itself
         # is taken from the values, which include those of the resamples.

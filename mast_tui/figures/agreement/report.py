@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.capture import Capture, capture
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import (
     ABSENT,
     PRESENT,
@@ -276,7 +276,7 @@ def _categories_json(agreement: Agreement, categories: Iterable[Group]) -> dict[
     }
 
 
-def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
+def more_traces(scope: FigureScope, kappa: Figure, n: int) -> Iterator[Figure]:
     """Yield the number of further traces, labelled twice, that would halve the interval of κ.
 
     An interval shrinks with the square root of the number of traces, so half its width needs three
@@ -292,7 +292,7 @@ def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figu
         The number of further traces, then the width of the present interval. Without an interval,
         only the number, which is undefined for the reason of κ or for ``no_interval``.
     """
-    low, high = kappa.ci or (0.0, 0.0)
+    low, high = kappa.interval or (0.0, 0.0)
     if kappa.undefined is not None or high <= low:
         yield scope.number("more_traces", None, reason=kappa.undefined or "no_interval")
         return
@@ -387,7 +387,7 @@ class Tables:
         yield scope.number("n_complete", sums.complete_units)
         yield from _prevalence_figures(self._names, verdicts, scope)
         for name, coefficient in coefficients.items():
-            yield scope.estimate(name, coefficient)
+            yield scope.figure(name, coefficient)
         yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
         for pair_number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(pair_number)
@@ -406,7 +406,7 @@ class Tables:
         """Yield the means over the modes, then the numbers of modes and of units of each mean."""
         means = macro_coefficients(self._sums, self._coefficients_by_mode)
         for statistic, mean in means.items():
-            yield scope.estimate(statistic, mean)
+            yield scope.figure(statistic, mean)
         for statistic, mean in means.items():
             yield scope.number("modes_defined", mean.n, condition=statistic)
         for statistic in means:
@@ -433,7 +433,7 @@ def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> 
             "prevalence", share, condition=name, n=n, reason="" if n else "no_overlap"
         )
     for statistic, coefficient in table_coefficients(sums).items():
-        yield scope.estimate(statistic, coefficient)
+        yield scope.figure(statistic, coefficient)
 
 
 def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[str, int]:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import (
     MISSING,
-    Coefficient,
+    NoInterval,
     Ratings,
     Undefined,
-    Withheld,
 )
 from mast_tui.figures.agreement.counting import (
     PRESENT,
@@ -104,8 +103,8 @@ def set_agreement(
     )
     n = int(((sets != MISSING).sum(axis=0) > 1).sum())
     return (
-        scope.estimate("krippendorff_alpha_jaccard", jaccard, n=n),
-        scope.estimate("krippendorff_alpha_masi", masi, n=n),
+        scope.figure("krippendorff_alpha_jaccard", jaccard, n=n),
+        scope.figure("krippendorff_alpha_masi", masi, n=n),
         scope.number("n", n),
     )
 
@@ -136,7 +135,7 @@ def set_alphas(
     *,
     resampling: Resampling = NO_RESAMPLING,
     blocks: NDArray[np.int_] | None = None,
-) -> list[Coefficient]:
+) -> list[Figure]:
     """Return Krippendorff's α of sets of modes, one for each distance.
 
     α is 1 - D_o / D_e. D_o is the mean distance of two raters' sets of one unit, and D_e the mean
@@ -156,7 +155,7 @@ def set_alphas(
     shared_sets = sets[:, compared_units]
     unit_count = shared_sets.shape[1]
     if unit_count < 2:
-        return [Coefficient(undefined=_why_no_alpha(has_value, unit_count)) for _ in distances]
+        return [Figure(reason=_why_no_alpha(has_value, unit_count)) for _ in distances]
     # Number the sets that occur from 0.
     used_numbers, numbers = np.unique(shared_sets[shared_sets != MISSING], return_inverse=True)
     renumbered = np.full_like(shared_sets, MISSING)
@@ -176,9 +175,9 @@ def set_alphas(
         for table, alphas in zip(tables, alphas_by_distance, strict=True):
             alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
 
-    withheld: tuple[Withheld, int] | None = None
+    withheld: NoInterval | None = None
     if block_count < FEWEST:
-        withheld = ("copied_blocks" if block_count < unit_count else "few_traces"), FEWEST
+        withheld = NoInterval("copied_blocks" if block_count < unit_count else "few_traces", FEWEST)
     return [
         with_interval(
             np.concatenate(alphas),

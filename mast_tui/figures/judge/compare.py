@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
 from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
@@ -240,25 +239,27 @@ def _figures_of_both(
         only_mode = 0  # ``cells`` has one mode here
         differences |= _differences_of_shares(differences, cells[:, only_mode])
     for name in FIGURES:
-        yield scope.estimate(name, first_figures[name], condition="first")
-        yield scope.estimate(name, second_figures[name], condition="second")
-        yield scope.estimate(name, differences[name], condition="difference")
+        yield scope.figure(name, first_figures[name], condition="first")
+        yield scope.figure(name, second_figures[name], condition="second")
+        yield scope.figure(name, differences[name], condition="difference")
 
 
 def _figure_difference(
-    name: str, sums_of_both: Sequence[JudgeTables], figures_of_both: tuple[Coefficient, Coefficient]
-) -> Coefficient:
+    name: str, sums_of_both: Sequence[JudgeTables], figures_of_both: tuple[Figure, Figure]
+) -> Figure:
     """Return a figure of the first judge less that of the second, with an interval."""
     first, second = figures_of_both
     if first.value is None or second.value is None:
-        return Coefficient(undefined=first.undefined or second.undefined)
+        return Figure(reason=first.undefined or second.undefined or "")
     value = first.value - second.value
-    withheld = _withheld_reason(figures_of_both)
-    if withheld is not None:
-        return Coefficient(value, withheld=withheld)
+    withheld = [figure for figure in figures_of_both if figure.withheld is not None]
+    if withheld:
+        # The reason that needs more cases.
+        most_needed = max(withheld, key=lambda figure: figure.needs or 0)
+        return replace(most_needed, value=value, n=None)
     first_spread, second_spread = (sums.spread for sums in sums_of_both)
     if first_spread is None or second_spread is None:
-        return Coefficient(value)
+        return Figure(value=value)
     formula = FIGURES[name]
     # Coefficients from -1 to 1 may differ by 2. The jackknife needs a scale from -1 to 1.
     width = 1 - scale_of_mean(name).lowest
@@ -267,22 +268,13 @@ def _figure_difference(
         (formula(first_spread.left_out) - formula(second_spread.left_out)) / width,
     )
     scaled = scaled_spread.coefficient(value / width, Scale(lowest=-1.0))
-    interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
-    return Coefficient(value, ci=interval, withheld=scaled.withheld)
-
-
-def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Return why a figure has no interval, and the number of cases that it needs.
-
-    If neither figure has a reason, return None; if both have, the one that needs more cases.
-    """
-    reasons = [figure.withheld for figure in figures if figure.withheld is not None]
-    return max(reasons, key=lambda reason: reason[1]) if reasons else None
+    interval = scaled.interval and (width * scaled.interval[0], width * scaled.interval[1])
+    return replace(scaled, value=value, interval=interval)
 
 
 def _differences_of_shares(
-    differences: Mapping[str, Coefficient], cells: NDArray[np.float64]
-) -> dict[str, Coefficient]:
+    differences: Mapping[str, Figure], cells: NDArray[np.float64]
+) -> dict[str, Figure]:
     """Return the differences of those figures of one mode that are shares of the same cases.
 
     The reference alone decides which traces count in such a share, so that both judges have the
@@ -292,7 +284,7 @@ def _differences_of_shares(
         differences: The difference of each figure between two judges, by the figure's name.
         cells: Traces × judges × (TP, FP, FN, TN).
     """
-    with_intervals: dict[str, Coefficient] = {}
+    with_intervals: dict[str, Figure] = {}
     for name in _SHARES_OF_SAME_CASES:
         hit_cells, other_cells = SHARES[name]
         value = differences[name].value
@@ -301,5 +293,5 @@ def _differences_of_shares(
         # The first judge is enough, since the same traces count for the second.
         in_share = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
         counts = _joint_counts(_is_right(cells[in_share]))
-        with_intervals[name] = Coefficient(value, ci=newcombe_paired(*counts))
+        with_intervals[name] = Figure(value=value, interval=newcombe_paired(*counts))
     return with_intervals

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, mean_of_defined
+from mast_tui.figures.agreement.coefficients import mean_of_defined
 from mast_tui.figures.bootstrap import Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_of_mean, spread_of_traces, why_no_mean_interval
@@ -189,12 +189,12 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: JudgeTables) -
     yield from _table_figures(scope, pooled.total, figures_of(pooled), left_out)
 
 
-def figures_of(sums: JudgeTables) -> dict[str, Coefficient]:
+def figures_of(sums: JudgeTables) -> dict[str, Figure]:
     """Return every figure of one table by name, with intervals by resampling traces."""
     return {name: coefficient(name, sums) for name in FIGURES}
 
 
-def figures_of_mode(sums: JudgeTables) -> dict[str, Coefficient]:
+def figures_of_mode(sums: JudgeTables) -> dict[str, Figure]:
     """Return every figure of the table of one mode by name.
 
     Each of its units is a different trace, so a rate is a share of traces with Wilson's interval.
@@ -219,7 +219,7 @@ _CELLS: Final = ("true_positives", "false_positives", "false_negatives", "true_n
 def _table_figures(
     scope: FigureScope,
     table: Tables,
-    figures: Mapping[str, Coefficient],
+    figures: Mapping[str, Figure],
     left_out: Mapping[str, int],
 ) -> Iterator[Figure]:
     """Yield the counts, prevalences and figures of a table, then the units left out by reason."""
@@ -233,7 +233,7 @@ def _table_figures(
         reason = "" if unit_count else "no_overlap"
         yield scope.number("prevalence", share_present, condition=side, n=unit_count, reason=reason)
     for name, figure in figures.items():
-        yield scope.estimate(name, figure)
+        yield scope.figure(name, figure)
     yield scope.number("mcnemar_p", _mcnemar_p(table))
     left_out_scope = replace(scope, name=f"{scope.name}_left_out")
     for reason, left_out_count in left_out.items():
@@ -251,12 +251,9 @@ def _macro_figures(scope: FigureScope, sums: JudgeTables) -> Iterator[Figure]:
         mean, modes_defined[name] = mean_of_defined(mode_coefficients)
         value = mean.value
         if value is not None and sums.spread is not None:
-            withheld_reason = why_no_mean_interval(name, len(sums.spread.left_out), ratings=2)
-            if withheld_reason is not None:
-                mean = Coefficient(value, withheld=withheld_reason)
-            else:
-                means = sums.spread.of(formula).of(partial(mean_of_defined_values, axis=1))
-                mean = means.coefficient(value, scale_of_mean(name))
-        yield scope.estimate(name, mean)
+            withheld = why_no_mean_interval(name, len(sums.spread.left_out), ratings=2)
+            means = sums.spread.of(formula).of(partial(mean_of_defined_values, axis=1))
+            mean = means.coefficient(value, scale_of_mean(name), withheld)
+        yield scope.figure(name, mean)
     for name, mode_count in modes_defined.items():
         yield scope.number("modes_defined", mode_count, condition=name)

@@ -12,7 +12,6 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import Resampling, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import share_figure
 from mast_tui.figures.judge.confusion import DEFINITE, Compared
@@ -59,7 +58,7 @@ def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     slugs = judge_input.slugs
     scope = judge_input.scope("calibration", slugs)
     yield from _calibration_figures(scope, cases)
-    yield scope.estimate("expected_calibration_error", _calibration_error(cases))
+    yield scope.figure("expected_calibration_error", _calibration_error(cases))
     yield scope.number("without_confidence", len(is_right_by_unit) - len(case_by_unit))
     for bin_number, bin_cases in enumerate(_cases_by_bin(cases)):
         group = bin_name(bin_number)
@@ -70,7 +69,7 @@ def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
         mode_cases = [case for (_, slug), case in case_by_unit.items() if slug == mode.slug]
         scope = judge_input.scope("calibration_mode", [mode.slug], mode=mode.code)
         yield from _calibration_figures(scope, mode_cases)
-        yield scope.estimate("expected_calibration_error", _calibration_error(mode_cases))
+        yield scope.figure("expected_calibration_error", _calibration_error(mode_cases))
 
 
 def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
@@ -144,17 +143,17 @@ def _calibration_figures(
     yield share_figure(scope, "right", sum(is_right for _, is_right in cases), len(cases))
 
 
-def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Coefficient:
+def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Figure:
     """Return the expected calibration error of cases (confidence, is right)."""
     if not cases:
-        return Coefficient(undefined="no_overlap")
+        return Figure(reason="no_overlap")
     weighted_differences = 0.0
     for bin_cases in _cases_by_bin(cases):
         mean_confidence = _mean_confidence(bin_cases)
         if mean_confidence is not None:
             right_count = sum(is_right for _, is_right in bin_cases)
             weighted_differences += abs(mean_confidence * len(bin_cases) - right_count)
-    return Coefficient(weighted_differences / len(cases))
+    return Figure(value=weighted_differences / len(cases))
 
 
 def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iterator[Figure]:
@@ -445,18 +444,18 @@ def _effect_on_statistic(
         coefficient = _resampled_coefficient(
             float(value), resampled_values, bool(can_compare), sums.traces
         )
-        yield scope.estimate(statistic, coefficient, condition=condition)
+        yield scope.figure(statistic, coefficient, condition=condition)
 
 
 def _resampled_coefficient(
     value: float, resampled: Values, has_units: bool, trace_count: int
-) -> Coefficient:
+) -> Figure:
     """Return a value with its interval from resamples; with few traces it has no interval.
 
     A value of NaN is undefined: ``no_overlap`` without units to compare, else ``no_variance``.
     """
     if np.isnan(value):
-        return Coefficient(undefined="no_variance" if has_units else "no_overlap")
+        return Figure(reason="no_variance" if has_units else "no_overlap")
     if len(resampled) and trace_count < _LEAST_TRACES:
-        return Coefficient(value, withheld=("few_traces", _LEAST_TRACES))
-    return Coefficient(value, ci=interval(value, resampled) if len(resampled) else None)
+        return Figure(value=value, reason="few_traces", needs=_LEAST_TRACES)
+    return Figure(value=value, interval=interval(value, resampled) if len(resampled) else None)

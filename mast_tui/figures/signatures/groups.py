@@ -257,10 +257,12 @@ def _pair_figures(
     n = with_either + with_neither
     determinant = with_both * with_neither - only_first * only_second
     phi = determinant / sqrt(margin_product) if margin_product else None
-    yield scope.figure("jaccard", with_both / with_either, count=with_both, n=with_either)
-    yield scope.figure("phi", phi, n=n, reason="" if margin_product else "no_variance")
-    yield scope.figure("only_first", only_first, n=n)
-    yield scope.figure("only_second", only_second, n=n)
+    yield scope.figure(
+        "jaccard", Figure(value=with_both / with_either, count=with_both, n=with_either)
+    )
+    yield scope.number("phi", phi, n=n, reason="" if margin_product else "no_variance")
+    yield scope.number("only_first", only_first, n=n)
+    yield scope.number("only_second", only_second, n=n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,18 +417,17 @@ def _mean_score(
     if case_count < LEAST_CASES or not 0 < mean < 1:
         return scope.figure(
             "mean_score",
-            mean,
+            Figure(value=mean, n=len(known_scores), reason="few_traces", needs=LEAST_CASES),
             condition=metric,
-            n=len(known_scores),
-            reason="few_traces",
-            needs=LEAST_CASES,
         )
     case_sums = np.bincount(case_of_score, weights=known_scores - mean, minlength=case_count)
     variance = case_count / (case_count - 1) * float((case_sums**2).sum()) / len(known_scores) ** 2
     effective_count = mean * (1 - mean) / variance if variance else float(case_count)
     score_interval = wilson_with_student(mean, effective_count, case_count - 1)
     return scope.figure(
-        "mean_score", mean, condition=metric, interval=score_interval, n=len(known_scores)
+        "mean_score",
+        Figure(value=mean, interval=score_interval, n=len(known_scores)),
+        condition=metric,
     )
 
 
@@ -440,34 +441,33 @@ def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resam
     mean = modes_per_trace(verdicts, failed.weights)
     if mean is None:
         reason = "not_judged" if len(verdicts) else "no_failed"
-        return scope.figure("modes_per_failed_trace", None, n=len(verdicts), reason=reason)
+        return scope.number("modes_per_failed_trace", None, n=len(verdicts), reason=reason)
     is_unresolved = verdicts == UNRESOLVED
     unresolved_count = int(is_unresolved.sum())
     needed_decisions = to_resolve(unresolved_count, int(_judged_mask(verdicts).sum()))
     if needed_decisions:
         # All unresolved verdicts are taken as absent, then all as present.
-        bounds = [
+        least, greatest = (
             modes_per_trace(np.where(is_unresolved, answer, verdicts), failed.weights) or 0.0
             for answer in (ABSENT, PRESENT)
-        ]
+        )
         return scope.figure(
             "modes_per_failed_trace",
-            mean,
-            bounds=bounds,
-            n=len(verdicts),
-            unresolved=unresolved_count,
-            reason="unresolved",
-            needs=needed_decisions,
+            Figure(
+                value=mean,
+                bounds=(least, greatest),
+                n=len(verdicts),
+                unresolved=unresolved_count,
+                reason="unresolved",
+                needs=needed_decisions,
+            ),
         )
     interval = (
         modes_per_trace_interval(verdicts, resampling, failed.weights) if resampling.count else None
     )
     return scope.figure(
         "modes_per_failed_trace",
-        mean,
-        interval=interval,
-        n=len(verdicts),
-        unresolved=unresolved_count or None,
+        Figure(value=mean, interval=interval, n=len(verdicts), unresolved=unresolved_count or None),
     )
 
 

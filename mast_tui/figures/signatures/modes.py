@@ -201,11 +201,11 @@ def differences(
         # A side without cases has no p-value and no share either.
         is_undefined = p_values[mode] is None
         if is_undefined:
-            difference = scope.figure("difference", None, reason=reason)
+            difference = scope.number("difference", None, reason=reason)
         else:
             difference = _difference(first, second, mode, scope)
         if reason:
-            ratio = scope.figure("risk_ratio", None, reason=reason)
+            ratio = scope.number("risk_ratio", None, reason=reason)
         else:
             ratio = _ratio(first, second, mode, scope, difference, f"none_in_{sides[0]}")
         test_reason = reason if is_undefined else ""
@@ -237,18 +237,24 @@ def _difference(first: Counts, second: Counts, mode: int, scope: FigureScope) ->
         second_low, second_high = second_bounds or (second_share, second_share)
         return scope.figure(
             "difference",
-            first_share - second_share,
-            bounds=(first_low - second_high, first_high - second_low),
-            reason="unresolved",
+            Figure(
+                value=first_share - second_share,
+                bounds=(first_low - second_high, first_high - second_low),
+                reason="unresolved",
+            ),
         )
     hit_count = first.present[mode] + second.present[mode]
     reason = why_no_difference(hit_count, (first.judged[mode], second.judged[mode]))
     return scope.figure(
         "difference",
-        first_share - second_share,
-        interval=None if reason else newcombe(first_hits, first_cases, second_hits, second_cases),
-        reason=reason or "",
-        needs=LEAST_CASES if reason else None,
+        Figure(
+            value=first_share - second_share,
+            interval=None
+            if reason
+            else newcombe(first_hits, first_cases, second_hits, second_cases),
+            reason=reason or "",
+            needs=LEAST_CASES if reason else None,
+        ),
     )
 
 
@@ -270,10 +276,12 @@ def _ratio(
     ends = katz(first_hits, first_cases, second_hits, second_cases)
     return scope.figure(
         "risk_ratio",
-        (first_hits / first_cases) / (second_hits / second_cases),
-        interval=None if difference.reason else ends,
-        reason=no_hits_reason if ends is None else difference.reason,
-        needs=difference.needs,
+        Figure(
+            value=(first_hits / first_cases) / (second_hits / second_cases),
+            interval=None if difference.reason else ends,
+            reason=no_hits_reason if ends is None else difference.reason,
+            needs=difference.needs,
+        ),
     )
 
 
@@ -477,8 +485,8 @@ def mantel_haenszel(
     if not compared:
         return [
             strata_figure,
-            scope.figure("difference", None, n=n, reason="no_strata"),
-            scope.figure("risk_ratio", None, n=n, reason="no_strata"),
+            scope.number("difference", None, n=n, reason="no_strata"),
+            scope.number("risk_ratio", None, n=n, reason="no_strata"),
         ]
     case_counts = (
         sum(stratum.failed_cases for stratum in compared),
@@ -489,11 +497,13 @@ def mantel_haenszel(
     common_difference, ends = _common_difference(compared)
     difference = scope.figure(
         "difference",
-        common_difference,
-        interval=None if reason else ends,
-        n=n,
-        reason=reason,
-        needs=needs or (LEAST_CASES if reason else None),
+        Figure(
+            value=common_difference,
+            interval=None if reason else ends,
+            n=n,
+            reason=reason,
+            needs=needs or (LEAST_CASES if reason else None),
+        ),
     )
     return [strata_figure, difference, _common_ratio(compared, scope, difference)]
 
@@ -512,7 +522,7 @@ def _common_ratio(strata: Sequence[Stratum], scope: FigureScope, difference: Fig
     )
     if not succeeded_sum:
         reason = "none_in_succeeded" if failed_sum else "never_seen"
-        return scope.figure("risk_ratio", None, n=n, reason=reason)
+        return scope.number("risk_ratio", None, n=n, reason=reason)
     interval = None
     if failed_sum and not difference.reason:
         log_variance = sum(
@@ -528,11 +538,13 @@ def _common_ratio(strata: Sequence[Stratum], scope: FigureScope, difference: Fig
         interval = (exp(log_ratio - half_width), exp(log_ratio + half_width))
     return scope.figure(
         "risk_ratio",
-        failed_sum / succeeded_sum,
-        interval=interval,
-        n=n,
-        reason=difference.reason or ("" if failed_sum else "none_in_failed"),
-        needs=difference.needs,
+        Figure(
+            value=failed_sum / succeeded_sum,
+            interval=interval,
+            n=n,
+            reason=difference.reason or ("" if failed_sum else "none_in_failed"),
+            needs=difference.needs,
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -212,8 +212,10 @@ def position_figures(scope: FigureScope, first: Integers, lengths: Integers) -> 
     counts_by_tenth = np.bincount((positions * BINS).astype(np.int64), minlength=BINS).tolist()
     for tenth, count in enumerate(counts_by_tenth):
         if count:
-            figure = scope.number("position_tenth", count, condition=str(tenth), n=len(positions))
-            yield figure.narrowed("tenth", str(tenth))
+            sources = scope.sources and scope.sources.narrowed("tenth", str(tenth))
+            yield replace(scope, sources=sources).number(
+                "position_tenth", count, condition=str(tenth), n=len(positions)
+            )
 
 
 def spread_figures(
@@ -229,10 +231,12 @@ def spread_figures(
     """
     value_count = len(values)
     if not value_count:
-        yield scope.figure(statistic, None, condition=condition, n=0, reason="no_places")
+        yield scope.number(statistic, None, condition=condition, n=0, reason="no_places")
         return
     low, median, high = (float(end) for end in np.quantile(values, [0.25, 0.5, 0.75]))
-    yield scope.figure(statistic, median, condition=condition, interval=(low, high), n=value_count)
+    yield scope.figure(
+        statistic, Figure(value=median, interval=(low, high), n=value_count), condition=condition
+    )
     yield scope.number(
         f"{statistic}_mean", float(values.mean()), condition=condition, n=value_count
     )

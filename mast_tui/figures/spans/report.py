@@ -25,11 +25,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import (
-    Coefficient,
-    Undefined,
-    Withheld,
-)
+from mast_tui.figures.agreement.coefficients import NoInterval, Undefined
 from mast_tui.figures.bootstrap import RESAMPLING, Resampling, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
@@ -81,12 +77,12 @@ class Figures:
     compute: Callable[[Floats], Floats]
     reasons: Sequence[Undefined]
     lowest: float
-    withheld: Sequence[tuple[Withheld, int] | None]
+    withheld: Sequence[NoInterval | None]
 
 
 def estimated_figures(
     figure_groups: Sequence[Figures], resampling: Resampling
-) -> list[list[Coefficient]]:
+) -> list[list[Figure]]:
     """Return figures with 95 % intervals: by the jackknife for few traces, by BCa for many.
 
     All figures are of the same traces, with the same resamples. There is no interval if all
@@ -114,7 +110,7 @@ def estimated_figures(
     ]
 
 
-def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coefficient]:
+def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Figure]:
     """Return the figures of a group as coefficients, with intervals unless ``resampled`` is None.
 
     ``resampled`` has the values in the resamples, resamples × figures.
@@ -127,14 +123,12 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
     columns = zip(values, figures.reasons, figures.withheld, strict=True)
     for column, (value, reason, withheld) in enumerate(columns):
         if np.isnan(value):
-            coefficient = Coefficient(undefined=reason)
+            coefficient = Figure(reason=reason)
         elif resampled is None or left_out is None:
-            coefficient = Coefficient(value)
-        elif withheld is not None:
-            coefficient = Coefficient(value, withheld=withheld)
+            coefficient = Figure(value=value)
         else:
             spread = Spread(resampled[:, column], left_out[:, column])
-            coefficient = spread.coefficient(value, Scale(figures.lowest))
+            coefficient = spread.coefficient(value, Scale(figures.lowest), withheld)
         coefficients.append(coefficient)
     return coefficients
 
@@ -396,7 +390,7 @@ class _Group:
         yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], f1_by_block[0])
         yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], f1_by_block[1])
         positions = sum(units.positions for units in sums.units)
-        yield total_scope.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
+        yield total_scope.figure("krippendorff_alpha_u", alphas_u[-1], n=positions)
         compared_counts = sums.coverage[:, :, 0].sum(axis=0)
         for mode_index, mode in enumerate(self.span_input.modes):
             scope = self.scope("spans_mode", [mode.slug], mode.code)
@@ -408,11 +402,11 @@ class _Group:
             span_count = int(compared_counts[mode_index])
             yield scope.number("spans", span_count)
             yield scope.number("spans_left_out", all_spans - span_count)
-            yield scope.estimate("krippendorff_alpha", alphas[mode_index], n=span_count)
+            yield scope.figure("krippendorff_alpha", alphas[mode_index], n=span_count)
             units = sums.units[mode_index]
             yield scope.number("units", units.units)
             yield scope.number("positions", units.positions)
-            yield scope.estimate("krippendorff_alpha_u", alphas_u[mode_index], n=units.positions)
+            yield scope.figure("krippendorff_alpha_u", alphas_u[mode_index], n=units.positions)
 
     def _f1_definition(self, sums: SpanSums) -> Figures:
         """Define F1 of finding, of finding and naming, and of each mode, by level of overlap."""
@@ -477,16 +471,17 @@ class _Group:
             withheld=[*self._withheld_by_mode(), self._withheld_reason(_LEAST_TRACES)],
         )
 
-    def _withheld_reason(self, needed_traces: int) -> tuple[Withheld, int] | None:
+    def _withheld_reason(self, needed_traces: int) -> NoInterval | None:
         """Return the reason for no interval and the number of traces that it needs, or None."""
-        return ("few_traces", needed_traces) if len(self.traces) < needed_traces else None
+        return NoInterval("few_traces", needed_traces) if len(self.traces) < needed_traces else None
 
-    def _withheld_by_mode(self) -> list[tuple[Withheld, int] | None]:
+    def _withheld_by_mode(self) -> list[NoInterval | None]:
         """Return why α and α_U of each mode have no interval: also if few of its places overlap."""
         few_traces = self._withheld_reason(_LEAST_TRACES)
         overlapping_traces = (self.findings[:, 1:, PAIRS] > 0).sum(axis=0).tolist()
         return [
-            few_traces or (("few_places", LEAST_OVERLAPPING) if n < LEAST_OVERLAPPING else None)
+            few_traces
+            or (NoInterval("few_places", LEAST_OVERLAPPING) if n < LEAST_OVERLAPPING else None)
             for n in overlapping_traces
         ]
 
@@ -515,9 +510,7 @@ def _f1_by_overlap(blocks: Floats) -> Floats:
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
 
-def _f1_figures(
-    scope: FigureScope, block: Floats, figures: Sequence[Coefficient]
-) -> Iterator[Figure]:
+def _f1_figures(scope: FigureScope, block: Floats, figures: Sequence[Figure]) -> Iterator[Figure]:
     """Yield F1 of places for an exact match, and for an overlap of at least each threshold.
 
     ``places`` counts the compared places, over all pairs of annotators. ``places_left_out`` counts
@@ -529,6 +522,6 @@ def _f1_figures(
     yield scope.number("places", place_count)
     yield scope.number("places_left_out", int(block[LEFT_OUT]))
     # The last threshold is an overlap of 100 %.
-    yield scope.estimate("f1_exact", figures[-1], n=place_count)
+    yield scope.figure("f1_exact", figures[-1], n=place_count)
     for threshold, figure in zip(THRESHOLDS, figures, strict=True):
-        yield scope.estimate("f1_overlap", figure, condition=threshold, n=place_count)
+        yield scope.figure("f1_overlap", figure, condition=threshold, n=place_count)

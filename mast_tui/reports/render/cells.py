@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final
 
-from mast_tui.reports.model import Cell, Column, Estimate, Kind, Row
+from mast_tui.figures.record import Figure
+from mast_tui.reports.model import Cell, Column, Kind, Row
 
 NONE: Final = "—"
 """The text in place of an undefined figure."""
@@ -50,7 +51,7 @@ def written_cell(row: Row, column: Column) -> Written:
         return Written()
     if isinstance(cell, str):
         return Written(cell)
-    estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
+    estimate = cell if isinstance(cell, Figure) else Figure(value=cell)
     value = estimate.value
     if value is None or not isfinite(value):
         return Written(reason=f"{NONE} {(estimate.undefined or '').replace('_', ' ')}".rstrip())
@@ -96,10 +97,10 @@ def name_column_count(columns: tuple[Column, ...]) -> int:
     return next((i for i, column in enumerate(columns) if is_numeric(column)), len(columns))
 
 
-def _interval_text(estimate: Estimate, kind: Kind) -> str:
+def _interval_text(estimate: Figure, kind: Kind) -> str:
     """Return the interval or the bounds as text; a sign if the interval is withheld."""
-    if estimate.ci is not None:
-        low, high = (number(end, kind).removesuffix("%") for end in estimate.ci)
+    if estimate.interval is not None:
+        low, high = (number(end, kind).removesuffix("%") for end in estimate.interval)
         return f"[{low}, {high}]"
     if estimate.bounds is not None:
         low, high = (number(end, kind).removesuffix("%") for end in estimate.bounds)

@@ -16,7 +16,8 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from mast_tui.reports.model import Chart, Column, Estimate, Kind, Report, Row, Table, Text
+from mast_tui.figures.record import Figure
+from mast_tui.reports.model import Chart, Column, Kind, Report, Row, Table, Text
 from mast_tui.reports.render.cells import Written, is_numeric, unit, written_cell
 from mast_tui.reports.render.svg import DARK, LIGHT, figure_style, inline_svg
 from mast_tui.safe_text import display_lines, one_line
@@ -206,4 +207,4 @@ def _table_cell(row: Row, column: Column, mark: str, css_class: str, number_widt
 
 def _interval_ends(row: Row, column: Column) -> tuple[float, float] | None:
     cell = row.cells.get(column.key)
-    return cell.ci if isinstance(cell, Estimate) and cell.value is not None else None
+    return cell.interval if isinstance(cell, Figure) and cell.value is not None else None

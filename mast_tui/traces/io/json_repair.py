@@ -115,8 +115,7 @@ def value_with_invalid_escapes(text: str, error: Exception) -> object:
 
 
 class _Container:
-    """An object or list that is being read: its members so far, and the first keys of its
-    objects."""
+    """An object or list that is being read: its members so far, and first keys of its objects."""
 
     def __init__(self, value: dict[str, object] | list[object]) -> None:
         self.value = value

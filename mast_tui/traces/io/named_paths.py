@@ -87,7 +87,6 @@ def paths_of(*arguments: str) -> Iterator[Path]:
     Args:
         arguments: The arguments. Each is
 
-
             - a path or URL; a Parquet table of traces is the folder of its rows,
             - ``FILE#2``: one trace of a file,
             - a URL with ``*``: all files that match,

@@ -23,8 +23,7 @@ NOT_REGULAR: Final = "not a regular file"
 
 
 class UnreadableFile(OSError):
-    """An error for a file that is not read; ``strerror`` is the reason, the message also names the
-    file."""
+    """An error for a file that is not read; ``strerror`` is the reason without the file's name."""
 
     def __init__(self, path: Path, reason: str, number: int = EINVAL) -> None:
         super().__init__(number, reason, os.fspath(path))

@@ -161,7 +161,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and as time of change a hash of the state, because some stores have no
+        """Return the size, and a hash of the state as time of change, since some stores have no
         time."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
@@ -440,8 +440,7 @@ class _CacheRoom:
         self._bytes_until_sweep = int(random() * _SWEEP_BYTES)
 
     def __call__(self, size: int) -> None:
-        """Count the ``size`` bytes of a piece, and sometimes remove the least recently used
-        copies."""
+        """Count the bytes of a piece, and sometimes remove the least recently used copies."""
         self._bytes_until_sweep -= size
         if self._bytes_until_sweep < 0:
             self._bytes_until_sweep = _SWEEP_BYTES

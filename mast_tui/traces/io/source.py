@@ -123,8 +123,7 @@ class Source:
 
     @cached_property
     def is_binary(self) -> bool:
-        """True if the head has NUL bytes, except in UTF-16, UTF-32 and JSON with only a few of
-        them."""
+        """True if the head has NUL bytes, but is not UTF-16, UTF-32 or JSON with few of them."""
         if self.head.startswith(WIDE_MARKS):
             return False
         null_count = self.head.count(b"\0")

@@ -15,36 +15,28 @@ from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    AnswerKey,
-    FileReport,
-    Outcome,
-    Problem,
-    Role,
-    SpanKind,
-    SpanStatus,
-    TraceMeta,
-)
+from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Role, SpanKind, TraceMeta
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.pieces import role_of
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
     fields_of,
     items_of,
     json_in,
+    located_items,
     short_name,
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_of
+from mast_tui.traces.result_status import status_of_word
 
 _SCHEMA: Final = "otel-json-local-v0"
-_MARKS: Final = (b'"substeps"', _SCHEMA.encode())
 _FIELD_LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
 _FIELD_BY_LABEL: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
 _TOOL_ROLE: Final = "dependency"
 """The role of a tool that an agent has called."""
 
-_STATUS_BY_CODE: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
 _OUTCOME_BY_STATUS: Final = {
     "FAILED": Outcome.FAILED,
     "SUCCESS": Outcome.SUCCEEDED,
@@ -58,31 +50,27 @@ _SECTION_BY_TASK_FIELD: Final[dict[str, Section]] = {
 _FAULT_EVENT: Final = "fault.injected"
 
 
-class AgentRxReader:
-    """Reads both forms; keys are ``/steps/2/substeps/0``, or begin with the span's id."""
-
-    name: Final = "agentrx"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file is one run in either form."""
-        if not any(mark in as_utf8(source.head) for mark in _MARKS):
-            return False
-        document = source.json
-        return _has_substeps(document) or _is_telemetry(document)
-
-    def read(self, source: Source) -> FileReport:
-        """Return the file's one trace."""
-        document = fields_of(source.json)
-        steps = StepList()
-        problems = list[Problem]()
-        read_run = _read_telemetry if _is_telemetry(document) else _read_substeps
-        meta = read_run(document, steps, problems)
-        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
-        return report_of(self, source, [trace])
+def _recognises(source: Source) -> bool:
+    """Return whether the file is one run in either form."""
+    if not any(mark in as_utf8(source.head) for mark in (b'"substeps"', _SCHEMA.encode())):
+        return False
+    document = source.json
+    return _has_substeps(document) or _is_telemetry(document)
 
 
-READER: Final = AgentRxReader()
+def _read(source: Source) -> FileReport:
+    """Return the file's one trace."""
+    document = fields_of(source.json)
+    steps = StepList()
+    problems = list[Problem]()
+    read_run = _read_telemetry if _is_telemetry(document) else _read_substeps
+    meta = read_run(document, steps, problems)
+    trace = trace_of_steps(RunOrigin(READER, source.path, source.data), steps, meta, problems)
+    return report_of(READER, source, [trace])
+
+
+READER: Final = FormatReader("agentrx", _recognises, _read)
+"""Reads both forms; keys are ``/steps/2/substeps/0``, or begin with the span's id."""
 
 
 def _has_substeps(document: object) -> bool:
@@ -96,8 +84,7 @@ def _is_telemetry(document: object) -> bool:
 
 def _read_substeps(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
     """Add the substeps of a run in the intermediate form to ``steps``; return the run's facts."""
-    for step_index, step in enumerate(items_of(document.get("steps"))):
-        location = f"/steps/{step_index}"
+    for location, step in located_items(document.get("steps"), "/steps"):
         substeps = fields_of(step).get("substeps")
         if not isinstance(substeps, list):
             problems.append(Problem(location, "no step, left out"))
@@ -113,7 +100,7 @@ def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
     fields = _substep_fields(text)
     role_name = short_name(substep.get("role")) or "agent"
     role = Role.TOOL if fields.get("role") == _TOOL_ROLE else role_of(role_name) or Role.AGENT
-    status = _STATUS_BY_CODE.get(str(fields.get("status")).upper(), SpanStatus.UNKNOWN)
+    status = status_of_word(fields.get("status"))
     if role is Role.TOOL:
         name = short_name(fields.get("tool_name")) or None
         steps.result(location, role_name, text, name=name, status=status)
@@ -177,8 +164,7 @@ def _add_span(
         return
     start = _seconds_at(span, "start")
     end = _seconds_at(span, "end")
-    status_code = fields_of(span.get("status")).get("status_code")
-    status = _STATUS_BY_CODE.get(str(status_code), SpanStatus.UNKNOWN)
+    status = status_of_word(fields_of(span.get("status")).get("status_code"))
     details = StepDetails(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     output = dump_text(attributes.get("agent.output_message"))

@@ -16,13 +16,7 @@ from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import (
-    as_text,
-    content_text,
-    dump_text,
-    identifier,
-    tokens_of,
-)
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -36,9 +30,11 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
+from mast_tui.traces.readers.base import FormatReader
+from mast_tui.traces.readers.chat.pieces import Piece, call_piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
+    RunOrigin,
     records_by_line,
     records_of_list,
     report_of,
@@ -50,13 +46,14 @@ from mast_tui.traces.readers.json_fields import (
     first_in,
     identifier_in,
     items_of,
+    located_items,
     mostly,
-    names,
     one_line,
+    snake_fields,
     text_in,
 )
 from mast_tui.traces.readers.run_facts import answer_key_of, facts_of_record, task_of
-from mast_tui.traces.result_status import status_of_code, status_of_error_flag
+from mast_tui.traces.result_status import first_known_status, status_of_code, status_of_error_flag
 from mast_tui.traces.times import unix_seconds
 
 _AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
@@ -75,35 +72,10 @@ _MAX_DEPTH: Final = 16
 _STEPS_WITH_MODEL: Final = 20
 """The number of steps in which the name of the model is looked for."""
 
-_STANDARD_NAMES: Final[Mapping[str, str]] = {
-    name: "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
-    for name in names("""
-        callId completionTokens continuedTrajectoryRef exitCode functionName inputTokens
-        isCopiedContext isError llmCallCount modelName outputTokens promptTokens
-        reasoningContent schemaVersion sessionId sourceCallId stepId subagentTrajectories
-        subagentTrajectoryRef toolCallId toolCalls trajectoryId trajectoryPath
-    """)
-}
-"""The standard's name of each field that some writers spell in camel case."""
-
-_CAMEL_CASE: Final = frozenset(_STANDARD_NAMES)
-
-
-def standard_fields(value: object) -> Fields:
-    """Return the fields of a JSON object under ATIF's names; none for any other value."""
-    fields = fields_of(value)
-    if _CAMEL_CASE.isdisjoint(fields):
-        return fields
-    renamed_fields = dict(fields)
-    for camel_case, name in _STANDARD_NAMES.items():
-        if camel_case in fields and fields.get(name) is None:
-            renamed_fields[name] = fields[camel_case]
-    return renamed_fields
-
 
 def is_trajectory(value: object) -> bool:
     """Return whether a value is a trajectory of ATIF, by its version or by its agent and steps."""
-    trajectory = standard_fields(value)
+    trajectory = snake_fields(value)
     steps = trajectory.get("steps")
     if not isinstance(steps, list):
         return False
@@ -112,7 +84,7 @@ def is_trajectory(value: object) -> bool:
 
 
 def _is_step(value: object) -> bool:
-    step = standard_fields(value)
+    step = snake_fields(value)
     return step.get("step_id") is not None and _source_of(step) in _SOURCES
 
 
@@ -156,15 +128,13 @@ def _status_of(result: Fields) -> SpanStatus:
     """Return the status in a result or in its ``extra``; ``UNKNOWN`` if there is none."""
     statuses = (
         status
-        for record in (result, standard_fields(result.get("extra")))
+        for record in (result, snake_fields(result.get("extra")))
         for status in (
             status_of_error_flag(record.get("is_error")),
             status_of_code(record.get("exit_code")),
         )
     )
-    return next(
-        (status for status in statuses if status is not SpanStatus.UNKNOWN), SpanStatus.UNKNOWN
-    )
+    return first_known_status(*statuses)
 
 
 def _references_of(result: Fields) -> tuple[Fields, ...]:
@@ -172,7 +142,7 @@ def _references_of(result: Fields) -> tuple[Fields, ...]:
     value = result.get("subagent_trajectory_ref")
     references = value if isinstance(value, list) else [value]
     return tuple(
-        standard_fields(reference) or {"trajectory_id": reference}  # a bare id
+        snake_fields(reference) or {"trajectory_id": reference}  # a bare id
         for reference in references
         if reference is not None
     )
@@ -207,7 +177,7 @@ class AtifStep:
     """
 
     def __init__(self, value: object, index: int) -> None:
-        self.fields = standard_fields(value)
+        self.fields = snake_fields(value)
         self.index = index
         self.pointer = f"/steps/{index}"
         self.start = unix_seconds(self.fields.get("timestamp"))
@@ -220,7 +190,8 @@ class AtifStep:
         self.early_results: list[tuple[int, AtifResult]] = []
 
         if not isinstance(value, dict):
-            self.messages = [_bare_value_piece(value, self.pointer, "a step")]
+            log = json_log_piece(value, self.pointer)
+            self.messages = [replace(log, problem="not a step but a bare value")]
         names_answered_call = self.source == "system" and _call_id_of(self.fields) is not None
         is_result = names_answered_call or self.source in _TOOL_SOURCES
         if is_result:
@@ -228,7 +199,8 @@ class AtifStep:
         else:
             tool_calls = self.fields.get("tool_calls")
             calls = [tool_calls] if isinstance(tool_calls, dict) else items_of(tool_calls)
-            self.calls = [self._call_piece(call, number) for number, call in enumerate(calls)]
+            located_calls = located_items(calls, f"{self.pointer}/tool_calls")
+            self.calls = [self._call_piece(call, pointer) for pointer, call in located_calls]
             self.results = list(self._result_pieces())
             if not self.messages:  # else the step is a bare value
                 self.messages = list(self._message_pieces())
@@ -266,24 +238,12 @@ class AtifStep:
             return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
         return piece
 
-    def _call_piece(self, value: object, index: int) -> Piece:
-        """Return the piece of a tool call."""
-        pointer = f"{self.pointer}/tool_calls/{index}"
-        if not isinstance(value, dict):
-            return _bare_value_piece(value, pointer, "a tool call")
-        call = standard_fields(value)
-        nested = call.get("function")  # as in OpenAI's calls
-        function = standard_fields(nested) if isinstance(nested, dict) else call
-        return Piece(
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            self.agent,
-            dump_text(first_in(function, "arguments", "args", "input")),
-            pointer,
-            name=one_line(function.get("function_name")) or one_line(function.get("name")),
-            call_id=_call_id_of(call),
-            start=self.start,
-        )
+    def _call_piece(self, value: object, pointer: str) -> Piece:
+        """Return the piece of a tool call; of a value that is no object, a log."""
+        call = snake_fields(value)
+        name = one_line(call.get("function_name"))
+        piece = call_piece(call or value, pointer, self.agent, name=name)
+        return replace(piece, call_id=_call_id_of(call), start=self.start)
 
     def _result_pieces(self) -> Iterator[AtifResult]:
         """Yield the results of a step.
@@ -296,12 +256,10 @@ class AtifStep:
         if isinstance(results, list):
             observation = results
             pointer += "/results"
-        if isinstance(observation, list):
-            values = [(f"{pointer}/{index}", value) for index, value in enumerate(observation)]
-        else:
-            values = [] if observation in (None, "", {}) else [(pointer, observation)]
-        for value_pointer, value in values:
-            result = standard_fields(value) if isinstance(value, dict) else {"content": value}
+        is_single = not isinstance(observation, list) and observation not in (None, "", {})
+        single_value = [(pointer, observation)] if is_single else []
+        for value_pointer, value in single_value or located_items(observation, pointer):
+            result = snake_fields(value) if isinstance(value, dict) else {"content": value}
             text = content_text(first_in(result, "content", "output"))
             yield self._result_piece(result, text, value_pointer)
 
@@ -325,14 +283,10 @@ class AtifStep:
         """The tokens of the step's model calls; None if it called no model."""
         if self.fields.get("llm_call_count") == 0:
             return None
-        metrics = standard_fields(self.fields.get("metrics"))
+        metrics = snake_fields(self.fields.get("metrics"))
         return tokens_of(
             metrics.get("prompt_tokens"), metrics.get("completion_tokens")
         ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
-
-
-def _bare_value_piece(value: object, pointer: str, expected: str) -> Piece:
-    return replace(json_log_piece(value, pointer), problem=f"not {expected} but a bare value")
 
 
 def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
@@ -392,7 +346,7 @@ class AtifTrajectory:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.position = record.prefix
-        self.fields = standard_fields(record.value)
+        self.fields = snake_fields(record.value)
         self.ids = _ids_of(self.fields)
         agent = self.fields.get("agent")
         self.agent = one_line(agent.get("name") if isinstance(agent, dict) else agent)
@@ -441,7 +395,7 @@ class AtifTrajectory:
     @property
     def model(self) -> str | None:
         """The model that the agent or one of the first steps names; None if there is none."""
-        agent = standard_fields(self.fields.get("agent"))
+        agent = snake_fields(self.fields.get("agent"))
         records = (agent, *(step.fields for step in self.steps[:_STEPS_WITH_MODEL]))
         models = (text_in(record, "model_name", "model") for record in records)
         return next(filter(None, models), None)
@@ -681,61 +635,51 @@ class _TrajectorySpans:
         self.problems.append(Problem(position, message))
 
 
-class AtifReader:
-    """Reads ATIF; keys are JSON pointers in the trajectory, or ids of calls.
+def _recognises(source: Source) -> bool:
+    """Return whether at least half of the first records are trajectories."""
+    head = as_utf8(source.head)
+    if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+        return False
+    lines = source.json_lines
+    # A file with one record on each line is not one document.
+    if len(lines) > 1 or source.json is None:
+        return mostly(is_trajectory, lines)
+    return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
 
-    The keys of a sub-agent's spans begin with its trajectory's id, or its session's id.
+
+def _read(source: Source) -> FileReport:
+    """Return one trace for each trajectory to which no other trajectory refers.
+
+    If trajectories refer to each other in a circle, the first of them has a trace.
     """
+    problems: list[Problem] = []
+    trajectories = _trajectories_of_file(source, problems)
+    trajectory_by_id = ChainMap(_first_by_id(trajectories))
+    referenced_ids = set().union(*(trajectory.referenced_ids for trajectory in trajectories))
+    shown_positions: set[str] = set()
+    traces: list[Trace] = []
 
-    name: Final = "atif"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether at least half of the first records are trajectories."""
-        head = as_utf8(source.head)
-        if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
-            return False
-        lines = source.json_lines
-        # A file with one record on each line is not one document.
-        if len(lines) > 1 or source.json is None:
-            return mostly(is_trajectory, lines)
-        return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each trajectory to which no other trajectory refers.
-
-        If trajectories refer to each other in a circle, the first of them has a trace.
-        """
-        problems: list[Problem] = []
-        trajectories = _trajectories_of_file(source, problems)
-        trajectory_by_id = ChainMap(_first_by_id(trajectories))
-        referenced_ids = set().union(*(trajectory.referenced_ids for trajectory in trajectories))
-        shown_positions: set[str] = set()
-        traces: list[Trace] = []
-
-        # Trajectories without references to them come first. Their spans include the others', which
-        # are added to ``shown_positions``.
-        for trajectory in sorted(
-            trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
-        ):
-            if trajectory.position not in shown_positions:
-                spans = _TrajectorySpans(trajectory, trajectory_by_id, shown_positions)
-                trace = trace_of_steps(
-                    self,
-                    source.path,
-                    trajectory.record.content(source),
-                    spans.steps,
-                    meta=trajectory.facts(spans.steps.steps),
-                    record=trajectory.record.number,
-                    native=trajectory.native_id,
-                    problems=spans.problems,
-                )
-                traces.append(trace)
-        traces.sort(key=lambda trace: trace.record or 0)
-        return report_of(self, source, traces, problems)
+    # Trajectories without references to them come first. Their spans include the others', which
+    # are added to ``shown_positions``.
+    for trajectory in sorted(
+        trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
+    ):
+        if trajectory.position not in shown_positions:
+            spans = _TrajectorySpans(trajectory, trajectory_by_id, shown_positions)
+            record = trajectory.record
+            content = record.content(source)
+            origin = RunOrigin(READER, source.path, content, record.number, trajectory.native_id)
+            meta = trajectory.facts(spans.steps.steps)
+            traces.append(trace_of_steps(origin, spans.steps, meta, spans.problems))
+    traces.sort(key=lambda trace: trace.record or 0)
+    return report_of(READER, source, traces, problems)
 
 
-READER: Final = AtifReader()
+READER: Final = FormatReader("atif", _recognises, _read)
+"""Reads ATIF; keys are JSON pointers in the trajectory, or ids of calls.
+
+The keys of a sub-agent's spans begin with its trajectory's id, or its session's id.
+"""
 
 
 def _records_of_document(document: object) -> Iterator[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -33,11 +34,21 @@ class Reader(Protocol):
     def name(self) -> str: ...
     @property
     def key_scheme(self) -> int: ...
-    def recognises(self, source: Source) -> bool:
+    def recognises(self, source: Source, /) -> bool:
         """Return whether the file is of this format, by its content."""
 
-    def read(self, source: Source) -> FileReport:
+    def read(self, source: Source, /) -> FileReport:
         """Return the file's traces and problems; broken parts are reported, never raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormatReader:
+    """A ``Reader`` that is made of two functions."""
+
+    name: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source], FileReport]
+    key_scheme: int = 1
 
 
 def extended_range(line_range: tuple[int, int] | None, number: int) -> tuple[int, int]:

@@ -58,9 +58,9 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import FormatReader, identity_of
 from mast_tui.traces.readers.document_traces import records_by_line, records_in, report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, located_items
 from mast_tui.traces.readers.run_facts import (
     answer_key_from_json,
     as_json,
@@ -160,89 +160,80 @@ def _is_by_line(source: Source) -> bool:
     return head.startswith(OPENING) or b"\n" + OPENING in head
 
 
-class ConvertedReader:
-    """Reads the project's own format; ids and span keys remain those of the original file."""
-
-    name: Final = "mast-tui"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether a record names the format, whatever the spaces and order in its JSON."""
-        if _is_by_line(source):  # The head has the mark of the format.
-            return True
-        if _FORMAT_MARK not in source.utf8:
-            return False
-        return any(
-            fields_of(record.value).get("format") == FORMAT for record in records_in(source, [])
-        )
-
-    def read(self, source: Source) -> FileReport:
-        """Return the report on a file, with a trace for each record."""
-        problems: list[Problem] = []
-        traces: list[Trace] = []
-        read_records = records_by_line if _is_by_line(source) else records_in
-        records = list(read_records(source, problems))
-        for record_index, record in enumerate(records):
-            location = record.location
-            value = fields_of(record.value)
-            if value.get("format") != FORMAT:
-                problems.append(Problem(location, "no trace in this format, left out"))
-            elif value.get("version") != VERSION:
-                message = f"version {dump_text(value.get('version'))} of the format is not known"
-                problems.append(Problem(location, f"{message}; left out: use a newer mast-tui"))
-            else:
-                number = record_index if len(records) > 1 else None
-                traces.append(self._trace_of_record(source, value, number, location))
-        return report_of(self, source, traces, problems)
-
-    def _trace_of_record(
-        self, source: Source, value: Fields, number: int | None, location: str
-    ) -> Trace:
-        """Return the trace of a record; its number is None if it is the only record of the file."""
-        steps = StepList()
-        problems = [
-            _problem_of(problem, f"{location} /problems/{problem_index}")
-            for problem_index, problem in enumerate(items_of(value.get("problems")))
-        ]
-        for span_index, span in enumerate(items_of(value.get("spans"))):
-            span_location = f"{location} /spans/{span_index}"
-            if isinstance(span, Mapping):
-                _add_span(steps, span, span_location)
-            else:
-                problems.append(Problem(span_location, "no span, left out"))
-        return Trace(
-            self._original_identity(source, value, number),
-            source.path,
-            StepSpans(steps.steps),
-            record=number,
-            meta=_meta_of_record(value),
-            problems=problems,
-        )
-
-    def _original_identity(
-        self, source: Source, value: Fields, number: int | None
-    ) -> TraceIdentity:
-        """Return the identity of the trace in its original file, so that labels fit both files.
-
-        If a part of it is missing, return an identity made of the record's content.
-        """
-        content_identity = identity_of(self, source.path, canonical_bytes(value), record=number)
-        trace_id = as_text(value.get("id"))
-        source_fields = fields_of(value.get("source"))
-        digest = as_text(source_fields.get("content_hash"))
-        size = source_fields.get("content_bytes")
-        reader = as_text(source_fields.get("reader"))
-        scheme = source_fields.get("key_scheme")
-        if not trace_id or not reader or not digest or len(digest) != _HASH_CHARS:
-            return content_identity
-        if not isinstance(size, int) or not isinstance(scheme, int):
-            return content_identity
-        return TraceIdentity(
-            trace_id, digest, size, reader, scheme, source_fields.get("native") is True
-        )
+def _recognises(source: Source) -> bool:
+    """Return whether a record names the format, whatever the spaces and order in its JSON."""
+    if _is_by_line(source):  # The head has the mark of the format.
+        return True
+    if _FORMAT_MARK not in source.utf8:
+        return False
+    return any(fields_of(record.value).get("format") == FORMAT for record in records_in(source, []))
 
 
-READER: Final = ConvertedReader()
+def _read(source: Source) -> FileReport:
+    """Return the report on a file, with a trace for each record."""
+    problems: list[Problem] = []
+    traces: list[Trace] = []
+    read_records = records_by_line if _is_by_line(source) else records_in
+    records = list(read_records(source, problems))
+    for record_index, record in enumerate(records):
+        location = record.location
+        value = fields_of(record.value)
+        if value.get("format") != FORMAT:
+            problems.append(Problem(location, "no trace in this format, left out"))
+        elif value.get("version") != VERSION:
+            message = f"version {dump_text(value.get('version'))} of the format is not known"
+            problems.append(Problem(location, f"{message}; left out: use a newer mast-tui"))
+        else:
+            number = record_index if len(records) > 1 else None
+            traces.append(_trace_of_record(source, value, number, location))
+    return report_of(READER, source, traces, problems)
+
+
+def _trace_of_record(source: Source, value: Fields, number: int | None, location: str) -> Trace:
+    """Return the trace of a record; its number is None if it is the only record of the file."""
+    steps = StepList()
+    problems = [
+        _problem_of(problem, f"{location} /problems/{problem_index}")
+        for problem_index, problem in enumerate(items_of(value.get("problems")))
+    ]
+    for span_location, span in located_items(value.get("spans"), f"{location} /spans"):
+        if isinstance(span, Mapping):
+            _add_span(steps, span, span_location)
+        else:
+            problems.append(Problem(span_location, "no span, left out"))
+    return Trace(
+        _original_identity(source, value, number),
+        source.path,
+        StepSpans(steps.steps),
+        record=number,
+        meta=_meta_of_record(value),
+        problems=problems,
+    )
+
+
+def _original_identity(source: Source, value: Fields, number: int | None) -> TraceIdentity:
+    """Return the identity of the trace in its original file, so that labels fit both files.
+
+    If a part of it is missing, return an identity made of the record's content.
+    """
+    content_identity = identity_of(READER, source.path, canonical_bytes(value), record=number)
+    trace_id = as_text(value.get("id"))
+    source_fields = fields_of(value.get("source"))
+    digest = as_text(source_fields.get("content_hash"))
+    size = source_fields.get("content_bytes")
+    reader = as_text(source_fields.get("reader"))
+    scheme = source_fields.get("key_scheme")
+    if not trace_id or not reader or not digest or len(digest) != _HASH_CHARS:
+        return content_identity
+    if not isinstance(size, int) or not isinstance(scheme, int):
+        return content_identity
+    return TraceIdentity(
+        trace_id, digest, size, reader, scheme, source_fields.get("native") is True
+    )
+
+
+READER: Final = FormatReader("mast-tui", _recognises, _read)
+"""Reads the project's own format; ids and span keys remain those of the original file."""
 
 
 def _add_span(steps: StepList, span: Fields, location: str) -> None:

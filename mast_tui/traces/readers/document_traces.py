@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import as_utf8
@@ -166,32 +167,36 @@ def records_of_list(values: Iterable[object], pointer: str = "") -> Iterator[Rec
         yield Record(value, record_number, f"{pointer}/{record_number}")
 
 
+class RunOrigin(NamedTuple):
+    """The reader and the file of a run, and what identifies the run.
+
+    Attributes:
+        reader: The reader.
+        path: The file of the run.
+        content: The bytes that identify the run if it has no native id.
+        record: The number of the run in the file; None for the only run.
+        native: The id of the run in the file; None if the file has none.
+    """
+
+    reader: Reader
+    path: Path
+    content: bytes
+    record: int | None = None
+    native: str | None = None
+
+
 def trace_of_steps(
-    reader: Reader,
-    path: Path,
-    content: bytes,
-    steps: StepList,
-    *,
-    meta: TraceMeta,
-    record: int | None = None,
-    native: str | None = None,
-    problems: Iterable[Problem] = (),
+    origin: RunOrigin, steps: StepList, meta: TraceMeta, problems: Iterable[Problem] = ()
 ) -> Trace:
     """Return the trace of a run that was read as a whole.
 
     Args:
-        reader: The reader.
-        path: The file of the run.
-        content: The bytes that identify the run.
+        origin: The reader and the file of the run, and what identifies it.
         steps: The spans of the run.
         meta: The facts of the run.
-        record: The number of the run in the file; None for the only run.
-        native: The id of the run in the file; None if the file has none.
         problems: The problems of the run.
-
-    Returns:
-        The trace. Without a native id, it is identified by its content.
     """
+    reader, path, content, record, native = origin
     identity = identity_of(reader, path, content, record=record, native=native)
     spans = StepSpans(steps.steps)
     return Trace(identity, path, spans, record=record, meta=meta, problems=problems)

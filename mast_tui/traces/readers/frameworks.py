@@ -30,8 +30,8 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, without
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, outcome_of_flag, task_of
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import parse_time, unix_seconds
@@ -202,14 +202,9 @@ class Framework:
         reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
-        trace = trace_of_steps(
-            self,
-            source.path,
-            source.data,
-            reading.steps,
-            meta=reading.meta(self.system),
-            problems=reading.problems,
-        )
+        origin = RunOrigin(self, source.path, source.data)
+        meta = reading.meta(self.system)
+        trace = trace_of_steps(origin, reading.steps, meta, reading.problems)
         return report_of(self, source, [trace])
 
 
@@ -375,9 +370,7 @@ def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
         for check_field, label in _APPWORLD_LABEL_BY_CHECK_FIELD.items():
             for check in items_of(report.get(check_field)):
                 draft.add("tests", f"{task_prefix}{label}", _appworld_requirement_of_check(check))
-        other_fields = {
-            name: value for name, value in report.items() if name not in _APPWORLD_CHECK_FIELDS
-        }
+        other_fields = without(report, _APPWORLD_CHECK_FIELDS)
         draft.add("other", f"{task_prefix}evaluation", other_fields if report else evaluation)
     return draft.key()
 
@@ -484,20 +477,13 @@ def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
     for block, print_count in _hyperagent_distinct_records(
         reading.blocks(text, _HYPERAGENT_RECORD)
     ):
-        if response := _HYPERAGENT_RESPONSE.match(block.body):
-            answer = block.body[response.end() :]
-            reading.add_message(
-                block,
-                response["actor"],
-                answer,
-                shown=_hyperagent_repeated_preview(answer, print_count),
-            )
-            continue
-        block_preview = _hyperagent_repeated_preview(block.body, print_count)
-        if handover := _HYPERAGENT_HANDOVER.match(block.body):
-            reading.add_message(block, handover["actor"], block.body, shown=block_preview)
+        response = _HYPERAGENT_RESPONSE.match(block.body)
+        text = block.body[response.end() :] if response else block.body
+        shown = _hyperagent_repeated_preview(text, print_count)
+        if speaker := response or _HYPERAGENT_HANDOVER.match(block.body):
+            reading.add_message(block, speaker["actor"], text, shown=shown)
         else:
-            reading.add_log(block, block.body, block.match["level"], shown=block_preview)
+            reading.add_log(block, text, block.match["level"], shown=shown)
 
 
 def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
@@ -553,6 +539,11 @@ _MAGENTIC_ONE_HEADING: Final = re.compile(
     re.MULTILINE,
 )
 _MAGENTIC_ONE_USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
+_MAGENTIC_ONE_KINDS: Final[Mapping[str | None, SpanKind]] = {
+    "ToolCallRequestEvent": SpanKind.TOOL_CALL,
+    "ToolCallExecutionEvent": SpanKind.TOOL_RESULT,
+    "ThoughtEvent": SpanKind.REASONING,
+}
 
 
 def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
@@ -561,29 +552,21 @@ def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
         if marker := block.match["marker"]:
             reading.add_log(block, f"{marker}\n{block.body}".rstrip())
         else:
-            agent = block.match["source"] or block.match["agent"]
-            _add_magentic_one_turn(
-                reading, block.key, agent, block.match["event"] or "", block.body
-            )
+            _add_magentic_one_turn(reading, block)
 
 
-def _add_magentic_one_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
+def _add_magentic_one_turn(reading: Reading, block: LogBlock) -> None:
     """Add the step of a turn; a result belongs to the call directly before it."""
-    is_user = agent.lower() in _MAGENTIC_ONE_USER_NAMES
-    kind = SpanKind.MESSAGE
-    role = Role.USER if is_user else Role.AGENT
-    if event.startswith("ToolCallRequest"):
-        kind = SpanKind.TOOL_CALL
-    elif event.startswith("ToolCallExecution"):
-        kind = SpanKind.TOOL_RESULT
-        role = Role.TOOL
-    elif event == "ThoughtEvent":
-        kind = SpanKind.REASONING
-    parent = None
-    if kind is SpanKind.TOOL_RESULT and reading.steps.steps:
-        last_step = reading.steps.steps[-1]
-        parent = last_step.key if last_step.kind is SpanKind.TOOL_CALL else None
-    reading.steps.add(key, kind, role, agent, text, parent=parent)
+    steps = reading.steps
+    agent = block.match["source"] or block.match["agent"]
+    kind = _MAGENTIC_ONE_KINDS.get(block.match["event"], SpanKind.MESSAGE)
+    if kind is SpanKind.TOOL_RESULT:
+        last_step = steps.steps[-1] if steps.steps else None
+        parent = last_step.key if last_step and last_step.kind is SpanKind.TOOL_CALL else None
+        steps.result(block.key, agent, block.body, parent=parent)
+    else:
+        is_user = agent.lower() in _MAGENTIC_ONE_USER_NAMES
+        steps.add(block.key, kind, Role.USER if is_user else Role.AGENT, agent, block.body)
 
 
 _MAGENTIC_ONE: Final = Framework(
@@ -725,12 +708,11 @@ class _OpenManusRun:
             self._announced_tool = self._prepared_tools[0] if self._prepared_tools else ""
             self._add_call(block, self._announced_tool or None, body[arguments.end() :], start)
         elif activation := _OPENMANUS_TOOL_ACTIVATED.match(body):
-            name = activation["name"]
-            was_announced = self._announced_tool in ("", name)
-            if was_announced:  # the line with the arguments is the call already
+            if self._announced_tool in ("", activation["name"]):
+                # The line with the arguments is the call already.
                 self._reading.add_log(block, body, start=start)
             else:
-                self._add_call(block, name, body, start)
+                self._add_call(block, activation["name"], body, start)
             self._announced_tool = None
         elif result := _OPENMANUS_RESULT.match(body):
             self._add_result(block, result["name"], body[result.end() :], start)

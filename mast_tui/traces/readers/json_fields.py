@@ -6,9 +6,9 @@ A value of another type counts as missing. So damaged files need no code of thei
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, identifier, load_json
 from mast_tui.traces.preview import preview
@@ -17,6 +17,7 @@ from mast_tui.traces.times import unix_seconds
 Fields = Mapping[str, object]
 """A JSON object of unknown content."""
 
+_T = TypeVar("_T")
 _NO_FIELDS: Final[Fields] = {}
 _MAX_NAME_CHARS: Final = 100
 _CAPITAL: Final = re.compile(r"(?<=[a-z])[A-Z]")
@@ -49,10 +50,22 @@ def fields_at(value: object, *path: str) -> Fields:
 
 def snake_fields(value: object) -> Fields:
     """Return a JSON object with its camel-case fields in snake case; empty for any other value."""
-    return {
-        _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name): field
-        for name, field in fields_of(value).items()
-    }
+    return {snake_case(name): field for name, field in fields_of(value).items()}
+
+
+def snake_case(name: str) -> str:
+    """Return a name in camel case, such as ``callId``, in snake case."""
+    return _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name)
+
+
+def without(value: Fields, names: Container[str]) -> Fields:
+    """Return an object without the fields of these names.
+
+    Args:
+        value: The object.
+        names: The names.
+    """
+    return {name: field for name, field in value.items() if name not in names}
 
 
 def items_of(value: object) -> Sequence[object]:
@@ -60,10 +73,43 @@ def items_of(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
+def located_items(value: object, pointer: str) -> list[tuple[str, object]]:
+    """Return the items of a list, each after its JSON pointer; empty if the value is no list.
+
+    Args:
+        value: The list.
+        pointer: The JSON pointer to the list.
+    """
+    items = value if isinstance(value, list | tuple) else ()
+    return [(f"{pointer}/{number}", item) for number, item in enumerate(items)]
+
+
+def located_objects(value: object, pointer: str) -> list[tuple[str, Fields]]:
+    """Return the objects of a list, each after its JSON pointer; any other item is empty.
+
+    Args:
+        value: The list; any other value has no items.
+        pointer: The JSON pointer to the list.
+    """
+    return [(location, fields_of(item)) for location, item in located_items(value, pointer)]
+
+
 def kind_of(value: object) -> str:
     """Return the ``type`` of a message, item or block; empty if it has none."""
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind if isinstance(kind, str) else ""
+
+
+def add_new(seen: set[_T], value: _T) -> bool:
+    """Add a value to a set; return whether the set did not have it.
+
+    Args:
+        seen: The set.
+        value: The value.
+    """
+    is_new = value not in seen
+    seen.add(value)
+    return is_new
 
 
 def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:

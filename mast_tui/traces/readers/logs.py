@@ -8,7 +8,7 @@ from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
-from mast_tui.traces.readers.base import trace_of_lines
+from mast_tui.traces.readers.base import FormatReader, trace_of_lines
 
 PARAGRAPH_LINES: Final = 100
 """The largest number of lines of a paragraph, for logs without blank lines."""
@@ -17,23 +17,19 @@ _AGENT: Final = "text"
 _NOT_UTF8: Final = "not valid UTF-8; what could not be read is shown as \ufffd"
 
 
-class TextReader:
-    """Reads any text, slice by slice."""
-
-    name: Final = "text"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file is text at all."""
-        return not source.is_binary
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace, of which the first slice has been read."""
-        trace = trace_of_lines(self, source, TextParser())
-        return FileReport(source.path, format=self.name, traces=(trace,))
+def _recognises(source: Source) -> bool:
+    """Return whether the file is text at all."""
+    return not source.is_binary
 
 
-READER: Final = TextReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace, of which the first slice has been read."""
+    trace = trace_of_lines(READER, source, TextParser())
+    return FileReport(source.path, format=READER.name, traces=(trace,))
+
+
+READER: Final = FormatReader("text", _recognises, _read)
+"""Reads any text, slice by slice."""
 
 
 class TextParser:

@@ -13,46 +13,48 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, Trace, TraceMeta
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.turns import is_message
-from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import (
+    Record,
+    RunOrigin,
+    records_in,
+    report_of,
+    trace_of_steps,
+)
 from mast_tui.traces.readers.frameworks import Reading, Transcript, framework_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 
-_MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
 _WRAPPER_FIELDS: Final = frozenset({"key", "index"})
 """Fields of an object around a log, of which it has at least one."""
 
 _COMPARED_ITEMS: Final = 20
 
 
-class MastDataReader:
-    """Reads MAST-Data records: a single record, a list of records, or one a line.
-
-    Span keys are those of the framework's reader, within the record's log.
-    """
-
-    name: Final = "mast-data"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file's first records have a log and a field of MAST-Data."""
-        if head := source.json_lines:
-            return any(map(is_record, head))
-        document = source.json
-        if isinstance(document, list):
-            return any(map(is_record, document[:_COMPARED_ITEMS]))
-        return is_record(document)
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each record; other values become problems."""
-        problems: list[Problem] = []
-        traces = traces_of_records(source, records_in(source, problems), problems)
-        return report_of(self, source, traces, problems)
+def _recognises(source: Source) -> bool:
+    """Return whether the file's first records have a log and a field of MAST-Data."""
+    if head := source.json_lines:
+        return any(map(is_record, head))
+    document = source.json
+    if isinstance(document, list):
+        return any(map(is_record, document[:_COMPARED_ITEMS]))
+    return is_record(document)
 
 
-READER: Final = MastDataReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace for each record; other values become problems."""
+    problems: list[Problem] = []
+    traces = traces_of_records(source, records_in(source, problems), problems)
+    return report_of(READER, source, traces, problems)
+
+
+READER: Final = FormatReader("mast-data", _recognises, _read)
+"""Reads MAST-Data records: a single record, a list of records, or one a line.
+
+Span keys are those of the framework's reader, within the record's log.
+"""
 
 
 def traces_of_records(
@@ -79,7 +81,10 @@ def is_record(value: object) -> bool:
     """Return whether a JSON value is a record with a log and a field of MAST-Data."""
     return (
         isinstance(value, Mapping)
-        and any(mark in value for mark in _MARKS)
+        and any(
+            mark in value
+            for mark in ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
+        )
         and _log_of_record(value) is not None
     )
 
@@ -104,16 +109,10 @@ def _trace_of_record(source: Source, record: Record) -> Trace | None:
     for step in reading.steps.steps:
         step.place = location_in_file(step.place)
     return trace_of_steps(
-        READER,
-        source.path,
-        record.content(source),
+        RunOrigin(READER, source.path, record.content(source), record.number),
         reading.steps,
-        record=record.number,
-        meta=_facts_of_record(value, reading, system),
-        problems=[
-            Problem(location_in_file(problem.place), problem.message)
-            for problem in reading.problems
-        ],
+        _facts_of_record(value, reading, system),
+        [Problem(location_in_file(problem.place), problem.message) for problem in reading.problems],
     )
 
 
@@ -154,17 +153,15 @@ def _read_log(log: object) -> tuple[Reading, str | None]:
         reading.problems.extend(mapper.problems)
     else:
         line_number = 1
-        for is_paragraph, group in groupby(transcript.text.split("\n"), key=_has_text):
+        for is_paragraph, group in groupby(
+            transcript.text.split("\n"), key=lambda line: bool(line.strip())
+        ):
             lines = list(group)
             if is_paragraph:
                 key = f"line {line_number}"
                 reading.steps.add(key, SpanKind.MESSAGE, Role.LOG, "text", "\n".join(lines))
             line_number += len(lines)
     return reading, None
-
-
-def _has_text(line: str) -> bool:
-    return bool(line.strip())
 
 
 def _facts_of_record(record: Fields, reading: Reading, system: str | None) -> TraceMeta:

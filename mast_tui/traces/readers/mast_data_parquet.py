@@ -17,6 +17,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem
 from mast_tui.traces.readers import mast_data
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.containers import conversation_in
 from mast_tui.traces.readers.chat.reader import READER as MESSAGE_LISTS
 from mast_tui.traces.readers.chat.reader import format_of, traces_of
@@ -42,44 +43,40 @@ Table = Any
 """A table as pyarrow reads it, which has no type stubs."""
 
 
-class ParquetReader:
-    """Reads Parquet tables row by row; span keys are those of the reader of the row's format.
-
-    A place begins with the number of the row from 1 on: ``row 12 /messages/3``.
-    """
-
-    name: Final = "parquet"
-    key_scheme: Final = MESSAGE_LISTS.key_scheme
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file begins like a Parquet file."""
-        return source.head.startswith(_FIRST_BYTES)
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each row; skip the file if pyarrow is missing or no row is a run."""
-        try:
-            from pyarrow import ArrowException, parquet  # an extra
-        except ImportError:
-            return FileReport(source.path, skipped=_NEEDS_EXTRA)
-        if source.size > MAX_BYTES:
-            return FileReport(source.path, skipped=_size_message(source.size))
-        row_problems: list[Problem] = []
-        try:
-            file = open_regular(source.path) if source.packing is None else BytesIO(source.data)
-            table: Table = parquet.ParquetFile(file)
-            groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
-            if (size := sum(group.total_byte_size for group in groups)) > MAX_BYTES:
-                return FileReport(source.path, skipped=_size_message(size))
-        except (ArrowException, OSError, ValueError) as error:
-            return FileReport(source.path, failed=f"not readable as Parquet: {_error_text(error)}")
-
-        report = _read_rows(source, _rows_of_table(table, ArrowException, row_problems))
-        if report.format is None and row_problems:
-            return FileReport(source.path, failed=row_problems[0].message)
-        return report._replace(problems=(*report.problems, *row_problems))
+def _recognises(source: Source) -> bool:
+    """Return whether the file begins like a Parquet file."""
+    return source.head.startswith(_FIRST_BYTES)
 
 
-READER: Final = ParquetReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace for each row; skip the file if pyarrow is missing or no row is a run."""
+    try:
+        from pyarrow import ArrowException, parquet  # an extra
+    except ImportError:
+        return FileReport(source.path, skipped=_NEEDS_EXTRA)
+    if source.size > MAX_BYTES:
+        return FileReport(source.path, skipped=_size_message(source.size))
+    row_problems: list[Problem] = []
+    try:
+        file = open_regular(source.path) if source.packing is None else BytesIO(source.data)
+        table: Table = parquet.ParquetFile(file)
+        groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
+        if (size := sum(group.total_byte_size for group in groups)) > MAX_BYTES:
+            return FileReport(source.path, skipped=_size_message(size))
+    except (ArrowException, OSError, ValueError) as error:
+        return FileReport(source.path, failed=f"not readable as Parquet: {_error_text(error)}")
+
+    report = _read_rows(source, _rows_of_table(table, ArrowException, row_problems))
+    if report.format is None and row_problems:
+        return FileReport(source.path, failed=row_problems[0].message)
+    return report._replace(problems=(*report.problems, *row_problems))
+
+
+READER: Final = FormatReader("parquet", _recognises, _read, key_scheme=MESSAGE_LISTS.key_scheme)
+"""Reads Parquet tables row by row; span keys are those of the reader of the row's format.
+
+A place begins with the number of the row from 1 on: ``row 12 /messages/3``.
+"""
 
 
 def _size_message(size: int) -> str:

@@ -16,6 +16,7 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
@@ -27,7 +28,7 @@ from mast_tui.traces.readers.chat.pieces import (
 )
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.chat.values import usage_of
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -66,47 +67,38 @@ _OBSERVATION: Final = re.compile(
 )
 
 
-class MiniSweAgentReader:
-    """Reads mini-swe-agent's files; span keys are JSON pointers, tool calls go by their id."""
+def _recognises(source: Source) -> bool:
+    """Return whether the file is one document of the format.
 
-    name: Final = "mini-swe-agent"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file is one document of the format.
-
-        Such a document names the format, or its messages have the format's code blocks.
-        """
-        head = as_utf8(source.head)
-        marks = _MARKS.get(head.lstrip()[:1], ())
-        # The marks are checked first, because reading the whole document is slow.
-        if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
-            return False
-        return _messages_of_document(source.json) is not None
-
-    def read(self, source: Source) -> FileReport:
-        """Return the file's one trace."""
-        record = fields_of(source.json)
-        steps = StepList()
-        mapper = MessageMapper(steps)
-        pointer = "/messages" if record else ""
-        for message_index, message in enumerate(_messages_of_document(source.json) or ()):
-            _add_message(mapper, message, f"{pointer}/{message_index}")
-        info = fields_of(record.get("info"))
-        # One of the last two messages may show the exit status or the submission already.
-        add_ending(steps, info, compared_step_count=2)
-        trace = trace_of_steps(
-            self,
-            source.path,
-            source.data,
-            steps,
-            meta=_facts_of_run(info, steps.steps),
-            problems=mapper.problems,
-        )
-        return report_of(self, source, [trace])
+    Such a document names the format, or its messages have the format's code blocks.
+    """
+    head = as_utf8(source.head)
+    marks = _MARKS.get(head.lstrip()[:1], ())
+    # The marks are checked first, because reading the whole document is slow.
+    if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
+        return False
+    return _messages_of_document(source.json) is not None
 
 
-READER: Final = MiniSweAgentReader()
+def _read(source: Source) -> FileReport:
+    """Return the file's one trace."""
+    record = fields_of(source.json)
+    steps = StepList()
+    mapper = MessageMapper(steps)
+    pointer = "/messages" if record else ""
+    for message_index, message in enumerate(_messages_of_document(source.json) or ()):
+        _add_message(mapper, message, f"{pointer}/{message_index}")
+    info = fields_of(record.get("info"))
+    # One of the last two messages may show the exit status or the submission already.
+    add_ending(steps, info, compared_step_count=2)
+    origin = RunOrigin(READER, source.path, source.data)
+    meta = _facts_of_run(info, steps.steps)
+    trace = trace_of_steps(origin, steps, meta, mapper.problems)
+    return report_of(READER, source, [trace])
+
+
+READER: Final = FormatReader("mini-swe-agent", _recognises, _read)
+"""Reads mini-swe-agent's files; span keys are JSON pointers, tool calls go by their id."""
 
 
 def _messages_of_document(document: object) -> list[object] | None:

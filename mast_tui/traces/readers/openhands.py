@@ -12,7 +12,7 @@ span.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import FormatReader, identity_of
 from mast_tui.traces.readers.chat.messages import MessageMapper, MessageToolCall
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece, log_piece
 from mast_tui.traces.readers.chat.values import usage_tokens
@@ -57,6 +57,8 @@ from mast_tui.traces.readers.json_fields import (
     mostly,
     name_set,
     one_line,
+    texts_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import (
     AnswerKeyDraft,
@@ -64,7 +66,7 @@ from mast_tui.traces.readers.run_facts import (
     outcome_of_flag,
     task_of,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import first_known_status, status_of_code, status_of_flag
 from mast_tui.traces.times import unix_seconds
 
 _DEFAULT_AGENT: Final = "agent"
@@ -95,7 +97,6 @@ _SDK_KINDS: Final = frozenset({*_LOG_FIELDS, *_RESULT_KINDS}) | name_set("""
 _INTERNAL_ARGUMENTS: Final = name_set("""
     thought confirmation_state is_confirmed hidden security_risk keep_prompt
 """)
-_OUTPUT_FIELDS: Final = ("content", "output", "text", "message", "error")
 
 
 @dataclass(frozen=True)
@@ -390,15 +391,12 @@ class EventMapper:
             text = "\n\n".join(filter(None, texts))
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
         elif kind in _LOG_FIELDS:
-            texts = (content_text(fields.get(name)) for name in _LOG_FIELDS[kind])
-            text = ": ".join(filter(None, texts))
-            if kind == "ConversationErrorEvent":
-                yield log_piece(text, "error", failed=True)
-            else:
-                if not text:  # A pause has no content besides its kind.
-                    is_pause = kind in ("PauseEvent", "InterruptEvent")
-                    text = kind if is_pause else dump_text(event.value)
-                yield log_piece(text, kind)
+            text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
+            if not text:  # A pause has no content besides its kind.
+                is_pause = kind in ("PauseEvent", "InterruptEvent")
+                text = kind if is_pause else dump_text(event.value)
+            is_error = kind == "ConversationErrorEvent"
+            yield log_piece(text, "error" if is_error else kind, failed=is_error)
         elif kind not in _SILENT_KINDS:
             yield log_piece(dump_text(event.value), one_line(kind))
 
@@ -505,9 +503,9 @@ def _first_nonblank_text(*contents: object) -> str:
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
-def _text_without(fields: Fields, excluded_fields: Iterable[str]) -> str:
+def _text_without(fields: Fields, excluded_fields: Container[str]) -> str:
     """Return the fields that are not excluded as JSON; an empty text if there are none."""
-    other_fields = {name: value for name, value in fields.items() if name not in excluded_fields}
+    other_fields = without(fields, excluded_fields)
     return dump_text(other_fields) if other_fields else ""
 
 
@@ -534,7 +532,7 @@ def _observation_text(observation: object) -> str:
     fields = fields_of(observation)
     if not isinstance(observation, Mapping):
         return content_text(observation)
-    outputs = (fields.get(name) for name in _OUTPUT_FIELDS)
+    outputs = (fields.get(name) for name in ("content", "output", "text", "message", "error"))
     text = _first_nonblank_text(*(output for output in outputs if isinstance(output, str | list)))
     if text or "content" in fields or "output" in fields:  # these two may be empty
         return text
@@ -559,12 +557,10 @@ def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
     if kind in ("error", "user_rejected") or success is False:
         return SpanStatus.ERROR
     codes = (fields_at(extras, "metadata").get("exit_code"), extras.get("exit_code"))
-    status = _status_of_codes(codes)
-    if status is not SpanStatus.UNKNOWN:
-        return status
-    if error is True or as_text(error):
-        return SpanStatus.ERROR
-    return SpanStatus.OK if success is True or error is False else SpanStatus.UNKNOWN
+    has_failed = error is True or as_text(error) is not None
+    went_well = True if success is True or error is False else None
+    flag_status = status_of_flag(False if has_failed else went_well)
+    return first_known_status(_status_of_codes(codes), flag_status)
 
 
 def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
@@ -574,7 +570,6 @@ def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
     return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)
 
 
-_EVENT_LIST_FIELDS: Final = ("history", "trajectory", "events")
 _FIELD_BYTES: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
 _CHECKED_FILE_COUNT: Final = 3
 _MAX_EVENT_BYTES: Final = 64 << 20
@@ -590,58 +585,54 @@ class OpenHandsRun:
     record: Fields
 
 
-class OpenHandsReader:
-    """Reads OpenHands' files; keys are the model's call ids, else the events' ids."""
-
-    name: Final = "openhands"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether most elements of the file are events, or records with events."""
-        head = as_utf8(source.head)
-        lines = source.json_lines
-        if head.lstrip()[:1] not in (b"{", b"["):
-            return False
-        if len(lines) > 1:
-            return mostly(_is_listed_event, lines) or mostly(_is_record_with_run, lines)
-        if not lines and not any(field_bytes in head for field_bytes in _FIELD_BYTES):
-            return False
-        document = source.json
-        records = lines if document is None else items_of(document)
-        return _run_in(document) is not None or mostly(_is_record_with_run, records)
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each run; a record without a run becomes a problem."""
-        problems: list[Problem] = []
-        # A file with one record on each line is not one document.
-        document = source.json if len(source.json_lines) < 2 else None
-        if document is None:
-            records = list(records_by_line(source, problems))
-            events = [
-                OpenHandsEvent(record.location, record.location, record.value) for record in records
-            ]
-            are_events = mostly(_is_listed_event, (record.value for record in records))
-            run = OpenHandsRun(events, {}) if are_events else None
-        else:
-            records = list(records_of_list(items_of(document)))
-            run = _run_in(document)
-        if run is not None:  # the whole file
-            identity = identity_of(self, source.path, source.data)
-            return report_of(self, source, [_trace_of_run(run, source.path, identity)], problems)
-
-        traces = []
-        for record in records:
-            run = _run_in(record.value, record.prefix)
-            if run is None:
-                problems.append(Problem(record.location, "no run of OpenHands, left out"))
-                continue
-            content = canonical_bytes(run.record)
-            identity = identity_of(self, source.path, content, record=record.number)
-            traces.append(_trace_of_run(run, source.path, identity, record.number))
-        return report_of(self, source, traces, problems)
+def _recognises(source: Source) -> bool:
+    """Return whether most elements of the file are events, or records with events."""
+    head = as_utf8(source.head)
+    lines = source.json_lines
+    if head.lstrip()[:1] not in (b"{", b"["):
+        return False
+    if len(lines) > 1:
+        return mostly(_is_listed_event, lines) or mostly(_is_record_with_run, lines)
+    if not lines and not any(field_bytes in head for field_bytes in _FIELD_BYTES):
+        return False
+    document = source.json
+    records = lines if document is None else items_of(document)
+    return _run_in(document) is not None or mostly(_is_record_with_run, records)
 
 
-READER: Final = OpenHandsReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace for each run; a record without a run becomes a problem."""
+    problems: list[Problem] = []
+    # A file with one record on each line is not one document.
+    document = source.json if len(source.json_lines) < 2 else None
+    if document is None:
+        records = list(records_by_line(source, problems))
+        events = [
+            OpenHandsEvent(record.location, record.location, record.value) for record in records
+        ]
+        are_events = mostly(_is_listed_event, (record.value for record in records))
+        run = OpenHandsRun(events, {}) if are_events else None
+    else:
+        records = list(records_of_list(items_of(document)))
+        run = _run_in(document)
+    if run is not None:  # the whole file
+        identity = identity_of(READER, source.path, source.data)
+        return report_of(READER, source, [_trace_of_run(run, source.path, identity)], problems)
+
+    traces = []
+    for record in records:
+        run = _run_in(record.value, record.prefix)
+        if run is None:
+            problems.append(Problem(record.location, "no run of OpenHands, left out"))
+            continue
+        content = canonical_bytes(run.record)
+        identity = identity_of(READER, source.path, content, record=record.number)
+        traces.append(_trace_of_run(run, source.path, identity, record.number))
+    return report_of(READER, source, traces, problems)
+
+
+READER: Final = FormatReader("openhands", _recognises, _read)
+"""Reads OpenHands' files; keys are the model's call ids, else the events' ids."""
 
 
 def read_event_folder(folder: Path) -> FileReport | None:
@@ -717,7 +708,7 @@ def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
     if mostly(_is_listed_event, items_of(value)):
         return OpenHandsRun(_located_events(items_of(value), "", prefix), {})
     record = fields_of(value)
-    for list_field in _EVENT_LIST_FIELDS:
+    for list_field in ("history", "trajectory", "events"):
         values = items_of(record.get(list_field))
         # In an old history, an element is a pair of an action and its observation.
         if mostly(lambda value: all(map(_is_event, _pair_members(value))), values):
@@ -782,7 +773,7 @@ def _meta_of_run(record: Fields, mapper: EventMapper) -> TraceMeta:
 
     answers = AnswerKeyDraft()
     answers.add_value("git_patch", test_result.get("git_patch"), "patch")
-    other_results = {name: value for name, value in test_result.items() if name != "git_patch"}
+    other_results = without(test_result, ("git_patch",))
     answers.add_fields({**record, "test_result": other_results}, {"report": "tests"})
     answers.add_fields(
         instance,

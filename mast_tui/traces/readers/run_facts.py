@@ -25,7 +25,6 @@ from mast_tui.traces.readers.json_fields import (
 if TYPE_CHECKING:
     from mast_tui.traces.index.document import Step
 
-_TASK_ID_FIELDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
 _MAX_ID_CHARS: Final = 200
 _MAX_TRIAL_DIGITS: Final = 18  # fits into 64 bits
 
@@ -50,14 +49,16 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """
     scores = map(clamp_score, map(record.get, ("reward", "score")))
     return TraceMeta(
-        task=task_of(record.get("question"), record.get("task"), steps=steps),
+        task=task_of(*map(record.get, ("question", "task", "Question")), steps=steps),
         system=text_in(record, "system_name", "mas_name", "framework"),
-        model=text_in(record, "llm_name", "model", "model_name"),
+        model=text_in(record, "llm_name", "model", "model_name", "selectedModel"),
         benchmark=text_in(record, "benchmark_name", "benchmark"),
         outcome=_outcome_of_record(record),
         score=next((score for score in scores if score is not None), None),
         answer_key=answer_key_of(record),
-        task_id=task_id_of(*map(record.get, _TASK_ID_FIELDS)),
+        task_id=task_id_of(
+            *map(record.get, ("task_id", "instance_id", "question_ID", "question_id", "problem_id"))
+        ),
         trial=trial_of(record.get("trial")),
     )
 
@@ -153,15 +154,20 @@ Section = Literal[
 
 _SECTIONS: Final[Mapping[Section, tuple[str, ...]]] = {
     "expected_actions": ("expected_actions", "gold_actions"),
-    "reference": names("""
-        ground_truth groundtruth answer correct_answer gold_answer reference_answer
-        reference_outputs expected expected_answer expected_output expected_result
-        success_criteria
-    """),
+    "reference": (
+        *names("""
+            ground_truth groundtruth answer correct_answer gold_answer reference_answer
+            reference_outputs expected expected_answer expected_output expected_result
+            success_criteria
+        """),
+        "Final answer",
+        "Annotator Metadata",
+    ),
     "scores": names("""
         reward rewards reward_info score scores success resolved outcome is_correct is_corrected
-        is_resolved feedback feedback_stats assessments
+        is_resolved feedback feedback_stats assessments judge
     """),
+    "explanations": ("judge_reason",),
     "patch": ("gold_patch", "test_patch"),
     "tests": ("test_result", "parser_results", "FAIL_TO_PASS", "PASS_TO_PASS"),
     "failures": names(

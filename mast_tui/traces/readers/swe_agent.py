@@ -16,13 +16,15 @@ from mast_tui.traces.io.json_values import as_number, as_text, content_text, dum
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.base import FormatReader
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
     fields_of,
     items_of,
     json_in,
+    located_items,
     mostly,
     one_line,
 )
@@ -53,54 +55,49 @@ HistoryMessage = tuple[str, Fields]
 """A JSON pointer to a message of the history, and the message."""
 
 
-class SweAgentReader:
-    """Reads ``.traj`` files; span keys are JSON pointers: ``/trajectory/3/action``."""
-
-    name: Final = "swe-agent"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file is one record with a trajectory of actions and observations."""
-        head = as_utf8(source.head)
-        if not head.lstrip().startswith(b"{") or b'"trajectory"' not in head:
-            return False
-        return len(source.json_lines) < 2 and _is_run(source.json)
-
-    def read(self, source: Source) -> FileReport:
-        """Return the one trace of the file."""
-        record = fields_of(source.json)
-        steps = StepList()
-        problems: list[Problem] = []
-        trajectory = items_of(record.get("trajectory"))
-        prompts, turns = _split_history(record, trajectory)
-        agent = _DEFAULT_AGENT
-        if turns:
-            _pointer, first_message = turns[0]
-            agent = _agent_of(first_message)
-        # The history may lack the turn of a step.
-        default_turn: HistoryMessage = ("", {"agent": agent})
-
-        _add_prompts(steps, prompts)
-        for step_index, step in enumerate(trajectory):
-            pointer = f"/trajectory/{step_index}"
-            if isinstance(step, Mapping):
-                turn = _take_turn(turns, step) or default_turn
-                _add_step(steps, step, pointer, turn)
-            else:
-                steps.log(pointer, dump_text(step))
-                problems.append(Problem(pointer, "not a step but a bare value"))
-
-        add_ending(steps, fields_of(record.get("info")), compared_step_count=1)
-        attempts = items_of(record.get("attempts"))
-        if len(attempts) > 1:
-            message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
-            problems.append(Problem("/attempts", message))
-        meta = _facts_of_record(record, steps.steps)
-        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
-        return report_of(self, source, [trace])
+def _recognises(source: Source) -> bool:
+    """Return whether the file is one record with a trajectory of actions and observations."""
+    head = as_utf8(source.head)
+    if not head.lstrip().startswith(b"{") or b'"trajectory"' not in head:
+        return False
+    return len(source.json_lines) < 2 and _is_run(source.json)
 
 
-READER: Final = SweAgentReader()
+def _read(source: Source) -> FileReport:
+    """Return the one trace of the file."""
+    record = fields_of(source.json)
+    steps = StepList()
+    problems: list[Problem] = []
+    trajectory = items_of(record.get("trajectory"))
+    prompts, turns = _split_history(record, trajectory)
+    agent = _DEFAULT_AGENT
+    if turns:
+        _pointer, first_message = turns[0]
+        agent = _agent_of(first_message)
+    # The history may lack the turn of a step.
+    default_turn: HistoryMessage = ("", {"agent": agent})
+
+    _add_prompts(steps, prompts)
+    for pointer, step in located_items(trajectory, "/trajectory"):
+        if isinstance(step, Mapping):
+            turn = _take_turn(turns, step) or default_turn
+            _add_step(steps, step, pointer, turn)
+        else:
+            steps.log(pointer, dump_text(step))
+            problems.append(Problem(pointer, "not a step but a bare value"))
+
+    add_ending(steps, fields_of(record.get("info")), compared_step_count=1)
+    attempts = items_of(record.get("attempts"))
+    if len(attempts) > 1:
+        message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
+        problems.append(Problem("/attempts", message))
+    meta = _facts_of_record(record, steps.steps)
+    trace = trace_of_steps(RunOrigin(READER, source.path, source.data), steps, meta, problems)
+    return report_of(READER, source, [trace])
+
+
+READER: Final = FormatReader("swe-agent", _recognises, _read)
+"""Reads ``.traj`` files; span keys are JSON pointers: ``/trajectory/3/action``."""
 
 
 def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:

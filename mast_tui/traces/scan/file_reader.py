@@ -278,10 +278,18 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
 
 
 def _listed_records(document: object) -> list[bytes]:
-    """Return the values of a list of records, each as JSON on one line."""
-    if not isinstance(document, list) or not any(isinstance(value, dict) for value in document):
+    """Return the values of a list of records, each as JSON on one line.
+
+    The list may be in the field ``messages``, as in Logfire's records between a program and Claude
+    Code.
+    """
+    values = document.get("messages") if isinstance(document, dict) else document
+    if not isinstance(values, list) or not any(isinstance(value, dict) for value in values):
         return []
-    return [dump_line(value).rstrip() for value in document]
+    if isinstance(document, dict):
+        exchanged = [value for value in values if isinstance(value, dict) and "direction" in value]
+        values = [value["message"] for value in exchanged if isinstance(value.get("message"), dict)]
+    return [dump_line(value).rstrip() for value in values]
 
 
 def _read_records(source: Source) -> FileReport | None:

@@ -15,24 +15,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES
 
 from mast_tui.configuration import Configuration, DottedKey, name_hint
-from mast_tui.ui.actions.tables import (
-    ADJUDICATE,
-    AGREEMENT,
-    AGREEMENT_TRACES,
-    ANNOTATE,
-    COMPARISON,
-    EVERYWHERE,
-    GUIDELINES,
-    LIBRARY,
-    OPEN_CODES,
-    RUN,
-    RUNS,
-    SIDE_BY_SIDE,
-    SIGNATURE_TRACES,
-    SIGNATURES,
-    STUDY,
-    TEACHING,
-)
+from mast_tui.ui.actions.tables import ACTIONS as ACTIONS
 from mast_tui.ui.actions.tables import KeyAction as KeyAction
 from mast_tui.ui.actions.tables import Where as Where
 
@@ -41,26 +24,6 @@ Keymap = Mapping[str, tuple[str, ...]]
 
 KeyOf = Callable[[str], str]
 """A function that returns the text of the key of an action, given the id of the action."""
-
-ACTIONS: Final[tuple[KeyAction, ...]] = (
-    EVERYWHERE
-    + LIBRARY
-    + ANNOTATE
-    + ADJUDICATE
-    + AGREEMENT
-    + AGREEMENT_TRACES
-    + RUNS
-    + RUN
-    + COMPARISON
-    + TEACHING
-    + SIGNATURES
-    + SIGNATURE_TRACES
-    + GUIDELINES
-    + STUDY
-    + OPEN_CODES
-    + SIDE_BY_SIDE
-)
-"""Every action, in the order in which help and docs/keys.md show them."""
 
 _KEY_SIGNS: Final = {
     "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",

@@ -36,10 +36,10 @@ class KeyAction(NamedTuple):
     Attributes:
         where: The screen.
         name: The name of the action in the configuration file.
-        keys: The default keys.
+        key_names: The default keys, with spaces between them.
         title: The title in the footer.
         help: The effect, for help and palette.
-        command: The Textual action that it runs.
+        own_command: The Textual action that it runs; empty if that has the same name.
         hint: The order in the footer. Low numbers stay longest on a narrow screen; 0 leaves the
             action out.
         priority: Whether the keys work while the user types.
@@ -49,10 +49,10 @@ class KeyAction(NamedTuple):
 
     where: Where
     name: str
-    keys: tuple[str, ...]
+    key_names: str
     title: str
     help: str
-    command: str
+    own_command: str = ""
     hint: int = 0
     priority: bool = False
     section: str = ""
@@ -63,51 +63,20 @@ class KeyAction(NamedTuple):
         """The id of the action in the configuration file and the palette."""
         return f"{self.where}.{self.name}"
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The default keys."""
+        return tuple(self.key_names.split())
 
-def action(  # noqa: PLR0913 - a row of the table of actions
-    where: Where,
-    name: str,
-    keys: str,
-    title: str,
-    help: str,
-    command: str = "",
-    *,
-    hint: int = 0,
-    priority: bool = False,
-    section: str = "",
-    while_editing: bool = False,
-) -> KeyAction:
-    """Make an action.
-
-    Args:
-        where: The screen of the action.
-        name: Its name in the configuration file.
-        keys: Its default keys, with spaces between them.
-        title: Its title in the footer.
-        help: Its effect, for help and palette.
-        command: The Textual action that it runs; empty if that has the same name.
-        hint: Its order in the footer; 0 leaves it out.
-        priority: Whether its keys work while the user types.
-        section: Its heading in the help of the screen; empty for the title of the screen.
-        while_editing: Whether its keys work while a label or suggestion is edited.
-    """
-    return KeyAction(
-        where,
-        name,
-        tuple(keys.split()),
-        title,
-        help,
-        command or name,
-        hint,
-        priority,
-        section,
-        while_editing,
-    )
+    @property
+    def command(self) -> str:
+        """The Textual action that it runs."""
+        return self.own_command or self.name
 
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
     """Return the actions that move over a list."""
-    move = partial(action, where, section="Move")
+    move = partial(KeyAction, where, section="Move")
     return (
         move("up", "up k", "up", "One line up", "move(-1)"),
         move("down", "down j", "down", "One line down", "move(1)"),
@@ -137,14 +106,14 @@ def scrolls(
         section: Their heading in the help.
         while_editing: Whether their keys work while a label or suggestion is edited.
     """
-    scroll = partial(action, where, section=section, while_editing=while_editing)
+    scroll = partial(KeyAction, where, section=section, while_editing=while_editing)
     return (
         scroll("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
         scroll("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
     )
 
 
-_everywhere = partial(action, Where.EVERYWHERE)
+_everywhere = partial(KeyAction, Where.EVERYWHERE)
 
 
 EVERYWHERE: Final = (
@@ -224,7 +193,7 @@ EVERYWHERE: Final = (
     ),
 )
 
-_library = partial(action, Where.LIBRARY)
+_library = partial(KeyAction, Where.LIBRARY)
 
 LIBRARY: Final = (
     _library("open", "enter", "open", "Open the trace under the cursor", hint=10),
@@ -262,7 +231,7 @@ LIBRARY: Final = (
     *moves(Where.LIBRARY),
 )
 
-_annotate = partial(action, Where.ANNOTATE)
+_annotate = partial(KeyAction, Where.ANNOTATE)
 _move = partial(_annotate, section="Move", while_editing=True)
 _label = partial(_annotate, section="Label")
 _mark = partial(_label, while_editing=True)
@@ -613,7 +582,7 @@ ANNOTATE: Final = (
     ),
 )
 
-_adjudicate = partial(action, Where.ADJUDICATE)
+_adjudicate = partial(KeyAction, Where.ADJUDICATE)
 
 ADJUDICATE: Final = (
     *(
@@ -699,7 +668,7 @@ ADJUDICATE: Final = (
     *moves(Where.ADJUDICATE),
 )
 
-_agreement = partial(action, Where.AGREEMENT)
+_agreement = partial(KeyAction, Where.AGREEMENT)
 
 AGREEMENT: Final = (
     _agreement(
@@ -762,7 +731,7 @@ AGREEMENT: Final = (
     *moves(Where.AGREEMENT),
 )
 
-_agreement_traces = partial(action, Where.AGREEMENT_TRACES)
+_agreement_traces = partial(KeyAction, Where.AGREEMENT_TRACES)
 
 AGREEMENT_TRACES: Final = (
     _agreement_traces("open", "enter", "open", "Open the trace where the sides differ", hint=5),
@@ -776,7 +745,7 @@ AGREEMENT_TRACES: Final = (
     *moves(Where.AGREEMENT_TRACES),
 )
 
-_runs = partial(action, Where.RUNS)
+_runs = partial(KeyAction, Where.RUNS)
 
 RUNS: Final = (
     _runs(
@@ -790,7 +759,7 @@ RUNS: Final = (
     *moves(Where.RUNS),
 )
 
-_run = partial(action, Where.RUN)
+_run = partial(KeyAction, Where.RUN)
 
 RUN: Final = (
     _run("open", "enter", "open", "Open the trace at its next suggestion", hint=5),
@@ -805,7 +774,7 @@ RUN: Final = (
     *moves(Where.RUN),
 )
 
-_comparison = partial(action, Where.COMPARISON)
+_comparison = partial(KeyAction, Where.COMPARISON)
 
 COMPARISON: Final = (
     _comparison(
@@ -826,7 +795,7 @@ COMPARISON: Final = (
     *moves(Where.COMPARISON),
 )
 
-_teaching = partial(action, Where.TEACHING)
+_teaching = partial(KeyAction, Where.TEACHING)
 
 TEACHING: Final = (
     _teaching("choose", "space x", "choose", "Show this place to the judge, or not", hint=5),
@@ -835,7 +804,7 @@ TEACHING: Final = (
     *moves(Where.TEACHING),
 )
 
-_signatures = partial(action, Where.SIGNATURES)
+_signatures = partial(KeyAction, Where.SIGNATURES)
 
 SIGNATURES: Final = (
     _signatures(
@@ -902,14 +871,14 @@ SIGNATURES: Final = (
     *moves(Where.SIGNATURES),
 )
 
-_signature_traces = partial(action, Where.SIGNATURE_TRACES)
+_signature_traces = partial(KeyAction, Where.SIGNATURE_TRACES)
 
 SIGNATURE_TRACES: Final = (
     _signature_traces("open", "enter", "open", "Open the trace at the mode", hint=5),
     *moves(Where.SIGNATURE_TRACES),
 )
 
-_guidelines = partial(action, Where.GUIDELINES)
+_guidelines = partial(KeyAction, Where.GUIDELINES)
 
 GUIDELINES: Final = (
     _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
@@ -924,7 +893,7 @@ GUIDELINES: Final = (
     *moves(Where.GUIDELINES),
 )
 
-_study = partial(action, Where.STUDY)
+_study = partial(KeyAction, Where.STUDY)
 
 STUDY: Final = (
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
@@ -942,7 +911,7 @@ STUDY: Final = (
     *moves(Where.STUDY),
 )
 
-_open_codes = partial(action, Where.OPEN_CODES)
+_open_codes = partial(KeyAction, Where.OPEN_CODES)
 
 OPEN_CODES: Final = (
     _open_codes(
@@ -993,7 +962,7 @@ OPEN_CODES: Final = (
     *moves(Where.OPEN_CODES),
 )
 
-_side_by_side = partial(action, Where.SIDE_BY_SIDE)
+_side_by_side = partial(KeyAction, Where.SIDE_BY_SIDE)
 
 SIDE_BY_SIDE: Final = (
     _side_by_side(
@@ -1023,6 +992,26 @@ SIDE_BY_SIDE: Final = (
     *scrolls(Where.SIDE_BY_SIDE, "the difference"),
     *moves(Where.SIDE_BY_SIDE),
 )
+
+ACTIONS: Final[tuple[KeyAction, ...]] = (
+    *EVERYWHERE,
+    *LIBRARY,
+    *ANNOTATE,
+    *ADJUDICATE,
+    *AGREEMENT,
+    *AGREEMENT_TRACES,
+    *RUNS,
+    *RUN,
+    *COMPARISON,
+    *TEACHING,
+    *SIGNATURES,
+    *SIGNATURE_TRACES,
+    *GUIDELINES,
+    *STUDY,
+    *OPEN_CODES,
+    *SIDE_BY_SIDE,
+)
+"""Every action, in the order in which help and docs/keys.md show them."""
 
 SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
     {

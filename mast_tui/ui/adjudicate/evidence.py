@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mast_tui.labels import Target
@@ -89,16 +89,7 @@ class EvidencePanes:
             reason = READING if is_reading else NO_FILE
             self.span_view.show_text("", empty="" if view is None else reason)
             return
-        marked_targets = [
-            (
-                marked_place.target,
-                GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER),
-            )
-            for side in sides
-            if side.is_judge or side.number is not None
-            for marked_place in side.places
-        ]
-        self.timeline.show_marks(marks_by_span(marked_targets, self.trace.index_of))
+        self.timeline.show_marks(marks_by_span(_marked_targets(sides), self.trace.index_of))
         self._show_target(self.trace, None if view is None else view.target)
 
     def _masked_sides(self, sides: Sequence[SideView]) -> Sequence[SideView]:
@@ -230,6 +221,14 @@ class EvidencePanes:
             return None
         first_index, last_index = index_range
         return Target(self.trace.span(first_index).key, self.trace.span(last_index).key)
+
+
+def _marked_targets(sides: Iterable[SideView]) -> Iterator[tuple[Target, GutterMark]]:
+    """Yield the targets of each side that has a number or is a judge, with the side's mark."""
+    for side in sides:
+        if side.is_judge or side.number is not None:
+            mark = GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER)
+            yield from ((marked_place.target, mark) for marked_place in side.places)
 
 
 def _span_title(span: Span) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -19,7 +19,7 @@ from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import context_of
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.widgets.virtual_lines import ColumnTable, VirtualLines
+from mast_tui.ui.widgets.virtual_lines import ColumnTable, StyledRow, StyledRows
 
 
 class RowState(StrEnum):
@@ -286,22 +286,17 @@ _StyledText = tuple[str, str]
 """A text with the name of its style."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SideLine:
-    """A row of the panel.
-
-    Attributes:
-        side: The side that the row belongs to.
-        side_place: The target that the row is about; None if it is about the verdict only.
-        parts: The texts with the names of their styles.
-    """
+class PlaceOfSide(NamedTuple):
+    """A side, and the target that a row is about; None if it is about the verdict only."""
 
     side: SideView
     side_place: SidePlace | None
-    parts: Sequence[_StyledText]
 
 
-class SidesPanel(VirtualLines):
+_SideRow = StyledRow[PlaceOfSide]
+
+
+class SidesPanel(StyledRows[PlaceOfSide]):
     """The rows of all sides. The evidence shows the target under the cursor.
 
     If the rows do not fit, quotes and notes are cut to the row of their target, so that every side
@@ -311,29 +306,23 @@ class SidesPanel(VirtualLines):
     css_prefix = "sides-panel"
     tells_focus = True
     css_parts = ("cursor", "number", "name", "verdict", "place", "quote", "note", "quiet")
+    edge_part = "number"
 
     def __init__(self, *, id: str | None = None) -> None:
         """Begin without sides."""
         super().__init__(id=id)
         self.sides: Sequence[SideView] = ()
         self.empty_text = ""
-        self._lines: list[_SideLine] = []
-        self._empty_rows: list[str] = []
-
-    @property
-    def row_count(self) -> int:
-        """The number of rows of all sides, or of the message that there are none."""
-        return len(self._lines) or len(self._empty_rows)
 
     @property
     def side(self) -> SideView | None:
         """The side under the cursor."""
-        return self._lines[self.cursor].side if self._lines else None
+        return None if self.item is None else self.item.side
 
     @property
     def place(self) -> SidePlace | None:
         """The target under the cursor."""
-        return self._lines[self.cursor].side_place if self._lines else None
+        return None if self.item is None else self.item.side_place
 
     def show(self, sides: Sequence[SideView], *, empty_text: str = "") -> None:
         """Replace the sides, with the cursor on the first.
@@ -355,15 +344,19 @@ class SidesPanel(VirtualLines):
         """
         width = self.scrollable_content_region.width
         place_at_cursor = self.place
-        self._lines = self._side_lines(width)
-        if not self.has_focus and len(self._lines) > self._most_rows():
-            self._lines = self._side_lines(width, cut_texts=True)
+        self.rows = self._side_rows(width)
+        if not self.has_focus and len(self.rows) > self._most_rows():
+            self.rows = self._side_rows(width, cut_texts=True)
         if place_at_cursor is not None:
             positions = (
-                n for n, line in enumerate(self._lines) if line.side_place == place_at_cursor
+                n
+                for n, row in enumerate(self.rows)
+                if row.item and row.item.side_place == place_at_cursor
             )
             self.cursor = next(positions, 0)
-        self._empty_rows = wrapped(self.empty_text, max(8, width - 2))
+        if not self.rows:
+            texts = wrapped(self.empty_text, max(8, width - 2))
+            self.rows = [StyledRow([(text, "quiet")]) for text in texts]
         super().rows_changed()
 
     def watch_has_focus(self, has_focus: bool) -> None:
@@ -371,19 +364,19 @@ class SidesPanel(VirtualLines):
         super().watch_has_focus(has_focus)
         self.rows_changed()
 
-    def _side_lines(self, width: int, *, cut_texts: bool = False) -> list[_SideLine]:
-        """Return the lines of all sides, wrapped to ``width``."""
-        lines: list[_SideLine] = []
+    def _side_rows(self, width: int, *, cut_texts: bool = False) -> list[_SideRow]:
+        """Return the rows of all sides, wrapped to ``width``."""
+        rows: list[_SideRow] = []
         for side in self.sides:
             shown_side = self._with_hint(side)
-            lines += _lines_of(shown_side, self._key_of(side), width, cut_texts=cut_texts)
-        return lines
+            rows += _rows_of(shown_side, self._key_of(side), width, cut_texts=cut_texts)
+        return rows
 
     def _most_rows(self) -> int:
         """Return the number of rows that fit the greatest height of the panel."""
         max_height = self.styles.max_height
         if max_height is None:
-            return len(self._lines)
+            return len(self.rows)
         return int(max_height.value) - self.gutter.height
 
     def _with_hint(self, side: SideView) -> SideView:
@@ -405,19 +398,6 @@ class SidesPanel(VirtualLines):
             return str(side.number)
         return context_of(self).key_of(f"adjudicate.side_{side.number}")
 
-    def render_row(self, row: int, width: int) -> Strip:
-        """Draw one row of a side; if there are no sides, one row of the message that says so."""
-        if not self._lines:
-            base_style = self.rich_style
-            message = Segment(f" {self._empty_rows[row]}", base_style + self._part("quiet"))
-            return Strip([message]).adjust_cell_length(width, base_style)
-        base_style = self.row_style(row)
-        edge = "▌" if row == self.cursor and self.has_focus else " "
-        segments = [Segment(edge, base_style + self._part("number"))]
-        for text, style_name in self._lines[row].parts:
-            segments.append(Segment(text, base_style + self._part(style_name)))
-        return Strip(segments).adjust_cell_length(width, base_style)
-
     def on_click(self, event: events.Click) -> None:
         """Choose a side if its number was clicked; otherwise show the target."""
         event.stop()
@@ -426,60 +406,53 @@ class SidesPanel(VirtualLines):
         if offset is None:
             return
         row = offset.y + round(self.scroll_y)
-        if not 0 <= row < len(self._lines):
+        if not 0 <= row < len(self.rows) or not self.sides:
             return
         self.move_to(row)
-        _text, first_style = self._lines[row].parts[0]
+        _text, first_style = self.rows[row].parts[0]
         if first_style == "number" and offset.x < INDENT - 1:
             self.post_message(self.Chosen(self, row))
         else:
             self.post_message(self.Moved(self, row))
 
 
-@dataclass(frozen=True, slots=True)
-class _PlaceRow:
-    """The texts of one place of a side; ``parts`` are in its row, ``texts`` below or at its end."""
+def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideRow]:
+    """Return the rows of a side: its verdict with its first place, then each other place.
 
-    side_place: SidePlace | None
-    parts: Sequence[_StyledText]
-    texts: Sequence[_StyledText]
-
-
-def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
-    """Return the rows of a side, with quotes and notes below the row of their place.
-
-    With ``cut_texts`` each quote and note is in the row of its place, cut to the width.
+    Quotes and notes are below the row of their place. With ``cut_texts`` they are in that row, cut
+    to the width.
     """
-    lines = []
-    for row in _place_rows(side, key):
-        parts = [*row.parts]
+    # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
+    cells = max(8, width - 1 - INDENT)
+    rows: list[_SideRow] = []
+    for side_place in side.places or (None,):
+        item = PlaceOfSide(side, side_place)
+        parts = _place_parts(side_place, " " * INDENT) if rows else _heading_parts(side, key)
+        texts = _place_texts(side_place)
+        if not rows:
+            texts.insert(0, (side.note, "note"))
         if cut_texts:
-            parts += [(f"  {one_line(text)}", style) for text, style in row.texts if text]
-        lines.append(_SideLine(side, row.side_place, _cut_parts(parts, width - 1)))
+            parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
+        rows.append(StyledRow(_cut_parts(parts, width - 1), item))
         if not cut_texts:
-            for text, style in row.texts:
-                lines += _wrapped_lines(side, row.side_place, text, style, width)
-    return lines
+            rows += [
+                StyledRow([(" " * INDENT + line, style)], item)
+                for text, style in texts
+                for line in wrapped(text, cells)
+            ]
+    return rows
 
 
-def _place_rows(side: SideView, key: str) -> list[_PlaceRow]:
-    """Return the verdict of a side with its first place, then a row for each other place."""
+def _heading_parts(side: SideView, key: str) -> list[_StyledText]:
+    """Return the key, the name and the verdict of a side, its first place, and its remark."""
     first_place = side.places[0] if side.places else None
-    parts = [
+    return [
         (f"{key} ", "number"),
         (one_line(side.name, 32), "name"),
         (f"  {side.verdict}" if side.verdict else "", "verdict"),
+        *_place_parts(first_place, "  "),
+        *([(f"  {one_line(side.remark)}", "quiet")] if side.remark else []),
     ]
-    if first_place is not None:
-        parts += _place_parts(first_place, "  ")
-    if side.remark:
-        parts.append((f"  {one_line(side.remark)}", "quiet"))
-    first_row = _PlaceRow(first_place, parts, [(side.note, "note"), *_place_texts(first_place)])
-    other_rows = [
-        _PlaceRow(side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
-        for side_place in side.places[1:]
-    ]
-    return [first_row, *other_rows]
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
@@ -490,7 +463,9 @@ def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
     return [(quote, "quote"), (side_place.note, "note")]
 
 
-def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:
+def _place_parts(side_place: SidePlace | None, indent: str) -> list[_StyledText]:
+    if side_place is None:
+        return []
     extra = [(f"  {side_place.extra}", "quiet")] if side_place.extra else []
     return [(f"{indent}{side_place.words}", "place"), *extra]
 
@@ -509,12 +484,3 @@ def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
         cut_parts.append((text, style_name))
         free_cells -= cell_len(text)
     return cut_parts
-
-
-def _wrapped_lines(
-    side: SideView, side_place: SidePlace | None, text: str, style_name: str, width: int
-) -> list[_SideLine]:
-    """Return the rows of a wrapped and indented text; none for an empty text."""
-    # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
-    rows = wrapped(text, max(8, width - 1 - INDENT))
-    return [_SideLine(side, side_place, [(" " * INDENT + row, style_name)]) for row in rows]

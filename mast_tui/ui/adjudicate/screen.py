@@ -387,13 +387,11 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
 
     @on(VirtualLines.Moved, "#evidence")
-    def _span_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _span_moved(self) -> None:
         self.evidence.span_moved()
 
     @on(VirtualLines.Moved, "#sides")
-    def _side_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _side_moved(self) -> None:
         self.evidence.side_moved()
 
     def _show_row(self) -> None:
@@ -838,8 +836,7 @@ class AdjudicateScreen(BaseScreen):
         self._decide_at_cursor(answer_of_side)
 
     @on(SidesPanel.Chosen, "#sides")
-    def _side_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
+    def _side_chosen(self) -> None:
         side = self.evidence.sides_panel.side
         if side is not None and side.number is not None:
             self.action_side(side.number)
@@ -1300,13 +1297,17 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say(nothing_text)
             return
         target.append(trace_id)
+        key = self.mast.key_of("everywhere.redo")
+        message = f"Undone: decide it again, or {key} redoes it" if undo else "Redone"
+        self._show_changed_item(work, changed_items[0], message)
+
+    def _show_changed_item(self, work: Adjudication, item: str, message: str) -> None:
+        """Show a decision that was undone or repeated, with a message."""
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        self.queue.go_to_item(trace_id, changed_items[0])
+        self.queue.go_to_item(work.trace_id, item)
         self._show_row()
-        key = self.mast.key_of("everywhere.redo")
-        undo_text = f"Undone: decide it again, or {key} redoes it"
-        self._show_lasting_message(undo_text if undo else "Redone")
+        self._show_lasting_message(message)
 
     # Boundaries
 

@@ -154,14 +154,12 @@ class FilterScan:
 
     Attributes:
         trace: The trace; it may gain spans during the scan.
-        span_filter: The filter.
         checked_count: The number of spans that have been checked, from the first one on.
     """
 
     def __init__(self, trace: Trace, span_filter: SpanFilter, marked_spans: MarkedSpans) -> None:
         """Begin at the first span."""
         self.trace = trace
-        self.span_filter = span_filter
         self._required_marks = [
             getattr(marked_spans, field.name)
             for field in fields(marked_spans)
@@ -387,6 +385,13 @@ class Filter(ScreenPart):
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a filter."""
         super().__init__(screen)
+        self._forget_filter()
+        self._last_message = ""
+        """The last message about the filter that was shown."""
+        self._dialog: FilterChoice | None = None
+        """The dialog while it is open."""
+
+    def _forget_filter(self) -> None:
         self.present_filter: SpanFilter = NO_FILTER
         """The present filter."""
         self._scan: FilterScan | None = None
@@ -395,12 +400,8 @@ class Filter(ScreenPart):
         """True while spans are checked in the background."""
         self._is_applied = False
         """True once the check has ended, and the timeline shows only spans that pass."""
-        self._last_message = ""
-        """The last message about the filter that was shown."""
         self._visible_indices: array[int] | None = None
         """The spans that pass; None while all spans are shown."""
-        self._dialog: FilterChoice | None = None
-        """The dialog while it is open."""
 
     def choose(self) -> None:
         """Open the dialog of the filter. Escape removes the filter and restores the cursor."""
@@ -450,11 +451,7 @@ class Filter(ScreenPart):
     def reset(self) -> None:
         """Forget the filter, and stop checking spans; the timeline is not changed."""
         self._screen.work.stop("filter")
-        self.present_filter = NO_FILTER
-        self._scan = None
-        self._visible_indices = None
-        self._is_scanning = False
-        self._is_applied = False
+        self._forget_filter()
 
     def _marked_spans(self) -> MarkedSpans:
         """Return the spans that have labels, suggestions or matches now.

@@ -389,14 +389,12 @@ class Finish(ScreenPart):
         finish = partial(self._finish, session, rule or "leave", is_set_by_study=rule is not None)
         set_absent = partial(self._finish, session, "absent")
         queue = self._screen.mast.writes.do
-        self._screen.ask(
-            question,
-            {
-                "o": partial(queue, finish),
-                "W": partial(queue, set_absent),
-                "g": partial(self._screen.go_to, unread[0].start),
-            },
-        )
+        effects: Mapping[str, Callable[[], object]] = {
+            "o": partial(queue, finish),
+            "W": partial(queue, set_absent),
+            "g": partial(self._screen.go_to, unread[0].start),
+        }
+        self._screen.mast.ask(question, lambda key: effects[key]())
 
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
         """Return a text about unread spans, and about the suggestions without an answer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
 from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.annotate.state import DIGITS_HINT, PLAIN, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
-from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.widgets.bars import Menu
 from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
@@ -171,15 +170,23 @@ class Labelling(ScreenPart):
             suggestions: The suggestions; a suggestion may be edited.
         """
         super().__init__(screen)
-        self.entry = DigitEntry()
-        """The mode that is being typed."""
         self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
-        self._edited_label_id: str | None = None
-        """The id of the label that is being edited."""
         self.edited_from = 0
         """The index of the span where the last editing began, to which Escape returns."""
+        self.begin_trace()
+
+    def begin_trace(self) -> None:
+        """Begin with another trace: discard whatever is being typed or edited."""
+        self.entry = DigitEntry()
+        """The mode that is being typed."""
+        self._edited_label_id: str | None = None
+        """The id of the label that is being edited."""
+        self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
+        self._forget_choice()
+
+    def _forget_choice(self) -> None:
         self._choice: _LabelChoice | None = None
         """The label that the last line asks about.
 
@@ -187,17 +194,6 @@ class Labelling(ScreenPart):
         """
         self._is_choosing = False
         """True while the last line asks which label to use."""
-
-    def begin_trace(self) -> None:
-        """Begin with another trace: discard whatever is being typed or edited."""
-        self.entry = DigitEntry()
-        self._edited_label_id = None
-        self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
-        self._forget_choice()
-
-    def _forget_choice(self) -> None:
-        self._choice = None
-        self._is_choosing = False
 
     # Questions in the last line
 
@@ -395,17 +391,15 @@ class Labelling(ScreenPart):
         span_text = self._state.target_text(target)
         range_text = self._state.target_text(range_label.target)
         queue_change = self._commands.queue_change
-        question = Ask(
+        self._screen.mast.ask_key(
             f"{mode.code} {mode.name}",
             f"{span_text} is inside your {mode.code} on {range_text}.",
             (("x", "remove that label"), ("a", f"add one on {span_text} too"), ("n", "leave it")),
-        )
-        self._screen.ask(
-            question,
             {
                 "x": lambda: queue_change(lambda s: s.remove_label(range_label.id)),
                 "a": lambda: queue_change(lambda s: _toggle_label(s, mode, target)),
             },
+            default=None,
         )
         return None
 
@@ -422,20 +416,18 @@ class Labelling(ScreenPart):
         if not labels:
             await self._commands.run_command(lambda s: s.set_verdict(mode.slug, value))
             return
-        question = Ask(
+        queue_change = self._commands.queue_change
+        self._screen.mast.ask_key(
             f"{mode.code} {mode.name}",
             f"You have {counted(len(labels), 'label')} of this mode here. "
             f"Set it {value} and remove them?",
             (("y", "remove and set"), ("n", "keep")),
-        )
-        queue_change = self._commands.queue_change
-        self._screen.ask(
-            question,
             {
                 "y": lambda: queue_change(
                     lambda s: s.set_verdict(mode.slug, value, remove_labels=True)
                 )
             },
+            default=None,
         )
 
     def find_mode(self) -> None:
@@ -445,12 +437,9 @@ class Labelling(ScreenPart):
         from mast_tui.ui.dialogs.finder import ModeFinder  # start-up: not needed for a label
 
         taxonomy = self._state.taxonomy
-
-        def label_with_slug(slug: str | None) -> None:
-            if slug is not None:
-                self.label_with(taxonomy.mode(slug))
-
-        self._screen.app.push_screen(ModeFinder(taxonomy), label_with_slug)
+        self._screen.mast.ask(
+            ModeFinder(taxonomy), lambda slug: self.label_with(taxonomy.mode(slug))
+        )
 
     # Leaving and undoing
 
@@ -587,20 +576,11 @@ class Labelling(ScreenPart):
     def _note_span(self, session: Session, index: int) -> None:
         """Open the dialog for the note on a span."""
         span_key = self._state.open_trace.span(index).key
-        self._open_note_dialog(
-            f"Note on #{index + 1}",
-            session.span_notes.get(span_key, ""),
+        note = session.span_notes.get(span_key, "")
+        self._screen.mast.ask(
+            NoteScreen(f"Note on #{index + 1}", note, in_editor=True),
             lambda text: self._commands.queue_change(lambda s: s.note_span(span_key, text)),
         )
-
-    def _open_note_dialog(self, title: str, note: str, save: Callable[[str], None]) -> None:
-        """Open the dialog for a note; call ``save`` with its text unless it is cancelled."""
-
-        def save_text(text: str | None) -> None:
-            if text is not None:
-                save(text)
-
-        self._screen.app.push_screen(NoteScreen(title, note, in_editor=True), save_text)
 
     def _labels_under_cursor(self) -> tuple[Label, ...]:
         """Return the annotator's labels under the cursor, the newest first."""
@@ -698,9 +678,9 @@ class Labelling(ScreenPart):
             )
         else:
             mode = self._state.taxonomy.mode(label.mode)
-            self._open_note_dialog(
-                f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}",
-                label.note,
+            title = f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}"
+            self._screen.mast.ask(
+                NoteScreen(title, label.note, in_editor=True),
                 lambda text: self._commands.queue_change(
                     lambda s: s.edit_label(label.id, note=text)
                 ),

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from sys import maxsize
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
-from rich.segment import Segment
 from textual.binding import Binding, BindingType
-from textual.strip import Strip
 
 from mast_tui.columns import shortened
 from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
@@ -23,8 +20,8 @@ from mast_tui.ui.annotate.state import Entry, ModeVerdict, NotedSpan
 from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import IndexOf, place_text, plain_title
+from mast_tui.ui.widgets.virtual_lines import StyledRow, StyledRows
+from mast_tui.ui.wording import IndexOf, place_text, plain_title, span_text
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -90,27 +87,16 @@ def _reading_order(trace: Trace, rank_by_mode: Mapping[str, int], label: Label) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _LabelLine:
-    """A row of the list.
+class MyLabels(StyledRows[Entry]):
+    """The list, with some rows for each entry. Only the first of them has the entry as its item.
 
-    Attributes:
-        text: The text.
-        part: The name of the row's style.
-        entry: The entry whose first row this is; None for its other rows.
+    The cursor is on such a row.
     """
-
-    text: str
-    part: str
-    entry: Entry | None = None
-
-
-class MyLabels(VirtualLines):
-    """The list, with some rows for each entry. The cursor is on the first row of an entry."""
 
     css_prefix = "my-labels"
     tells_focus = True
     css_parts = ("cursor", "mode", "place", "quote", "note", "quiet")
+    edge_part = "mode"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", show=False)]
 
     def __init__(self, taxonomy: Taxonomy, *, id: str | None = None) -> None:
@@ -126,17 +112,6 @@ class MyLabels(VirtualLines):
         # Until a session is shown, no span and no judge is found.
         self._index_of: IndexOf = dict[str, int]().get
         self._judge_of: Callable[[str], str | None] = dict[str, str]().get
-        self._lines: list[_LabelLine] = []
-
-    @property
-    def row_count(self) -> int:
-        """The number of rows of all entries."""
-        return len(self._lines)
-
-    @property
-    def entry(self) -> Entry | None:
-        """The entry under the cursor, or None."""
-        return self._lines[self.cursor].entry if self._lines else None
 
     def show(self, session: Session | None) -> None:
         """Show the entries of a session; the cursor stays on its entry, or at its position."""
@@ -158,7 +133,7 @@ class MyLabels(VirtualLines):
     def go_to_label(self, label_id: str) -> None:
         """Put the cursor on a label if it is listed."""
         for row in self._first_rows():
-            entry = self._lines[row].entry
+            entry = self.rows[row].item
             if isinstance(entry, Label) and entry.id == label_id:
                 self.move_to(row)
                 return
@@ -168,18 +143,18 @@ class MyLabels(VirtualLines):
 
         The cursor stays on its entry, or at the same position if the entry is gone.
         """
-        current_entry = self.entry
+        current_entry = self.item
         position = bisect_left(self._first_rows(), self.cursor)
         width = max(MIN_WIDTH, self.scrollable_content_region.width - 1)
-        self._lines = [line for entry in self._entries for line in self._lines_of(entry, width)]
+        self.rows = [row for entry in self._entries for row in self._rows_of(entry, width)]
         first_rows = self._first_rows()
         if not first_rows:
             message = "No labels on this trace yet: two digits label the span under the cursor."
-            self._lines = [_LabelLine(f" {row}", "quiet") for row in wrapped(message, width - 1)]
+            self.rows = [_label_row(f" {row}", "quiet") for row in wrapped(message, width - 1)]
         else:
             row_at_position = first_rows[min(position, len(first_rows) - 1)]
             entry_rows = (
-                row for row in first_rows if _is_same_entry(self._lines[row].entry, current_entry)
+                row for row in first_rows if _is_same_entry(self.rows[row].item, current_entry)
             )
             self.cursor = next(entry_rows, row_at_position)
         super().rows_changed()
@@ -193,7 +168,7 @@ class MyLabels(VirtualLines):
         first_rows = self._first_rows()
         if not first_rows:
             return
-        row = max(0, min(row, len(self._lines) - 1))
+        row = max(0, min(row, len(self.rows) - 1))
         position = bisect_right(first_rows, row) - 1
         is_inside_entry = first_rows[position] < row
         if is_inside_entry and row > self.cursor and position < len(first_rows) - 1:
@@ -201,39 +176,24 @@ class MyLabels(VirtualLines):
         entry_row = first_rows[position]
         super().move_to(entry_row, in_upper_third=in_upper_third)
         # Make all rows of the entry visible, if they fit.
-        end_row = [*first_rows, len(self._lines)][position + 1]
+        end_row = [*first_rows, len(self.rows)][position + 1]
         self.show_row(min(end_row - 1, entry_row + self.lines_area.height - 1))
 
     def action_choose(self) -> None:
         """Choose the entry under the cursor."""
-        if self.entry is not None:
+        if self.item is not None:
             self.post_message(self.Chosen(self, self.cursor))
-
-    def render_row(self, row: int, width: int) -> Strip:
-        """Draw one row, with a bar in front if it is under the focused cursor."""
-        base_style = self.rich_style
-        line = self._lines[row]
-        is_at_cursor = row == self.cursor and line.entry is not None and self.has_focus
-        if is_at_cursor:
-            base_style += self._part("cursor")
-        return Strip(
-            [
-                Segment("▌" if is_at_cursor else " ", base_style + self._part("mode")),
-                Segment(line.text, base_style + self._part(line.part)),
-            ]
-        ).adjust_cell_length(width, base_style)
 
     def _first_rows(self) -> list[int]:
         """Return the first row of each entry."""
-        return [row for row, line in enumerate(self._lines) if line.entry is not None]
+        return [number for number, row in enumerate(self.rows) if row.item is not None]
 
-    def _lines_of(self, entry: Entry, width: int) -> Iterator[_LabelLine]:
+    def _rows_of(self, entry: Entry, width: int) -> Iterator[StyledRow[Entry]]:
         """Yield the rows of an entry; the first one carries the entry."""
         if isinstance(entry, NotedSpan):
-            index = self._index_of(entry.key)
-            location = one_line(entry.key, 24) if index is None else f"#{index + 1}"
-            yield _LabelLine(shortened(f"✎ note on {location}", width), "place", entry)
-            yield from _indented_lines(entry.text, "note", width)
+            location = span_text(entry.key, self._index_of)
+            yield _label_row(shortened(f"✎ note on {location}", width), "place", entry)
+            yield from _indented_rows(entry.text, "note", width)
             return
         mode = self._modes.get(entry.mode)
         name = one_line(f"{mode.code} {mode.name}" if mode else entry.mode)
@@ -241,27 +201,31 @@ class MyLabels(VirtualLines):
             value = entry.value.value
             name_width = width - cell_len(value) - 1
             fitted_name = set_cell_size(shortened(name, name_width), name_width)
-            yield _LabelLine(f"{fitted_name} {value}", "quiet", entry)
+            yield _label_row(f"{fitted_name} {value}", "quiet", entry)
             return
-        yield _LabelLine(shortened(name, width), "mode", entry)
+        yield _label_row(shortened(name, width), "mode", entry)
         details = [place_text(entry.target, self._index_of, quoted=False)]
         if entry.severity is not None:
             details.append(entry.severity.value)
         if entry.confidence is not None:
             details.append(confidence_words(entry.confidence))
         details.append(origin_text(entry, self._judge_of))
-        yield from _indented_lines(" · ".join(details), "place", width)
+        yield from _indented_rows(" · ".join(details), "place", width)
         if entry.target.quote:
-            yield from _indented_lines(f"“{entry.target.quote}”", "quote", width, max_rows=3)
+            yield from _indented_rows(f"“{entry.target.quote}”", "quote", width, max_rows=3)
         if entry.note:
-            yield from _indented_lines(f"✎ {entry.note}", "note", width)
+            yield from _indented_rows(f"✎ {entry.note}", "note", width)
 
 
-def _indented_lines(
+def _label_row(text: str, part: str, entry: Entry | None = None) -> StyledRow[Entry]:
+    return StyledRow([(text, part)], entry)
+
+
+def _indented_rows(
     text: str, part: str, width: int, *, max_rows: int = 12
-) -> Iterable[_LabelLine]:
+) -> Iterable[StyledRow[Entry]]:
     """Return the rows of a text, wrapped and indented; cut it after ``max_rows`` rows."""
-    return (_LabelLine(f"   {row}", part) for row in wrapped(text, width - 3, max_rows))
+    return (_label_row(f"   {row}", part) for row in wrapped(text, width - 3, max_rows))
 
 
 def _is_same_entry(entry: Entry | None, other: Entry | None) -> bool:

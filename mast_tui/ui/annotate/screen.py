@@ -87,7 +87,6 @@ if TYPE_CHECKING:
 
     from mast_tui.session import Change, Session
     from mast_tui.ui.annotate.text_screen import Subject
-    from mast_tui.ui.dialogs.dialog import KeyDialog
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
@@ -420,17 +419,16 @@ class Arrival(ScreenPart):
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a location."""
         super().__init__(screen)
+        self.begin_trace()
+
+    def begin_trace(self) -> None:
+        """Begin with another trace."""
         self._target: TraceLocation | None = None
         self._saved_index = 0
         """The index of the span that is saved in the workspace.
 
         If none is saved, it is that of the first span, 0, where the cursor begins.
         """
-
-    def begin_trace(self) -> None:
-        """Begin with another trace."""
-        self._target = None
-        self._saved_index = 0
 
     def go_to(self, target: TraceLocation) -> None:
         """Go to a location, and start its search if it has one."""
@@ -694,7 +692,6 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     def on_timeline_index_grown(self, event: Timeline.IndexGrown) -> None:
         """Update the panes that depend on the background index, and go to an awaited span."""
-        event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
             self.overview.show_new_spans()
             self.filter.check_new_spans()
@@ -841,29 +838,12 @@ class AnnotateScreen(MainScreen, RenderCache):
         """True if a mode is being typed."""
         return self.labelling.entry.has_begun
 
-    def ask(self, question: KeyDialog[str], actions: Mapping[str, Callable[[], object]]) -> None:
-        """Open a question, and carry out the action of its answer; do nothing without an action.
-
-        Args:
-            question: The dialog, which returns the key of the answer.
-            actions: The actions by the keys of answers.
-        """
-
-        def carry_out(answer: str | None) -> None:
-            action = actions.get(answer or "")
-            if action is not None:
-                action()
-
-        self.app.push_screen(question, carry_out)
-
     @on(Input.Changed, "#search")
     def _search_typed(self, event: Input.Changed) -> None:
-        event.stop()
         self.search.search_for(event.value)
 
     @on(Input.Submitted, "#search")
-    def _search_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _search_submitted(self) -> None:
         self.search.submit()
 
     # Drawing: the title
@@ -1034,6 +1014,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """The span under the cursor."""
         return self.timeline.index
 
+    @on(VirtualLines.Moved, "#timeline")
     def lines_moved(self) -> None:
         """Update the screen if the cursor of the timeline has moved.
 
@@ -1048,11 +1029,6 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.marking.follow_cursor()
         self.show_position()
         self._show_span_soon()
-
-    @on(VirtualLines.Moved, "#timeline")
-    def _cursor_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.lines_moved()
 
     def _show_span_soon(self) -> None:
         """Show the span under the cursor: at once after a single move, delayed during many moves.
@@ -1075,6 +1051,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.suggestions.show_panel()
         self._show_hints()
 
+    @on(VirtualLines.Moved, "#mine")
     def _show_hints(self) -> None:
         """Show the hints of the keys that have something to act on."""
         left_out = {"back"}
@@ -1208,6 +1185,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             highlights.append(TextPart(quote.start, quote.end, "selection"))
         return highlights
 
+    @on(VirtualLines.Resized)
     def show_position(self) -> None:
         """Show the cursor and the visible part of the timeline in the overview."""
         # A screen that is closed loses its panes before its last callbacks run.
@@ -1219,22 +1197,13 @@ class AnnotateScreen(MainScreen, RenderCache):
         last_index = timeline.rows.index_at(rows[-1]) if rows else self.index
         self.overview.show_position(self.index, first_index, last_index)
 
-    @on(VirtualLines.Resized)
-    def _timeline_resized(self, event: VirtualLines.Resized) -> None:
-        event.stop()
-        self.show_position()
-
+    @on(VirtualLines.Moved, "#modes")
     def show_definition(self) -> None:
         """Show the definition of the mode under the cursor of the taxonomy."""
         mode = self.modes.mode
         if mode is not None:
             self.definition.border_title = plain_title(f"{mode.code} {mode.name}")
             self.definition.show_text(definition_of(mode, self.state.taxonomy))
-
-    @on(VirtualLines.Moved, "#modes")
-    def _mode_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self.show_definition()
 
     # Keys while the last line asks for something
 
@@ -1348,7 +1317,6 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @on(Overview.CellChosen)
     def _place_chosen(self, event: Overview.CellChosen) -> None:
-        event.stop()
         self.go_to(event.index)
 
     def go_to(self, index: int) -> None:
@@ -1413,7 +1381,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         list_pane = self.my_labels
         if list_pane is None or self.focused is not list_pane:
             return None
-        return list_pane.entry
+        return list_pane.item
 
     @property
     def _can_edit(self) -> bool:
@@ -1422,15 +1390,9 @@ class AnnotateScreen(MainScreen, RenderCache):
             return isinstance(self.picked_entry, Label)
         return self.suggestions.current() is not None or bool(self.state.labels_at_cursor())
 
-    @on(VirtualLines.Moved, "#mine")
-    def _entry_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-        self._show_hints()
-
     @on(VirtualLines.Chosen, "#mine")
-    def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
+    def _entry_chosen(self) -> None:
         """Go to the span, the mode and the quote of the chosen entry, as far as it has them."""
-        event.stop()
         entry = self.picked_entry
         trace = self.trace
         if entry is None or trace is None:
@@ -1547,7 +1509,6 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @on(SpanView.EdgeDragged, "#span")
     def _edge_dragged(self, event: SpanView.EdgeDragged) -> None:
-        event.stop()
         self.panes.drag_split(event.y)
 
     # Keys: the text of a span
@@ -1627,9 +1588,8 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.labelling.add_digit(digit)
 
     @on(VirtualLines.Chosen, "#modes")
-    def _mode_chosen(self, event: VirtualLines.Chosen) -> None:
+    def _mode_chosen(self) -> None:
         """Label with the chosen mode; if the row is a category, fold or unfold it."""
-        event.stop()
         mode = self.modes.mode
         if mode is None:
             self.modes.toggle_fold()

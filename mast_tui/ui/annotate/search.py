@@ -214,12 +214,10 @@ class Search(ScreenPart):
         super().__init__(screen)
         self.line = TextLine(placeholder="find in all spans", id="search")
         """The line to type on; the screen mounts it."""
-        self._search: TextSearch | None = None
+        self._forget_search()
         self._regex = False
         self._is_plain_text = True
         """True if the search is for plain text."""
-        self._is_done = True
-        """True if all spans read so far have been searched."""
         self._progress = 0.0
         """The share of the trace that has been searched."""
         self._index_at_start = 0
@@ -230,10 +228,15 @@ class Search(ScreenPart):
         """True if the text under the cursor was short when the search line was opened."""
         self._keeps_cursor = False
         """True if the search must not move the cursor to its first hit."""
-        self._requested_step = 0
-        """The step of a key that waits: 1 for the first hit, -1 for all hits; 0 if none waits."""
         self._last_message = ""
         """The last status that the search has shown."""
+
+    def _forget_search(self) -> None:
+        self._search: TextSearch | None = None
+        self._is_done = True
+        """True if all spans read so far have been searched."""
+        self._requested_step = 0
+        """The step of a key that waits: 1 for the first hit, -1 for all hits; 0 if none waits."""
         self._current = NO_MATCH
         self._match_ranges: MatchRanges = ()
         """The matches in the text of ``_match_ranges_index``."""
@@ -310,13 +313,8 @@ class Search(ScreenPart):
     def clear(self) -> None:
         """Stop the search and remove its matches."""
         self._screen.work.stop("search")
-        self._search = None
+        self._forget_search()
         self._state.needle = ""
-        self._is_done = True
-        self._requested_step = 0
-        self._current = NO_MATCH
-        self._match_ranges = ()
-        self._match_ranges_index = -1
         self._state.hits = Hits()
         self._show_total()
 

@@ -236,13 +236,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             (ACCEPT, f"accept {selected_text}{addition}"),
             (HIDE, f"hide {selected_text} and similar ones on all traces, without an answer"),
         ]
-        if self._can_show_all:
+        if self._show_all_text:
             answers.append((SHOW_ALL, self._show_all_text))
         self._show_key_rows("#answers", answers)
-
-    @property
-    def _can_show_all(self) -> bool:
-        return bool(self._hidden_count or self._later_answer_count)
 
     @property
     def _show_all_text(self) -> str:
@@ -268,7 +264,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             if self.scope.select(self._pending):
                 self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
-        if key == SHOW_ALL and self._can_show_all:
+        if key == SHOW_ALL and self._show_all_text:
             self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
         if key in tuple(Breadth):
@@ -455,12 +451,8 @@ class Suggestions(ScreenPart):
         """The panel under the timeline for narrow screens, and the one beside it."""
         self._commands = screen.commands
         self._marking = marking
-        self._current_id: str | None = None
-        """The id of the suggestion under the cursor."""
         self._visited_id: str | None = None
         """The id of the suggestion that the user has gone to last."""
-        self.edited_id: str | None = None
-        """The id of the suggestion that is being edited."""
         self._pending_suggestions = _PendingSuggestions((), (), 0, self.index_of, self._range_of)
         self._hidden_scopes: tuple[SuggestionScope, ...] = ()
         """The suggestions that the user has hidden, on every trace."""
@@ -468,11 +460,14 @@ class Suggestions(ScreenPart):
         """The answers that the user gives on every trace that is opened."""
         self._answered_traces: set[str] = set()
         """The ids of the traces with these answers. An undone answer is not given again."""
+        self.begin_trace()
 
     def begin_trace(self) -> None:
         """Begin with another trace."""
-        self._current_id = None
-        self.edited_id = None
+        self._current_id: str | None = None
+        """The id of the suggestion under the cursor."""
+        self.edited_id: str | None = None
+        """The id of the suggestion that is being edited."""
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:

@@ -121,7 +121,6 @@ class TextScreen(LinesDialog):
     @on(Input.Changed)
     def _search_typed(self, event: Input.Changed) -> None:
         """Highlight the matches of the typed text, and go to the first one."""
-        event.stop()
         needle = event.value.strip()
         self._match_ranges = []
         self._match_position = -1
@@ -137,8 +136,7 @@ class TextScreen(LinesDialog):
             self.box.border_subtitle = _KEYS
 
     @on(Input.Submitted)
-    def _search_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _search_submitted(self) -> None:
         self.line.display = False
         self.lines.focus()
 

@@ -289,7 +289,6 @@ class NoteScreen(TypingDialog):
 
     @on(Input.Submitted)
     def _text_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         self._check_and_return(event.value)
 
     def _check_and_return(self, text: str) -> None:

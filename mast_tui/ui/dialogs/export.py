@@ -21,7 +21,7 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent, companion_path
-from mast_tui.exchange.page.content import RunPages, file_name_of, label_counts_text
+from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of, label_counts_text
 from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD, masks_of_files
@@ -357,14 +357,7 @@ def page_job(
         """Add the pages, and return the summary."""
         report_stage("Reading the labels")
         run_pages = _run_pages(opened, texts)
-        pages = []
-        for number, run in enumerate(runs, start=1):
-            report_stage(f"Reading run {number} of {len(runs)}")
-            # A listed run has no spans, and that on screen may still be read.
-            trace = run if len(run) and run.loaded.complete else run.anew()
-            read_fully(trace)
-            if len(trace):
-                pages.append(run_pages.page_of(trace, runs))
+        pages = list(_pages_of(runs, run_pages, report_stage))
         if not pages:
             raise MastError("no run has a step to write")
         if is_folder:
@@ -377,6 +370,19 @@ def page_job(
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: check_path(outputs, output, is_folder), _add_files)
+
+
+def _pages_of(
+    runs: Sequence[Trace], run_pages: RunPages, report_stage: ReportStage
+) -> Iterator[RunPage]:
+    """Read each run, and yield its page unless it has no steps."""
+    for number, run in enumerate(runs, start=1):
+        report_stage(f"Reading run {number} of {len(runs)}")
+        # A listed run has no spans, and that on screen may still be read.
+        trace = run if len(run) and run.loaded.complete else run.anew()
+        read_fully(trace)
+        if len(trace):
+            yield run_pages.page_of(trace, runs)
 
 
 def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
@@ -425,35 +431,6 @@ class ExportChoices:
     companion: str = ""
 
 
-def export_choices(
-    opened: OpenWorkspace,
-    file_format: str,
-    report: ReportToWrite | RunsToWrite | None,
-    key_of: KeyOf,
-) -> ExportChoices:
-    """Return the form of an export.
-
-    Args:
-        opened: The open workspace.
-        file_format: A format of labels, or of the report or runs.
-        report: The report or runs on the screen.
-        key_of: Returns how the key of an action is shown.
-    """
-    screen_format = _screen_formats(report).get(file_format)
-    if report is None or screen_format is None:
-        return _choices_of_labels(opened, EXPORT_FORMATS[file_format], key_of)
-    if isinstance(report, RunsToWrite):
-        return _choices_of_runs(opened, report, file_format, screen_format.suffix)
-    return ExportChoices(
-        f"Write the report: {file_format}",
-        (_FILE,),
-        {"file": f"{report.name}.{screen_format.suffix}"},
-        lambda texts: report_job(
-            opened, report, file_format, _output_path(texts["file"], _FILE.title)
-        ),
-    )
-
-
 def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf) -> ExportChoices:
     fields = fields_of(file_format, [info.name for info in opened.workspace.annotators()])
     initial_texts = default_texts(file_format)
@@ -488,6 +465,19 @@ def _choices_of_runs(
     )
 
 
+def _choices_of_report(
+    opened: OpenWorkspace, report: ReportToWrite, file_format: str, suffix: str
+) -> ExportChoices:
+    return ExportChoices(
+        f"Write the report: {file_format}",
+        (_FILE,),
+        {"file": f"{report.name}.{suffix}"},
+        lambda texts: report_job(
+            opened, report, file_format, _output_path(texts["file"], _FILE.title)
+        ),
+    )
+
+
 class ExportForm(Form):
     """The form of an export. A worker writes the export."""
 
@@ -507,8 +497,15 @@ class ExportForm(Form):
             key_of: Returns how the key of an action is shown.
         """
         self._opened = opened
-        self._choices = export_choices(opened, file_format, report, key_of)
-        super().__init__(self._choices.title, self._choices.fields, self._choices.texts)
+        screen_format = _screen_formats(report).get(file_format)
+        if report is None or screen_format is None:
+            choices = _choices_of_labels(opened, EXPORT_FORMATS[file_format], key_of)
+        elif isinstance(report, RunsToWrite):
+            choices = _choices_of_runs(opened, report, file_format, screen_format.suffix)
+        else:
+            choices = _choices_of_report(opened, report, file_format, screen_format.suffix)
+        self._choices = choices
+        super().__init__(choices.title, choices.fields, choices.texts)
 
     def help_of(self, field: Field) -> str:
         """Return the help of a field; that of the file names the paths that will be written."""

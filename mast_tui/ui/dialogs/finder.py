@@ -297,7 +297,6 @@ class FinderDialog(TypingDialog):
     @on(Input.Submitted)
     def _query_submitted(self, event: Input.Submitted) -> None:
         """Return the choice under the cursor, or the typed text if the dialog accepts others."""
-        event.stop()
         choice_list = self.query_one(ChoiceList)
         text = event.value.strip()
         # A number is returned as typed, even if it is part of a choice.
@@ -307,13 +306,8 @@ class FinderDialog(TypingDialog):
         elif choice_list.choices:
             self.dismiss(choice_list.choices[choice_list.cursor].value)
 
-    @on(VirtualLines.Moved)
-    def _row_clicked(self, event: VirtualLines.Moved) -> None:
-        event.stop()
-
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
         choice_list = self.query_one(ChoiceList)
         self.dismiss(choice_list.choices[event.row].value)
 

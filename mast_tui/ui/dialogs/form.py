@@ -300,7 +300,6 @@ class Form(Dialog[None]):
     @on(Input.Changed)
     def _line_changed(self, event: Input.Changed) -> None:
         """Show the help again, since it can depend on the text."""
-        event.stop()
         field = next((field for field in self._fields if field.name == event.input.id), None)
         if field is not None and event.input is self.focused and self._refusal is None:
             self.say_below(self.help_of(field))
@@ -308,11 +307,6 @@ class Form(Dialog[None]):
     def help_of(self, field: Field) -> str:
         """Return the help of a field for its present text."""
         return field.help
-
-    @on(Input.Submitted)
-    def _line_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_keep()
 
     def action_field(self, step: int) -> None:
         """Focus the next or previous field; do nothing if a text replaces the fields."""
@@ -325,6 +319,7 @@ class Form(Dialog[None]):
         self._current_field = next_widget.id or ""
         self.set_focus(next_widget)
 
+    @on(Input.Submitted)
     def action_keep(self) -> None:
         """Submit the fields; if a text is shown instead of them, call its function for Enter."""
         if self._shown_text is None:

@@ -341,14 +341,12 @@ class HelpScreen(LinesDialog):
 
     @on(Input.Changed)
     def _needle_changed(self, event: Input.Changed) -> None:
-        event.stop()
         sections = [*matching(self._sections, event.value)]
         no_match = HelpSection(f"No match for “{event.value}”", ())
         self.lines.show(sections or [no_match])
 
     @on(Input.Submitted)
     def _needle_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         event.input.display = bool(event.value)
         self.lines.focus()
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import ClassVar, Final
 
-from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -143,9 +142,9 @@ class NameList(ChoiceList):
     is_chosen = False
     """True if the name under the cursor is chosen."""
 
-    def row_style(self, row: int) -> Style:
-        """Return the style of a row, which shows the cursor only on a chosen name."""
-        return super().row_style(row) if self.is_chosen else self.rich_style
+    def shows_cursor(self, row: int) -> bool:
+        """Check if a row is that of the chosen name."""
+        return self.is_chosen and super().shows_cursor(row)
 
     @property
     def chosen_name(self) -> str | None:
@@ -319,30 +318,23 @@ class NameScreen(Dialog[str]):
         self._name_line.selection = Selection(0, len(self._name_line.value))
 
     @on(Input.Changed)
-    def _name_changed(self, event: Input.Changed) -> None:
-        event.stop()
+    def _name_changed(self) -> None:
         if self._name_list.is_chosen and self._name_list.chosen_name != self._name_line.value:
             self._name_list.choose_none()
 
     @on(VirtualLines.Moved)
     def _row_clicked(self, event: VirtualLines.Moved) -> None:
-        event.stop()
         self._choose_row(event.row)
 
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
         """Accept the chosen name, which was clicked again; without one, choose the clicked name."""
-        event.stop()
         if self._name_list.is_chosen:
             self.action_accept()
         else:
             self._choose_row(event.row)
 
     @on(Input.Submitted)
-    def _name_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_accept()
-
     def action_accept(self) -> None:
         """Return the name on the line; ask first if labels under it will not count.
 

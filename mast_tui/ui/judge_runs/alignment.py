@@ -119,8 +119,8 @@ class RunComparison:
     comparison: Comparison
     loader: TraceLoader
     trace_count: int
-    example_count: int
-    hidden_count: int
+    example_count: int = 0
+    hidden_count: int = 0
     seen_verdict_count: int = 0
     counts_seen_verdicts: bool = False
     alignment: JudgeAlignment = field(default_factory=JudgeAlignment)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Final
@@ -146,39 +146,51 @@ def compare_with_gold(
         for trace_id in sorted(visible_ids)
     }
     gold_by_part = _gold_by_part(workspace, gold_by_trace)
-    alignment = read_alignment(opened, run.judge, gold_by_part, with_seen=counts_seen_verdicts)
     # Held-out traces must stay unknown until they measure a judge.
     counted_gold = {
         trace_id: gold
         for trace_id, gold in gold_by_part[TracePart.DEVELOPMENT].items()
         if trace_id not in example_ids
     }
-    counted_work = {trace_id: work_by_trace[trace_id] for trace_id in counted_gold}
-    gold_side = _side_of_gold(counted_gold)
+    comparison = replace(
+        _compare_with_gold_side(opened, run, loader, counted_gold, counts_seen_verdicts),
+        example_count=len(visible_ids & example_ids),
+        hidden_count=len(gold_ids - visible_ids),
+        alignment=read_alignment(opened, run.judge, gold_by_part, with_seen=counts_seen_verdicts),
+        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted_gold},
+    )
+    _record_reveal_of_work(opened, comparison.work_by_trace)
+    return comparison
+
+
+def _compare_with_gold_side(
+    opened: OpenWorkspace,
+    run: Run,
+    loader: TraceLoader,
+    gold_by_trace: Mapping[str, GoldTrace],
+    counts_seen_verdicts: bool,
+) -> RunComparison:
+    """Compare the verdicts of a run with those of the gold, and count what is compared."""
+    gold_side = _side_of_gold(gold_by_trace)
     judge_side = _side_of_judge(opened, run.judge)
-    seen_subjects = _seen_subjects(counted_gold)
+    seen_subjects = _seen_subjects(gold_by_trace)
     omitted_subjects = frozenset() if counts_seen_verdicts else seen_subjects
     compared_subjects = (gold_side.verdicts.keys() & judge_side.verdicts.keys()) - omitted_subjects
     comparison = compare(
         judge_side,
         gold_side,
-        counted_gold.keys(),
-        [mode.slug for mode in taxonomy.modes],
+        gold_by_trace.keys(),
+        [mode.slug for mode in opened.taxonomy.modes],
         loader.orders,
         left_out=omitted_subjects,
     )
-    _record_reveal_of_work(opened, counted_work)
     return RunComparison(
-        run=run,
-        comparison=comparison,
-        loader=loader,
+        run,
+        comparison,
+        loader,
         trace_count=len({trace_id for trace_id, _ in compared_subjects}),
-        example_count=len(visible_ids & example_ids),
-        hidden_count=len(gold_ids - visible_ids),
         seen_verdict_count=len(seen_subjects),
         counts_seen_verdicts=counts_seen_verdicts,
-        alignment=alignment,
-        work_by_trace=counted_work,
     )
 
 
@@ -374,11 +386,6 @@ def case_columns(
         with_mode: Whether to show the mode's code, because the cases are of several modes.
     """
 
-    def _ranges_of_side(case: Case, side: PresentSide, marks: tuple[Mark, ...]) -> str:
-        if case.outcome not in (side, PresentSide.BOTH):
-            return "—"
-        return ranges_text(marks, loader.known_order(case.trace_id))
-
     return (
         sign_column(lambda row: "≠" if row.differs else "=", _case_style),
         TableColumn(
@@ -398,15 +405,24 @@ def case_columns(
         ),
         TableColumn(
             texts.first,
-            lambda row: _ranges_of_side(row, PresentSide.FIRST, row.first),
+            lambda row: _ranges_of_side(row, PresentSide.FIRST, row.first, loader),
             width=name_width(80),
         ),
         TableColumn(
             texts.second,
-            lambda row: _ranges_of_side(row, PresentSide.SECOND, row.second),
+            lambda row: _ranges_of_side(row, PresentSide.SECOND, row.second, loader),
             width=name_width(79),
         ),
     )
+
+
+def _ranges_of_side(
+    case: Case, side: PresentSide, marks: tuple[Mark, ...], loader: TraceLoader
+) -> str:
+    """Return the span ranges that a side marks, or a dash if only the other side says present."""
+    if case.outcome not in (side, PresentSide.BOTH):
+        return "—"
+    return ranges_text(marks, loader.known_order(case.trace_id))
 
 
 def _case_style(case: Case) -> str:
@@ -685,43 +701,30 @@ class ComparisonScreen(OpensTraces):
         self._show_cases()
 
     @on(VirtualLines.Moved, "#cases")
-    def _case_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _case_moved(self) -> None:
         self.hints.clear()
         self._show_reasons()
 
     def _show_reasons(self) -> None:
-        """Start to read and show the answers and reasons on the case under the cursor.
+        """Read the answers and reasons on the case under the cursor in a worker, and show them.
 
         Only a comparison with gold has reasons.
         """
         if not self._with_gold:
             return
+        show_text = self.query_one("#reasons", SpanView).show_text
         case = self.cases.row
         opened = self.mast.opened
         if case is None or opened is None or self._comparison is None:
             self.work.stop("reasons")
-            self.query_one("#reasons", SpanView).show_text("")
+            show_text("")
             return
-        self._read_reasons(opened, self._comparison, case)
-
-    def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
-        """Read the answers and reasons of both sides in a worker, and show them or the error."""
-        show_text = self.query_one("#reasons", SpanView).show_text
-        self.work.run(
-            "reasons",
-            lambda: "\n".join(reason_lines(opened, comparison, case)),
-            show_text,
-            show_text,
-        )
-
-    @on(VirtualLines.Chosen, "#cases")
-    def _case_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
+        read_lines = partial(reason_lines, opened, self._comparison, case)
+        self.work.run("reasons", lambda: "\n".join(read_lines()), show_text, show_text)
 
     # Keys
 
+    @on(VirtualLines.Chosen, "#cases")
     def action_open(self) -> None:
         """Open the trace of the case under the cursor at its evidence.
 

@@ -407,8 +407,6 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
         else:
             key = self.mast.key_of("everywhere.back")
             self.show_message_only(f"This run has no traces.\n\n{key} goes back.")
-        if self.focused is None:
-            self.main_list.focus()
 
     def show_title(self) -> None:
         """Show the judge and time of the run, and the annotator."""
@@ -480,10 +478,36 @@ _MODE_CELLS: Final = 32
 """The cells of a mode's name in the table of modes."""
 
 
+_RUN_COLUMNS: Final[Sequence[TableColumn[RunView]]] = (
+    TableColumn("judge", lambda row: row.judge_text, "name", name_width()),
+    TableColumn(
+        "prompt",
+        lambda row: one_line(row.run.settings.prompt, 12) if row.run.settings else "",
+        "quiet",
+        ColumnWidth(30, filled=ANY_FILLED),
+    ),
+    TableColumn("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
+    figure_column("traces", lambda row: str(len(row.run.traces)), 90),
+    figure_column(
+        "failed", lambda row: str(row.failed_count) if row.failed_count else "", 60, "doubt"
+    ),
+    figure_column("found", lambda row: str(row.run.findings) if row.answers else HIDDEN, 95),
+    figure_column("quotes", lambda row: share_in_traces(row.run.quotes) if row.answers else "", 50),
+    figure_column("accepted", lambda row: row.answers.share or "—" if row.answers else HIDDEN, 85),
+    figure_column(
+        "waiting", lambda row: str(row.answers.waiting) if row.answers else HIDDEN, 92, "doubt"
+    ),
+    figure_column("tokens", lambda row: row.tokens_text, 40),
+    figure_column("cost", lambda row: "" if row.run.cost is None else cost_text(row.run.cost), 45),
+)
+"""The columns after the sign of a run.
+
+While a run's suggestions are hidden from the annotator, so are the figures on them.
+"""
+
+
 def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView], ...]:
     """Return the columns of the list of runs.
-
-    While a run's suggestions are hidden from the annotator, so are the figures on them.
 
     Args:
         marked_run_id: The id of the run that was marked for a comparison; None if none is marked.
@@ -499,35 +523,8 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
         is_finished = view.run.finished_at is not None and view.run.ending is None
         return "●" if is_finished else "◐"
 
-    return (
-        sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt"),
-        TableColumn("judge", lambda row: row.judge_text, "name", name_width()),
-        TableColumn(
-            "prompt",
-            lambda row: one_line(row.run.settings.prompt, 12) if row.run.settings else "",
-            "quiet",
-            ColumnWidth(30, filled=ANY_FILLED),
-        ),
-        TableColumn("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
-        figure_column("traces", lambda row: str(len(row.run.traces)), 90),
-        figure_column(
-            "failed", lambda row: str(row.failed_count) if row.failed_count else "", 60, "doubt"
-        ),
-        figure_column("found", lambda row: str(row.run.findings) if row.answers else HIDDEN, 95),
-        figure_column(
-            "quotes", lambda row: share_in_traces(row.run.quotes) if row.answers else "", 50
-        ),
-        figure_column(
-            "accepted", lambda row: row.answers.share or "—" if row.answers else HIDDEN, 85
-        ),
-        figure_column(
-            "waiting", lambda row: str(row.answers.waiting) if row.answers else HIDDEN, 92, "doubt"
-        ),
-        figure_column("tokens", lambda row: row.tokens_text, 40),
-        figure_column(
-            "cost", lambda row: "" if row.run.cost is None else cost_text(row.run.cost), 45
-        ),
-    )
+    sign_of_run = sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt")
+    return (sign_of_run, *_RUN_COLUMNS)
 
 
 def run_text(
@@ -725,11 +722,6 @@ class RunsScreen(TableScreen[RunView]):
         self._names: Mapping[str, str] = {}
         self._marked_run_id: str | None = None
 
-    @property
-    def view(self) -> RunView | None:
-        """The run under the cursor."""
-        return self.main_list.row
-
     def read_rows(self, opened: OpenWorkspace) -> None:
         """Read the runs, with the annotator's answers to their suggestions, in a worker.
 
@@ -749,7 +741,6 @@ class RunsScreen(TableScreen[RunView]):
         self._names = listed.names
         if listed.views:
             self._show_views(listed.views)
-            self.main_list.focus()
         else:
             opened = self.mast.opened
             blind = opened is not None and opened.blind
@@ -769,7 +760,7 @@ class RunsScreen(TableScreen[RunView]):
 
     def show_detail(self) -> None:
         """Describe the run under the cursor."""
-        view = self.view
+        view = self.main_list.row
         if view is None:
             self.detail.show_text("")
             return
@@ -794,9 +785,10 @@ class RunsScreen(TableScreen[RunView]):
 
     def _chosen_run(self) -> RunView | None:
         """Return the run under the cursor; if there is none, show a hint and return None."""
-        if self.view is None:
+        view = self.main_list.row
+        if view is None:
             self.hints.say("There is no run under the cursor")
-        return self.view
+        return view
 
     def action_mark(self) -> None:
         """Mark the run under the cursor, or remove its mark."""

@@ -193,9 +193,8 @@ def next_version(
         OSError: A trace cannot be read.
     """
     workspace = opened.workspace
-    ref = opened.taxonomy.ref
     base_setup = configured_setup(opened.taxonomy, read_judge_configuration())
-    parent = versions(workspace, ref).get(comparison.run.judge)
+    parent = versions(workspace, opened.taxonomy.ref).get(comparison.run.judge)
     parent_setup = base_setup if parent is None else parent.applied_to(base_setup)
     new_examples = examples_of(
         chosen_errors,
@@ -205,24 +204,32 @@ def next_version(
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
     examples = _merged_examples(() if parent is None else parent.examples, new_examples)
-    guidelines = guidelines_of(workspace, ref)
-    new_setup = with_chosen_examples(with_guidelines(base_setup, guidelines), examples)
+    version = _version_with(opened, comparison.run.judge, examples, base_setup)
+    new_setup = version.applied_to(base_setup)
     traces = _traces_without_examples(comparison, examples, loader, library_traces)
-    version = JudgeVersion(
-        judge=new_setup.judge,
-        parent=comparison.run.judge,
-        guidelines=guidelines,
-        examples=examples,
-        choices=tuple(ExampleChoice.from_example(example).serialize() for example in examples),
-        made_by=opened.annotator,
-        made_at=now(),
-    )
     return NextVersion(
         version,
         plan=Plan(new_setup, estimate_run(new_setup, traces, workspace)),
         change=tuple(prompt_change(parent_setup, new_setup)),
         tokens=new_setup.prompt.system.tokens - parent_setup.prompt.system.tokens,
         traces=traces,
+    )
+
+
+def _version_with(
+    opened: OpenWorkspace, parent: str, examples: tuple[Example, ...], base_setup: Setup
+) -> JudgeVersion:
+    """Return the version of a judge with the guidelines of people and some examples."""
+    guidelines = guidelines_of(opened.workspace, opened.taxonomy.ref)
+    setup = with_chosen_examples(with_guidelines(base_setup, guidelines), examples)
+    return JudgeVersion(
+        judge=setup.judge,
+        parent=parent,
+        guidelines=guidelines,
+        examples=examples,
+        choices=tuple(ExampleChoice.from_example(example).serialize() for example in examples),
+        made_by=opened.annotator,
+        made_at=now(),
     )
 
 
@@ -355,7 +362,6 @@ class TeachingScreen(TableScreen[JudgeError]):
             chosen_errors = [error for error in errors if error.agreed][:FIRST_CHOSEN]
         self._selected = frozenset((error.trace_id, error.mode) for error in chosen_errors)
         self._show_errors(errors)
-        self.main_list.focus()
 
     def _show_errors(self, errors: Sequence[JudgeError]) -> None:
         """Show the errors with their choice, and begin to plan the next version."""

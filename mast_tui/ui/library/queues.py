@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import Study, random_sample
 from mast_tui.ui.actions.registry import KeyOf
-from mast_tui.ui.dialogs.dialog import AnswersDialog, NoteScreen
+from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 
 if TYPE_CHECKING:
     from mast_tui.ui.library.screen import LibraryScreen
@@ -293,10 +293,8 @@ def continued_queue(
 _NAME_CELLS: Final = 28
 
 
-class QueueChoice(AnswersDialog[QueueName]):
-    """A dialog that returns the chosen queue, or None after Escape."""
-
-    dialog_keys: ClassVar = (("Enter", "stays with this one"), ("Esc", "leaves"))
+class QueueChoice(Ask):
+    """A dialog that returns the key of the chosen queue, or None after Escape."""
 
     def __init__(
         self,
@@ -330,6 +328,11 @@ class QueueChoice(AnswersDialog[QueueName]):
         self._seen_sizes = seen_sizes
         self._show_counts({})  # not known yet
 
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys that leave the queue as it is."""
+        return (("Enter", "stays with this one"), ("Esc", "leaves"))
+
     def on_mount(self) -> None:
         """Count the traces of the queues in the background."""
         count = partial(count_queues, self._opened, self._listed_ids)
@@ -344,13 +347,6 @@ class QueueChoice(AnswersDialog[QueueName]):
                 for name, texts in QUEUES.items()
             }
         )
-
-    def take(self, key: str) -> bool:
-        """Close the dialog with the queue of a key; return False if no queue has the key."""
-        name = next((name for name, texts in QUEUES.items() if texts.key == key), None)
-        if name is not None:
-            self.dismiss(name)
-        return name is not None
 
 
 class CurrentQueue:
@@ -411,7 +407,8 @@ class CurrentQueue:
     def _ask_for_queue(self, opened: OpenWorkspace) -> None:
         """Ask which queue to show, and show it; for a sample, ask for its settings first."""
 
-        def queue_chosen(name: QueueName) -> None:
+        def queue_chosen(key: str) -> None:
+            name = next(name for name, texts in QUEUES.items() if texts.key == key)
             if name is QueueName.SAMPLE:
                 self._ask_for_sample(opened)
             else:

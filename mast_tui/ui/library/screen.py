@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -456,7 +456,6 @@ class LibraryScreen(MainScreen):
     @on(Input.Submitted, "#contents")
     def _contents_submitted(self, event: Input.Submitted) -> None:
         """Search the contents of all traces; with an empty line, leave the search."""
-        event.stop()
         if event.value.strip():
             self.contents.start()
         else:
@@ -468,16 +467,11 @@ class LibraryScreen(MainScreen):
         return self.contents.list if self.contents.lists_hits else self.table
 
     @on(VirtualLines.Moved, "#traces, #hits")
-    def _row_moved(self, event: VirtualLines.Moved) -> None:
-        event.stop()
+    def _row_moved(self) -> None:
         self._show_about()
         self.hints.clear()
 
     @on(VirtualLines.Chosen, "#traces, #hits")
-    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
-        event.stop()
-        self.action_open()
-
     def action_open(self) -> None:
         """Open the trace or search hit under the cursor; an unreadable file shows a hint."""
         if self.contents.lists_hits:
@@ -518,13 +512,11 @@ class LibraryScreen(MainScreen):
         self.contents.open()
 
     @on(Input.Changed, "#filter")
-    def _filter_changed(self, event: Input.Changed) -> None:
-        event.stop()
+    def _filter_changed(self) -> None:
         self._show_matching_rows()
 
     @on(Input.Submitted, "#filter")
-    def _filter_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _filter_submitted(self) -> None:
         self._filter.display = bool(self._filter.value)
         self.set_focus(self.table)
         self.hints.clear()
@@ -604,26 +596,12 @@ class LibraryScreen(MainScreen):
         if row is None or candidates.pop(row.trace_id, None) is None or not candidates:
             self.hints.say("There is no other run to compare it with", error=True)
             return
-        task = traces[row.trace_id].summary.task
-
-        def sort_key(candidate: LibraryRow) -> tuple[bool, bool, str]:
-            is_other_task = not task or traces[candidate.trace_id].summary.task != task
-            return (is_other_task, candidate.outcome == row.outcome, candidate.natural)
-
-        choices = [
-            FinderChoice(
-                candidate.trace_id,
-                candidate.outcome,
-                candidate.name,
-                traces[candidate.trace_id].summary.task or "",
-            )
-            for candidate in sorted(candidates.values(), key=sort_key)
-        ]
 
         def run_chosen(trace_id: str) -> None:
             names = (_name_and_outcome(row), _name_and_outcome(candidates[trace_id]))
             self.mast.go(ShowSideBySide(traces[row.trace_id], traces[trace_id], names))
 
+        choices = _runs_to_compare(row, candidates.values(), traces)
         hint = "a name, an outcome, a task"
         self.mast.ask(FinderDialog(f"{row.name} beside …", choices, placeholder=hint), run_chosen)
 
@@ -677,6 +655,30 @@ class LibraryScreen(MainScreen):
                 self.table.move_to(position)
                 return True
         return False
+
+
+def _runs_to_compare(
+    row: LibraryRow, candidates: Iterable[LibraryRow], traces: Mapping[str, Trace]
+) -> list[FinderChoice]:
+    """Return the runs to choose from beside a run: those of its task first.
+
+    Among them, runs with another outcome come first.
+    """
+    task = traces[row.trace_id].summary.task
+
+    def sort_key(candidate: LibraryRow) -> tuple[bool, bool, str]:
+        is_other_task = not task or traces[candidate.trace_id].summary.task != task
+        return (is_other_task, candidate.outcome == row.outcome, candidate.natural)
+
+    return [
+        FinderChoice(
+            candidate.trace_id,
+            candidate.outcome,
+            candidate.name,
+            traces[candidate.trace_id].summary.task or "",
+        )
+        for candidate in sorted(candidates, key=sort_key)
+    ]
 
 
 def _name_and_outcome(row: LibraryRow) -> str:

@@ -297,10 +297,6 @@ MEASURED_ROWS: Final = 400
 """The number of rows from which the widths of the columns are computed."""
 
 
-def _marked_name(row: LibraryRow) -> str:
-    return one_line(row.name) + (SAME_RUN_MARK if row.same_as else "")
-
-
 def _short_name(name: str, cells: int) -> str:
     if not name.endswith(SAME_RUN_MARK):
         return name_within(name, cells)
@@ -308,26 +304,21 @@ def _short_name(name: str, cells: int) -> str:
     return short_name + SAME_RUN_MARK
 
 
-def _sign_style(row: LibraryRow) -> str:
-    return {WorkState.FINISHED: "done", WorkState.OPEN: "own", WorkState.UNTOUCHED: "quiet"}[
-        row.state
-    ]
-
-
-def _name_style(row: LibraryRow) -> str:
-    return "quiet" if row.state is WorkState.FINISHED else "name"
-
-
-def _outcome_style(row: LibraryRow) -> str:
-    return row.outcome if row.outcome in ("failed", "succeeded") else "quiet"
-
+_SIGN_STYLES: Final = {
+    WorkState.FINISHED: "done",
+    WorkState.OPEN: "own",
+    WorkState.UNTOUCHED: "quiet",
+}
 
 COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
-    sign_column(lambda row: RETEST_GLYPH if row.is_retest else GLYPHS[row.state], _sign_style),
+    sign_column(
+        lambda row: RETEST_GLYPH if row.is_retest else GLYPHS[row.state],
+        lambda row: _SIGN_STYLES[row.state],
+    ),
     TableColumn(
         "trace",
-        _marked_name,
-        _name_style,
+        lambda row: one_line(row.name) + (SAME_RUN_MARK if row.same_as else ""),
+        lambda row: "quiet" if row.state is WorkState.FINISHED else "name",
         # Only the longest names lose letters in their middle, so they give room first.
         ColumnWidth(cuts=((0, 28), (5, 12), (20, 1)), most=44, spare=12),
         cut=_short_name,
@@ -357,7 +348,12 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "quiet",
         ColumnWidth(14, most=14, least_line=WIDE_LINE),
     ),
-    TableColumn("outcome", lambda row: row.outcome, _outcome_style, ColumnWidth(17, filled=0.0)),
+    TableColumn(
+        "outcome",
+        lambda row: row.outcome,
+        lambda row: row.outcome if row.outcome in ("failed", "succeeded") else "quiet",
+        ColumnWidth(17, filled=0.0),
+    ),
     TableColumn(
         "spans",
         lambda row: f"{row.spans}{'' if row.complete else '+'}",

@@ -17,8 +17,8 @@ from textual import events
 from textual.strip import Strip
 
 from mast_tui.columns import padded
-from mast_tui.figures.record import Sources
-from mast_tui.reports.model import Cell, Chart, Column, Estimate, Kind, Note, Part, Row, Table, Text
+from mast_tui.figures.record import Figure, Sources
+from mast_tui.reports.model import Cell, Chart, Column, Kind, Note, Part, Row, Table, Text
 from mast_tui.reports.render.cells import NONE, WITHHELD, name_column_count, number
 from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import display_lines, one_line
@@ -45,7 +45,7 @@ MOST_CHOICES: Final = 3
 
 def figure_of(cell: Cell) -> float | None:
     """Return the number in a cell, or None if it has none."""
-    value = cell.value if isinstance(cell, Estimate) else cell
+    value = cell.value if isinstance(cell, Figure) else cell
     return None if isinstance(value, str) else value
 
 
@@ -74,10 +74,10 @@ def interval_text(cell: Cell, kind: Kind, *, intervals_pending: bool) -> str:
         kind: The kind of its column.
         intervals_pending: Whether the interval is still being computed.
     """
-    if not isinstance(cell, Estimate) or cell.value is None:
+    if not isinstance(cell, Figure) or cell.value is None:
         return ""
-    if cell.ci is not None:
-        low, high = (number(end, kind).removesuffix("%") for end in cell.ci)
+    if cell.interval is not None:
+        low, high = (number(end, kind).removesuffix("%") for end in cell.interval)
         return f"[{low}, {high}]"
     if cell.withheld is not None:
         return WITHHELD
@@ -98,8 +98,8 @@ def bar(cell: Cell, width: int) -> str:
     if value is None:
         return ""
     low = high = value
-    if isinstance(cell, Estimate) and cell.ci is not None:
-        low, high = cell.ci
+    if isinstance(cell, Figure) and cell.interval is not None:
+        low, high = cell.interval
     low_end, value_end, high_end = (round(share * width) for share in (low, value, high))
     if value > 0:
         # A share above zero is visible, however small it is.
@@ -197,7 +197,7 @@ def _titles_and_values(
 def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
     """Return a value with its count, and with its interval or the reason why there is none."""
     text = value_text(cell, column.kind)
-    if not isinstance(cell, Estimate):
+    if not isinstance(cell, Figure):
         return text
     parts = [text]
     if cell.value is None:
@@ -209,7 +209,7 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
         if cell.needs is not None and cell.withheld.startswith("few"):
             reason += f": it needs {cell.needs}"
         parts.append(f"no interval ({reason})")
-    elif cell.ci is not None:
+    elif cell.interval is not None:
         parts.append(interval_text(cell, column.kind, intervals_pending=intervals_pending))
     elif intervals_pending and column.interval:
         parts.append("its interval is being computed …")

@@ -187,14 +187,9 @@ class Opening:
         """The annotators of the samples' labels, named to the first user; else empty."""
         self._has_asked_name = False
         """True once the dialog for the name was made, which also says where labels are saved."""
-        self.default = self.find_default()
+        is_named = options.workspace is not None or options.samples
+        self.default = None if is_named else default_workspace_path(Path.cwd())
         """The default workspace in this folder or above; None if the options name one."""
-
-    def find_default(self) -> Path | None:
-        """Return the default workspace in this folder or above; None if the options name one."""
-        if self._options.workspace is not None or self._options.samples:
-            return None
-        return default_workspace_path(Path.cwd())
 
     def distrust_reason(self) -> str | None:
         """Return why someone else may have prepared the default workspace, or None."""
@@ -214,8 +209,8 @@ class Opening:
         options = self._options
         if options.workspace is not None:
             self.workspace = Workspace.open(options.workspace, password=options.password)
-        elif not options.samples:
-            self.workspace = Workspace.open(default_workspace_path(Path.cwd()))
+        elif self.default is not None:
+            self.workspace = Workspace.open(self.default)
         else:
             self.workspace = Workspace.open(samples_workspace_path())
             if options.fill_new_workspace is not None:

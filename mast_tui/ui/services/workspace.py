@@ -292,7 +292,7 @@ class WorkspaceService:
         self._steps_when_ready = []
         for step in steps:
             step(opened)
-        path = opening.find_default()
+        path = opening.default
         if path is not None and path.parent.parent != Path.cwd():  # found in a folder above
             self._app.say(f"Labels are kept in {one_line(str(path))}")
         notice = opening.outside_notice(name)

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
-from rich.segment import Segment
 from textual.app import ComposeResult
-from textual.strip import Strip
 
 from mast_tui.adjudication import (
     GuidelineBook,
@@ -36,7 +34,7 @@ from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.bars import TitleBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.virtual_lines import StyledRow, StyledRows
 from mast_tui.ui.wording import counted, place_text, plain_title
 from mast_tui.writes import piece_of_work
 
@@ -163,39 +161,25 @@ WIDEST_LINE: Final = 100
 _GLYPHS: Final = {"guideline": "• ", "case": "→ "}
 
 
-class _PageRow(NamedTuple):
-    """A row with its paragraph; None for the empty row between two paragraphs."""
-
-    paragraph: PageParagraph | None
-    text: str
-    style: str
+_PageRow = StyledRow[PageParagraph]
+"""A row of a paragraph; an empty row belongs to the paragraph below it."""
 
 
-class PageLines(VirtualLines):
+class PageLines(StyledRows[PageParagraph]):
     """Paragraphs wrapped to the width, with a cursor; keys work on the entry of its row."""
 
     css_prefix = "page-lines"
     css_parts = ("cursor", "heading", "text", "guideline", "case", "below")
+    edge_part = "case"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.paragraphs: Sequence[PageParagraph] = ()
-        self._rows: list[_PageRow] = []
-
-    @property
-    def row_count(self) -> int:
-        """The number of rows."""
-        return len(self._rows)
-
-    @property
-    def paragraph(self) -> PageParagraph | None:
-        """The paragraph under the cursor."""
-        return self._rows[self.cursor].paragraph if self._rows else None
 
     @property
     def entry(self) -> Guideline | GuidelineCase | None:
         """The guideline or case under the cursor."""
-        return None if self.paragraph is None else self.paragraph.entry
+        return None if self.item is None else self.item.entry
 
     def show(self, paragraphs: Sequence[PageParagraph], *, keep_cursor: bool) -> None:
         """Show a page.
@@ -217,9 +201,9 @@ class PageLines(VirtualLines):
         rows: list[_PageRow] = []
         for paragraph in self.paragraphs:
             if rows and paragraph.style == "heading":
-                rows.append(_PageRow(None, "", "text"))  # a blank row
+                rows.append(StyledRow((), paragraph))  # a blank row
             rows += _rows_of(paragraph, width)
-        self._rows = rows
+        self.rows = rows
         super().rows_changed()
 
     def next_entry(self) -> bool:
@@ -227,10 +211,10 @@ class PageLines(VirtualLines):
 
         After the last row the search continues at the first.
         """
-        current_paragraph = self.paragraph
-        for offset in range(1, len(self._rows) + 1):
-            row = (self.cursor + offset) % len(self._rows)
-            paragraph = self._rows[row].paragraph
+        current_paragraph = self.item
+        for offset in range(1, len(self.rows) + 1):
+            row = (self.cursor + offset) % len(self.rows)
+            paragraph = self.rows[row].item
             if paragraph is None or paragraph is current_paragraph:
                 continue
             if paragraph.entry is not None:
@@ -238,36 +222,23 @@ class PageLines(VirtualLines):
                 return True
         return False
 
-    def render_row(self, row: int, width: int) -> Strip:
-        """Render one row of the page.
-
-        Args:
-            row: The position of the row.
-            width: The cells of the row.
-        """
-        page_row = self._rows[row]
-        base = self.row_style(row)
-        bar = Segment("▌" if row == self.cursor else " ", base + self._part("case"))
-        text = Segment(page_row.text, base + self._part(page_row.style))
-        return Strip([bar, text]).adjust_cell_length(width, base)
-
 
 def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
     """Return the rows of a paragraph, wrapped to a width."""
     if paragraph.style == "heading":
-        return [_PageRow(paragraph, paragraph.text, paragraph.style)]
+        return [StyledRow([(paragraph.text, paragraph.style)], paragraph)]
     # One column stays free. A screen that is too narrow cuts the rows.
     cells = max(8, width - 1 - INDENT)
     rows = []
     prefix = _GLYPHS.get(paragraph.style, "  ")
     for line in paragraph.text.split("\n"):
         for part in wrapped(line, cells, MOST_LINES) or [""]:
-            rows.append(_PageRow(paragraph, prefix + part, paragraph.style))
+            rows.append(StyledRow([(prefix + part, paragraph.style)], paragraph))
             prefix = "  "
     for text in paragraph.below:
         for line in display_lines(text):
             rows += [
-                _PageRow(paragraph, f"  {part}", "below")
+                StyledRow([(f"  {part}", "below")], paragraph)
                 for part in wrapped(line, cells, MOST_LINES)
             ]
     return rows

@@ -545,8 +545,6 @@ class StudyScreen(TableScreen[StudyRow]):
             opened = self.mast.opened
             annotator = "" if opened is None else opened.annotator
             self.show_rows(COLUMNS, table_rows(view, annotator))
-            if self.focused is None:
-                self.main_list.focus()
             key_of = self.mast.key_of
             self.describe(
                 "What was set up",

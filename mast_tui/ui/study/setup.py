@@ -212,6 +212,11 @@ def study_of(
         redact=texts["redact"] == "masked",
         seed=_parsed_whole_number(texts["seed"], "seed"),
     )
+    return _with_changed_weights(study, weights)
+
+
+def _with_changed_weights(study: Study, weights: Mapping[str, float]) -> Study:
+    """Return the study with the weights of its annotators that differ from the present ones."""
     batch_number = len(study.batches)
     changed_weights = {  # Annotators who get no more traces have no weight to change.
         name: weight
@@ -516,6 +521,16 @@ def _has_same_assignment(previous: Study, planned: Study) -> bool:
     )
 
 
+_TRACES_TO_SET_UP: Final = (
+    "The traces of the study: all in the library, those that match its filter, or all in the "
+    "workspace."
+)
+_TRACES_TO_CHANGE: Final = (
+    "The traces of the study. Once people label, rather add traces (a on the study screen): that "
+    "changes nothing for the earlier ones."
+)
+
+
 class StudySetup(Form):
     """The form for a study, with a preview.
 
@@ -539,18 +554,8 @@ class StudySetup(Form):
             answered: Writes the study; called once the user has accepted the preview.
         """
         self._selection_by_title = {selection.title: selection for selection in selections}
-        if previous:
-            title = "Change the study"
-            traces_help = (
-                "The traces of the study. Once people label, rather add traces (a on the study "
-                "screen): that changes nothing for the earlier ones."
-            )
-        else:
-            title = "Set a study up"
-            traces_help = (
-                "The traces of the study: all in the library, those that match its filter, or all "
-                "in the workspace."
-            )
+        title = "Change the study" if previous else "Set a study up"
+        traces_help = _TRACES_TO_CHANGE if previous else _TRACES_TO_SET_UP
         traces_field = Field("traces", "traces", traces_help, tuple(self._selection_by_title))
         texts = {**texts_of(previous, people_in(opened.workspace)), "traces": selections[0].title}
         texts |= dict.fromkeys((field.name for field in SAMPLE), "")

@@ -10,6 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Literal
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
@@ -181,7 +182,6 @@ class PrettyText:
         self._key = ""  # the key of the current value
         self._file_syntax = ""  # the syntax that follows from the last file name
         # The regions of long strings and of strings with line breaks; each has its own syntax.
-        self._region_starts = array("Q")
         self._string_regions: list[TextRegion] = []
 
     # The formatted part
@@ -278,7 +278,7 @@ class PrettyText:
         """
         if offset >= self._shown_side.end:
             return TextRegion(self._shown_side.end, len(self), "")
-        next_number = bisect_right(self._region_starts, offset)
+        next_number = bisect_right(self._string_regions, offset, key=attrgetter("start"))
         start = 0
         if next_number > 0:
             string_region = self._string_regions[next_number - 1]
@@ -286,8 +286,8 @@ class PrettyText:
                 return string_region
             start = string_region.end
         end = self._shown_side.end
-        if next_number < len(self._region_starts):
-            end = self._region_starts[next_number]
+        if next_number < len(self._string_regions):
+            end = self._string_regions[next_number].start
         return TextRegion(start, end, JSON)
 
     def _update_string_region(self) -> None:
@@ -301,11 +301,7 @@ class PrettyText:
             self._string_regions[-1] = self._string_regions[-1]._replace(end=end)
         elif end - start > LONG_STRING or self._string_has_lines:
             indent = len(INDENT) * min(len(self._levels), MOST_DEPTH)
-            self._add_region(TextRegion(start, end, self._string_syntax, indent))
-
-    def _add_region(self, region: TextRegion) -> None:
-        self._region_starts.append(region.start)
-        self._string_regions.append(region)
+            self._string_regions.append(TextRegion(start, end, self._string_syntax, indent))
 
     @property
     def _string_syntax(self) -> str:
@@ -570,9 +566,9 @@ class PrettyText:
             region_start = offsets[nested.to_source(region.start)]
             # Exclude white space that the display adds after the last character.
             region_end = offsets[nested.to_source(region.end - 1) + 1]
-            shown_start, shown_end = self.range_to_shown(region_start, region_end)
+            shown_range = self.range_to_shown(region_start, region_end)
             nested_indent = region.indent + len(indent)
-            self._add_region(TextRegion(shown_start, shown_end, region.syntax, nested_indent))
+            self._string_regions.append(TextRegion(*shown_range, region.syntax, nested_indent))
         self._string_shown_start = self._shown_side.end  # only the closing quote is left
 
     def _add_nested_text(

@@ -493,12 +493,12 @@ class TextLayout:
             chunk = self._first_chunk_to_compute()
             if chunk > 0 and self._row_sums()[chunk] >= until:
                 return
-            self._compute_chunk(chunk)
+            self._starts_in(chunk)
 
     def work_out_next(self) -> None:
         """Compute the first chunk whose number of rows is an estimate."""
         if self._estimated_chunk_count:
-            self._compute_chunk(self._first_chunk_to_compute())
+            self._starts_in(self._first_chunk_to_compute())
 
     def row(self, index: int) -> TextRow:
         """Return the row with a number; its chunk is computed."""
@@ -509,7 +509,7 @@ class TextLayout:
             if self._is_exact[chunk]:
                 return self._row_in(chunk, index - self._row_sums()[chunk])
             # With the exact number of rows of this chunk, the row may be in another: look again.
-            self._compute_chunk(chunk)
+            self._starts_in(chunk)
 
     def row_of(self, offset: int) -> int:
         """Return the number of the row with a code point."""
@@ -594,10 +594,6 @@ class TextLayout:
     def _chunk_end(self, chunk: int) -> int:
         is_last = chunk + 1 == len(self._row_counts)
         return len(self.text) if is_last else self._chunk_start(chunk + 1)
-
-    def _compute_chunk(self, chunk: int) -> None:
-        """Replace the estimated number of rows of a chunk by the exact number."""
-        self._starts_in(chunk)
 
     def _starts_in(self, chunk: int) -> array[int]:
         """Return the starts of the rows of a chunk; compute them if they are not cached.

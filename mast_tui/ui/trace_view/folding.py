@@ -121,13 +121,6 @@ class TimelineRows:
         """Set the number of spans of the trace."""
         self._span_count = span_count
 
-    def clear(self) -> None:
-        """Remove all spans, folds and the filter."""
-        self._span_count = 0
-        self._filter = None
-        self._filter_count = 0
-        self._replace_folds([])
-
     def set_filter(self, indices: Sequence[int] | None) -> None:
         """Show only some spans.
 

@@ -242,20 +242,24 @@ class Overview(RenderCache):
     def __init__(self, *, id: str | None = None) -> None:
         """Begin without a trace."""
         super().__init__(id=id)
-        self.trace: Trace | None = None
-        self.background_index = BackgroundIndex()
+        self._begin_trace(None, BackgroundIndex())
+        self.cells: list[Cell] = []
+        """The cells as computed last."""
+        self._lines: list[Strip] = []
+        """The cells as drawn last."""
+
+    def _begin_trace(self, trace: Trace | None, background_index: BackgroundIndex) -> None:
+        """Begin with a trace, without marks and matches; nothing is drawn."""
+        self.trace = trace
+        self.background_index = background_index
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
         self._look_here: Sequence[int] = ()
         """The spans that probably contain the decisive step, in order."""
-        self.cells: list[Cell] = []
-        """The cells as computed last."""
         self._cursor = 0
         """The span under the cursor of the timeline."""
         self._on_screen = (0, 0)
         """The first and last visible span of the timeline."""
-        self._lines: list[Strip] = []
-        """The cells as drawn last."""
 
     @property
     def totals(self) -> SpanTotals:
@@ -274,13 +278,7 @@ class Overview(RenderCache):
             trace: The trace.
             background_index: Its index.
         """
-        self.trace = trace
-        self.background_index = background_index
-        self._marks = NO_MARKS
-        self._matches = ()
-        self._look_here = ()
-        self._cursor = 0
-        self._on_screen = (0, 0)
+        self._begin_trace(trace, background_index)
         self.show_new_spans()
 
     def show_new_spans(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import ceil
+from operator import attrgetter
 from threading import Lock
 from typing import Final
 
@@ -264,10 +264,8 @@ class RepeatFinder:
         self._unfinished_run: FoldedRun | None = None
         """The largest run that the next step may extend."""
         self._lock = Lock()
-        # The finished runs, in order.
-        self._firsts = array("I")
-        self._ends = array("I")
-        self._periods = array("b")  # negative for nearly equal steps
+        self._finished_runs: list[FoldedRun] = []
+        """The runs that no later step can extend, in order."""
 
     def read_until(self, trace: Trace, end: int, *, is_last: bool = False) -> None:
         """Read the spans up to ``end`` (exclusive); the end of the trace closes all runs.
@@ -351,10 +349,10 @@ class RepeatFinder:
         An unfinished run may still grow as the trace is read.
         """
         with self._lock:
-            position = bisect_right(self._firsts, index) - 1
+            position = bisect_right(self._finished_runs, index, key=attrgetter("first")) - 1
             finished_run = None
-            if position >= 0 and index < self._ends[position]:
-                finished_run = self._finished_run(position)
+            if position >= 0 and index < self._finished_runs[position].end:
+                finished_run = self._finished_runs[position]
         unfinished_run = self._unfinished_run
         if unfinished_run is None or not unfinished_run.first <= index < unfinished_run.end:
             return finished_run
@@ -364,7 +362,7 @@ class RepeatFinder:
     def runs(self) -> tuple[FoldedRun, ...]:
         """Return all runs that no later step can extend, in order."""
         with self._lock:
-            return tuple(self._finished_run(position) for position in range(len(self._firsts)))
+            return tuple(self._finished_runs)
 
     def _compare_step(self, index: int, features: StepFeatures) -> None:
         """Extend each streak by the next step, or close the streak if the step does not fit."""
@@ -414,11 +412,11 @@ class RepeatFinder:
         Overlapped runs are cut to the cycles outside of the run. If the run is not larger, only its
         cycles after the overlapped runs are added.
         """
-        finished_count = len(self._firsts)
-        position = finished_count
-        while position > 0 and self._ends[position - 1] > run.first:
+        runs = self._finished_runs
+        position = len(runs)
+        while position > 0 and runs[position - 1].end > run.first:
             position -= 1
-        later_runs = [self._finished_run(number) for number in range(position, finished_count)]
+        later_runs = runs[position:]
         overlapped_runs = [other for other in later_runs if other.first < run.end]
         following_runs = [other for other in later_runs if other.first >= run.end]
         if overlapped_runs and _weight_of(run) <= sum(map(_weight_of, overlapped_runs)):
@@ -430,20 +428,7 @@ class RepeatFinder:
             remaining_runs = [cycles_before, run, cycles_after]
         else:
             remaining_runs = [run]
-        for column in (self._firsts, self._ends, self._periods):
-            del column[position:]
-        for remaining_run in (*remaining_runs, *following_runs):
-            if remaining_run is not None:
-                self._append_run(remaining_run)
-
-    def _append_run(self, run: FoldedRun) -> None:
-        self._firsts.append(run.first)
-        self._ends.append(run.end)
-        self._periods.append(-run.period if run.nearly_equal else run.period)
-
-    def _finished_run(self, position: int) -> FoldedRun:
-        period = self._periods[position]
-        return FoldedRun(self._firsts[position], self._ends[position], abs(period), period < 0)
+        runs[position:] = [*filter(None, remaining_runs), *following_runs]
 
 
 def _cut_run(run: FoldedRun, first: int, end: int) -> FoldedRun | None:

@@ -15,7 +15,6 @@ from rich.text import Text
 from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -329,27 +328,17 @@ class SpanView(VirtualLines):
     )
 
     @dataclass
-    class EdgeDragged(Message):
+    class EdgeDragged(VirtualLines.OfLines):
         """The report that the border above the text was dragged to a line of the screen."""
 
-        view: SpanView
         y: int
 
-        @property
-        def control(self) -> SpanView:
-            return self.view
-
     @dataclass
-    class Quoted(Message):
+    class Quoted(VirtualLines.OfLines):
         """The report that a part of the text was marked with the mouse."""
 
-        view: SpanView
         start: int
         end: int
-
-        @property
-        def control(self) -> SpanView:
-            return self.view
 
     def __init__(
         self, *, id: str | None = None, classes: str | None = None, shows_visible_rows: bool = False
@@ -703,10 +692,6 @@ class SpanView(VirtualLines):
             self._scroll_to_offset(len(self._displayed.displayed))
         else:
             self._scroll_to_offset(self._layout.row(max(0, row)).start)
-
-    def move_page(self, delta: int) -> None:
-        """Scroll by ``delta`` screens, each one row less than the height."""
-        self.move_by(delta * max(1, self._visible_row_count - 1))
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the lines at the present width; the first frame comes before any resize event."""

@@ -15,10 +15,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events, work
 from textual.cache import LRUCache
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.columns import padded
@@ -387,7 +385,18 @@ class TimelineLines(VirtualLines):
     def __init__(self, *, id: str | None = None) -> None:
         """Begin without a trace."""
         super().__init__(id=id)
-        self.trace: Trace | None = None
+        self._begin_trace(None)
+        self._rows_drawn_unread: set[int] = set()
+        """The rows whose span was unread when they were drawn."""
+        self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
+        """The drawn parts of rows that depend on the background index."""
+        self._uncut_keys_by_row: LRUCache[int, str] = LRUCache(MAX_UNCUT_ROWS)
+        """The keys of the spans whose complete text is drawn in their row."""
+        self._shows_bar = True
+
+    def _begin_trace(self, trace: Trace | None) -> None:
+        """Begin with a trace of which no span is shown yet; nothing is drawn."""
+        self.trace = trace
         self.rows = TimelineRows()
         self.marks = NO_MARKS
         self.read_keys: Set[str] = frozenset()
@@ -400,13 +409,6 @@ class TimelineLines(VirtualLines):
         """The spans that match the search."""
         self.facts = TraceFacts()
         self.background_index = BackgroundIndex()
-        self._rows_drawn_unread: set[int] = set()
-        """The rows whose span was unread when they were drawn."""
-        self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
-        """The drawn parts of rows that depend on the background index."""
-        self._uncut_keys_by_row: LRUCache[int, str] = LRUCache(MAX_UNCUT_ROWS)
-        """The keys of the spans whose complete text is drawn in their row."""
-        self._shows_bar = True
 
     @property
     def row_count(self) -> int:
@@ -724,9 +726,13 @@ class Timeline(TimelineLines):
         super().__init__(id=id)
         self._reads_to_end = False
         """True if the background thread reads the trace to its end."""
+        self._index_lock = Lock()
+
+    def _begin_trace(self, trace: Trace | None) -> None:
+        """Begin with a trace, without a filter and jumps of the cursor; nothing is drawn."""
+        super()._begin_trace(trace)
         self._is_busy_or_paused = False
         """True while the background thread runs or is paused, so that none may start."""
-        self._index_lock = Lock()
         self._last_index = 0
         """The index of the span under the cursor before a filter hid all spans."""
         self._filter_indices: Sequence[int] | None = None
@@ -799,22 +805,9 @@ class Timeline(TimelineLines):
             reads_to_end: True to read the trace to its end in the background.
         """
         self.workers.cancel_group(self, "look")
-        self.trace = trace
+        self._begin_trace(trace)
         self._reads_to_end = reads_to_end
-        self.rows.clear()
-        self.marks = NO_MARKS
-        self.read_keys = frozenset()
-        self.range = None
-        self.look_here = ()
-        self.matches = frozenset()
-        self.facts = TraceFacts()
-        self.background_index = BackgroundIndex()
-        self._is_busy_or_paused = False
-        self._filter_indices = None
-        self._followed_since = None
-        self.trail = Trail()
         self.cursor = 0
-        self._last_index = 0
         self.scroll_to(y=0, animate=False, force=True)
         if len(trace):
             self.background_index.step(trace, INDEXED_AT_ONCE)
@@ -867,19 +860,6 @@ class Timeline(TimelineLines):
             self.rows_grown(previous_row_count)
         self._follow_end(trace)
         self._continue_indexing()
-
-    def rows_grown(self, previous_count: int) -> None:
-        """Draw the rows that were added after the first ``previous_count`` rows."""
-        if not self.show_vertical_scrollbar:
-            super().rows_grown(previous_count)
-            return
-        # Setting the size in the usual way lays out the whole screen; only the scroll bar depends
-        # on it.
-        self.set_reactive(Widget.virtual_size, Size(self.virtual_size.width, self.row_count))
-        self.vertical_scrollbar.window_virtual_size = self.row_count
-        for row in self.rows_on_screen():
-            if row >= previous_count:
-                self.redraw_row(row)
 
     # Reading and indexing in the background
 

@@ -278,7 +278,8 @@ class HintBar(RenderCache):
         self._left_out = frozenset(left_out)
         self._first_titles: Mapping[str, str] = {}
         """The actions whose hints come first: the titles of the hints by the actions' names."""
-        self._message = ""
+        self.message = ""
+        """The present message, or an empty text."""
         self._style = "message"
         """The name of the style of the message."""
         self._dialog_keys: tuple[tuple[str, str], ...] | None = None
@@ -338,16 +339,6 @@ class HintBar(RenderCache):
             self._first_titles = first
             self.refresh()
 
-    @property
-    def message(self) -> str:
-        """The present message, or an empty text."""
-        return self._message
-
-    @property
-    def _progress_text(self) -> str:
-        """The progress of work in the background, shown between messages."""
-        return one_line(getattr(self.app, "report", ""))
-
     def say(self, message: str, *, error: bool = False) -> None:
         """Show a message.
 
@@ -385,9 +376,9 @@ class HintBar(RenderCache):
         # the signal does not make the message old.
         if self.is_attached:
             self._screen_changed(self.app.screen)
-        shown = (self._message, self._style, self._menu)
+        shown = (self.message, self._style, self._menu)
         if self._message_is_old or (message, style, menu) != shown:
-            self._message = message
+            self.message = message
             self._style = style
             self._menu = menu
             self._message_is_old = False
@@ -401,7 +392,7 @@ class HintBar(RenderCache):
         elif self._menu is not None:
             self._rows_above.show(self._menu.rows, title=self._menu.title)
         else:
-            rows = message_rows(self._message, self._text_cells)
+            rows = message_rows(self.message, self._text_cells)
             self._rows_above.show(rows[:-1], style=self._style)
 
     @property
@@ -454,7 +445,7 @@ class HintBar(RenderCache):
         """Draw the message, the hints that fit, and at the right end the hint for help."""
         width = self.size.width
         base_style = self.rich_style
-        message = "" if self._message_is_old else self._message
+        message = "" if self._message_is_old else self.message
         hints = [] if self._style == "prompt" and message else self._key_hints()
         # Outside dialogs the last hint is that for help.
         help_hint = hints.pop() if hints and self._dialog_keys is None else None
@@ -487,7 +478,8 @@ class HintBar(RenderCache):
             return shorten_parts(urgent_message, self._text_cells), "error"
         if message:
             return message_rows(message, self._text_cells)[-1], self._style
-        return shorten_parts(self._progress_text, self._text_cells), self._style
+        progress_text = one_line(getattr(self.app, "report", ""))
+        return shorten_parts(progress_text, self._text_cells), self._style
 
     def _hint_segments(self, hint: _KeyHint) -> list[Segment]:
         """Return the texts of a hint; a click on them runs its command."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, Final, Generic
+from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from mast_tui.columns import ColumnWidth, Row, TableColumn, fit, text_lengths
-from mast_tui.ui.textual_internals import RenderCache, SizedScrollView
+from mast_tui.ui.textual_internals import RenderCache, SizedScrollView, set_virtual_size_undrawn
 
 SMALL_HEIGHT: Final = 4
 """The height up to which a list shows no context around the cursor."""
@@ -69,21 +69,26 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     """
 
     @dataclass
-    class OfRow(Message):
-        """A message about a row."""
+    class OfLines(Message):
+        """A message of these lines."""
 
         lines: VirtualLines
-        row: int
 
         @property
         def control(self) -> VirtualLines:
             return self.lines
 
-    class Moved(OfRow):
+    @dataclass
+    class Moved(OfLines):
         """The report that the cursor moved to another row."""
 
-    class Chosen(OfRow):
+        row: int
+
+    @dataclass
+    class Chosen(OfLines):
         """The report that the row of the cursor was clicked, or chosen by a key."""
+
+        row: int
 
     class Resized(Message):
         """The report that the list has another size."""
@@ -112,13 +117,16 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
             width: The exact width of the result in cells.
         """
 
-    def row_style(self, row: int) -> Style:
-        """Return the style of a row; the cursor's row is highlighted.
+    def shows_cursor(self, row: int) -> bool:
+        """Check if a row looks like that of the cursor.
 
-        With ``tells_focus`` it is highlighted only while the list has the focus.
+        With ``tells_focus`` none does unless the list has the focus.
         """
-        shows_cursor = self.has_focus or not self.tells_focus
-        if shows_cursor and row == self.cursor:
+        return row == self.cursor and (self.has_focus or not self.tells_focus)
+
+    def row_style(self, row: int) -> Style:
+        """Return the style of a row; the cursor's row is highlighted."""
+        if self.shows_cursor(row):
             return self.rich_style + self._part("cursor")
         return self.rich_style
 
@@ -182,7 +190,11 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
 
     def rows_grown(self, previous_count: int) -> None:
         """Draw the rows that were added after the first ``previous_count`` rows."""
-        self.virtual_size = Size(self.lines_area.width, self.row_count)
+        size = Size(self.lines_area.width, self.row_count)
+        if self.show_vertical_scrollbar:
+            set_virtual_size_undrawn(self, size)  # only the scroll bar depends on it
+        else:
+            self.virtual_size = size
         for row in self.rows_on_screen():
             if row >= previous_count:
                 self.redraw_row(row)
@@ -308,6 +320,63 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         """Return the visible rows."""
         top = round(self.scroll_y)
         return range(top, min(self.row_count, top + self.lines_area.height))
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class StyledRow(Generic[Item]):
+    """A row of ``StyledRows``.
+
+    Attributes:
+        parts: The texts with the names of their styles.
+        item: What the row is about; None for a row that cannot look like that of the cursor.
+    """
+
+    parts: Sequence[tuple[str, str]]
+    item: Item | None = None
+
+
+class StyledRows(VirtualLines, Generic[Item]):
+    """Rows of texts, which a subclass makes anew for each width."""
+
+    edge_part: ClassVar[str]
+    """The style of the sign before the row of the cursor."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Begin without rows."""
+        super().__init__(id=id)
+        self.rows: Sequence[StyledRow[Item]] = ()
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    @property
+    def item(self) -> Item | None:
+        """The item of the row under the cursor, or None."""
+        return self.rows[self.cursor].item if self.rows else None
+
+    def shows_cursor(self, row: int) -> bool:
+        """Check if a row looks like that of the cursor, which a row without an item never does."""
+        return self.rows[row].item is not None and super().shows_cursor(row)
+
+    def render_row(self, row: int, width: int) -> Strip:
+        """Draw the texts of a row, after a sign if it looks like that of the cursor.
+
+        Args:
+            row: The position of the row.
+            width: The cells of the row.
+        """
+        base_style = self.row_style(row)
+        edge = "▌" if self.shows_cursor(row) else " "
+        segments = [
+            Segment(text, base_style + self._part(part))
+            for text, part in ((edge, self.edge_part), *self.rows[row].parts)
+        ]
+        return Strip(segments).adjust_cell_length(width, base_style)
 
 
 LEAST_NAME: Final = 12

@@ -8,22 +8,17 @@ from itertools import combinations
 import krippendorff
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import (
-    MISSING,
-    Coefficient,
-    Ratings,
-    Undefined,
-    mean_of_defined,
-)
+from mast_tui.figures.agreement.coefficients import MISSING, Ratings, Undefined, mean_of_defined
+from mast_tui.figures.record import Figure
 
 
-def raw_agreement(ratings: Ratings) -> Coefficient:
+def raw_agreement(ratings: Ratings) -> Figure:
     """Return the mean share of agreeing pairs over units with two ratings or more."""
     reason = _no_pairs(ratings)
-    return Coefficient(undefined=reason) if reason else Coefficient(_observed(_units(ratings)))
+    return Figure(reason=reason) if reason else Figure(value=_observed(_units(ratings)))
 
 
-def specific_agreement(ratings: Ratings, category: int) -> Coefficient:
+def specific_agreement(ratings: Ratings, category: int) -> Figure:
     """Return the share of agreeing ratings among all ratings of a category that have a partner.
 
     For two raters 2a / (2a + b + c); for more, the sums over all pairs of ratings of a unit
@@ -31,57 +26,57 @@ def specific_agreement(ratings: Ratings, category: int) -> Coefficient:
     """
     reason = _no_pairs(ratings)
     if reason:
-        return Coefficient(undefined=reason)
+        return Figure(reason=reason)
     chosen = [(unit.count(category), len(unit) - 1) for unit in _units(ratings)]
     possible = sum(count * others for count, others in chosen)
     if possible == 0:
-        return Coefficient(undefined="no_variance")
-    return Coefficient(sum(count * (count - 1) for count, _ in chosen) / possible)
+        return Figure(reason="no_variance")
+    return Figure(value=sum(count * (count - 1) for count, _ in chosen) / possible)
 
 
-def cohen_kappa(ratings: Ratings) -> Coefficient:
+def cohen_kappa(ratings: Ratings) -> Figure:
     """Return Cohen's κ (1960) of two raters over the units that both rated."""
     reason = _undefined(ratings)
     if reason:
-        return Coefficient(undefined=reason)
+        return Figure(reason=reason)
     first, second = complete_units(ratings)
     ours, theirs = first.mean(), second.mean()
     return _over_chance(float((first == second).mean()), ours * theirs + (1 - ours) * (1 - theirs))
 
 
-def cohen_kappa_pairs(ratings: Ratings) -> Coefficient:
+def cohen_kappa_pairs(ratings: Ratings) -> Figure:
     """Return the mean of Cohen's κ over the pairs for which it is defined (Light 1971)."""
     pairs = combinations(range(len(ratings)), 2)
     return mean_of_defined([cohen_kappa(ratings[list(pair)]) for pair in pairs])[0]
 
 
-def fleiss_kappa(ratings: Ratings) -> Coefficient:
+def fleiss_kappa(ratings: Ratings) -> Figure:
     """Return Fleiss' κ (1971)."""
     reason = _undefined(ratings)
     if reason:
-        return Coefficient(undefined=reason)
+        return Figure(reason=reason)
     units = _units(ratings)
     present = _present(units)
     return _over_chance(_observed(units), present**2 + (1 - present) ** 2)
 
 
-def gwet_ac1(ratings: Ratings) -> Coefficient:
+def gwet_ac1(ratings: Ratings) -> Figure:
     """Return Gwet's AC1 (2008; with missing ratings 2014, chapter 2)."""
     reason = _undefined(ratings)
     if reason:
-        return Coefficient(undefined=reason)
+        return Figure(reason=reason)
     units = _units(ratings)
     present = _present(units)
     return _over_chance(_observed(units), 2 * present * (1 - present))
 
 
-def krippendorff_alpha(ratings: Ratings) -> Coefficient:
+def krippendorff_alpha(ratings: Ratings) -> Figure:
     """Return Krippendorff's nominal α of any categories."""
     reason = _undefined(ratings)
     if reason:
-        return Coefficient(undefined=reason)
+        return Figure(reason=reason)
     with_nan = np.where(ratings == MISSING, np.nan, ratings)
-    return Coefficient(float(krippendorff.alpha(with_nan, level_of_measurement="nominal")))
+    return Figure(value=float(krippendorff.alpha(with_nan, level_of_measurement="nominal")))
 
 
 def complete_units(ratings: Ratings) -> Ratings:
@@ -130,5 +125,5 @@ def _present(units: Sequence[Sequence[int]]) -> float:
     return float(np.mean([np.mean(unit) for unit in units]))
 
 
-def _over_chance(observed: float, by_chance: float) -> Coefficient:
-    return Coefficient((observed - by_chance) / (1 - by_chance))
+def _over_chance(observed: float, by_chance: float) -> Figure:
+    return Figure(value=(observed - by_chance) / (1 - by_chance))

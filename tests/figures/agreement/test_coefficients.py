@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, mean_of_defined
+from mast_tui.figures.agreement.coefficients import MISSING, mean_of_defined
 from mast_tui.figures.agreement.counting import VerdictArray, sums_of, table_coefficients
 from mast_tui.figures.bootstrap import Resampling
+from mast_tui.figures.record import Figure
 from tests.figures.agreement.reference import complete_units
 
 
-def figures_of(lines: list[list[int]]) -> Mapping[str, Coefficient]:
+def figures_of(lines: list[list[int]]) -> Mapping[str, Figure]:
     """Return every figure of annotators × traces on one mode."""
     cells: VerdictArray = np.array(lines, dtype=np.int8)[:, :, None]
     return table_coefficients(sums_of(cells, range(cells.shape[1]), Resampling(0)).everything())
@@ -31,12 +32,12 @@ def two_by_two(both: int, only_a: int, only_b: int, neither: int) -> list[list[i
     return [list(line) for line in zip(*pairs, strict=True)]
 
 
-def value_of(figure: Coefficient) -> float:
+def value_of(figure: Figure) -> float:
     assert figure.value is not None
     return figure.value
 
 
-def holds(figure: Coefficient, printed: str) -> bool:
+def holds(figure: Figure, printed: str) -> bool:
     """Return whether the value is the printed one to half a unit of its last digit."""
     digits = len(printed.partition(".")[2])
     half_a_unit: float = 0.5 * 10**-digits
@@ -109,13 +110,6 @@ def test_means_leave_out_undefined_coefficients() -> None:
     # a|b is defined; c shares no trace with a or b.
     lines = [[0, 1, 1, 0, MISSING], [0, 1, 0, 0, MISSING], [*[MISSING] * 4, 1]]
     assert figures_of(lines)["cohen_kappa"] == figures_of(lines[:2])["cohen_kappa"]
-    reasons = [Coefficient(undefined="single_rater"), Coefficient(undefined="no_variance")]
-    assert mean_of_defined(reasons) == (Coefficient(undefined="no_variance"), 0)
-    assert mean_of_defined([*reasons, Coefficient(0.5)]) == (Coefficient(0.5), 1)
-
-
-def test_coefficient_has_either_a_value_or_a_reason() -> None:
-    with pytest.raises(ValueError, match="either"):
-        Coefficient()
-    with pytest.raises(ValueError, match="either"):
-        Coefficient(0.5, undefined="no_variance")
+    reasons = [Figure(reason="single_rater"), Figure(reason="no_variance")]
+    assert mean_of_defined(reasons) == (Figure(reason="no_variance"), 0)
+    assert mean_of_defined([*reasons, Figure(value=0.5)]) == (Figure(value=0.5), 1)

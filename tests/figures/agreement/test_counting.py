@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings, mean_of_defined
+from mast_tui.figures.agreement.coefficients import MISSING, Ratings, mean_of_defined
 from mast_tui.figures.agreement.counting import (
     UNSURE,
     TableSums,
@@ -21,7 +21,7 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.bootstrap import Resampling, resamples
-from mast_tui.figures.record import COEFFICIENTS, STATISTICS
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure
 from tests.figures.agreement.reference import (
     cohen_kappa,
     cohen_kappa_pairs,
@@ -55,7 +55,7 @@ def shared_units(units: VerdictArray) -> Ratings:
     return shared if shared.shape[1] else ratings
 
 
-def one_by_one(units: VerdictArray) -> dict[str, Coefficient]:
+def one_by_one(units: VerdictArray) -> dict[str, Figure]:
     """Return every figure of raters × units by the general functions."""
     ratings = shared_units(units)
     raw = raw_agreement(ratings)
@@ -71,7 +71,7 @@ def one_by_one(units: VerdictArray) -> dict[str, Coefficient]:
     }
 
 
-def same(ours: Coefficient, theirs: Coefficient) -> bool:
+def same(ours: Figure, theirs: Figure) -> bool:
     if theirs.value is None:
         return ours.undefined == theirs.undefined
     return ours.value == pytest.approx(theirs.value, abs=1e-12)
@@ -83,7 +83,7 @@ def pairs_with_traces(cells: VerdictArray) -> list[tuple[list[int], int]]:
     return [(p, int(np.any(np.all(cells[p] >= 0, axis=0), axis=1).sum())) for p in pairs]
 
 
-def of_two_traces(cells: VerdictArray) -> dict[str, Coefficient]:
+def of_two_traces(cells: VerdictArray) -> dict[str, Figure]:
     """Return every figure of annotators × traces × modes; chance needs two traces."""
     people, traces, modes = cells.shape
     figures = one_by_one(cells.reshape(people, traces * modes))
@@ -92,7 +92,7 @@ def of_two_traces(cells: VerdictArray) -> dict[str, Coefficient]:
         return figures
     shared = int((rated > 1).any(axis=1).sum())
     by_all = int((rated == people).any(axis=1).sum())
-    alone = Coefficient(undefined="single_trace")
+    alone = Figure(reason="single_trace")
     shared_by = pairs_with_traces(cells)
     kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, _ in shared_by]
     most = max(n for _, n in shared_by)
@@ -217,5 +217,5 @@ def test_pabak_has_the_interval_of_raw_agreement(traces: int, noise: float) -> N
         assert raw.value is not None
         assert pabak.value == pytest.approx(2 * raw.value - 1)
         assert pabak.withheld == raw.withheld
-        expected = None if raw.ci is None else [2 * end - 1 for end in raw.ci]
-        assert pabak.ci == (None if expected is None else pytest.approx(expected))
+        expected = None if raw.interval is None else [2 * end - 1 for end in raw.interval]
+        assert pabak.interval == (None if expected is None else pytest.approx(expected))

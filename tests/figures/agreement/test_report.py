@@ -9,11 +9,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.agreement.counting import VerdictTable
 from mast_tui.figures.agreement.report import more_traces
 from mast_tui.figures.bootstrap import Resampling, resamples
-from mast_tui.figures.record import COEFFICIENTS, FigureScope
+from mast_tui.figures.record import COEFFICIENTS, Figure, FigureScope
 from mast_tui.taxonomy.model import Group
 from tests.figures.agreement.build_judge import MODES
 from tests.figures.agreement.reference import cohen_kappa
@@ -59,7 +58,7 @@ def test_report_depends_only_on_the_seed() -> None:
 def test_report_without_rounds_has_no_intervals() -> None:
     report = two(rounds=0)
     for table in (report["modes"]["1.3"], report["macro"], report["pooled"]):
-        figures = cast("Mapping[str, CoefficientJson]", table)
+        figures = cast("Mapping[str, dict[str, Any]]", table)
         assert {figures[name].get("ci", "undefined") for name in COEFFICIENTS} <= {None}
     assert report["sets"]["krippendorff_alpha_masi"].get("ci") is None
     assert report["halving"]["1.3"] == {"more_traces": None, "undefined": "no_interval"}
@@ -119,9 +118,9 @@ def test_number_of_traces_that_halves_an_interval() -> None:
     low, high = report["modes"]["1.3"]["cohen_kappa"]["ci"]
     assert plan == {"more_traces": 120, "width": pytest.approx(high - low)}
     scope = FigureScope("halving")
-    (undefined,) = more_traces(scope, Coefficient(undefined="no_variance"), 9)
+    (undefined,) = more_traces(scope, Figure(reason="no_variance"), 9)
     assert (undefined.value, undefined.undefined) == (None, "no_variance")
-    (no_interval,) = more_traces(scope, Coefficient(1.0, ci=(1.0, 1.0)), 9)
+    (no_interval,) = more_traces(scope, Figure(value=1.0, interval=(1.0, 1.0)), 9)
     assert (no_interval.value, no_interval.undefined) == (None, "no_interval")
 
 

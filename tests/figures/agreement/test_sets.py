@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings
+from mast_tui.figures.agreement.coefficients import MISSING, Ratings
 from mast_tui.figures.agreement.counting import VerdictArray
 from mast_tui.figures.agreement.sets import (
     Distance,
@@ -20,7 +20,7 @@ from mast_tui.figures.agreement.sets import (
     set_alphas,
 )
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.record import FigureTable
+from mast_tui.figures.record import Figure, FigureTable
 from tests.figures.agreement.reference import krippendorff_alpha
 
 LETTERS = "ABC"
@@ -101,7 +101,7 @@ def test_alpha_with_nominal_distance_is_the_nominal_alpha(units: list[list[int]]
     (ours,) = set_alphas(ratings, np.eye(4, dtype=bool), [nominal])
     theirs = krippendorff_alpha(ratings)
     if ((ratings != MISSING).sum(axis=0) > 1).sum() == 1:
-        theirs = Coefficient(undefined="single_trace")
+        theirs = Figure(reason="single_trace")
     assert ours.undefined == theirs.undefined
     if theirs.value is not None:
         assert ours.value == pytest.approx(theirs.value, abs=1e-12)
@@ -128,7 +128,7 @@ def test_many_different_sets_have_the_exact_figure_and_its_interval() -> None:
     (alpha,) = set_alphas(sets, members, [masi_distance], resampling=Resampling(300, 2))
     assert len(members) > 512
     assert alpha.value == pytest.approx(by_hand(sets, members, masi_distance), abs=1e-9)
-    assert alpha.ci is not None
+    assert alpha.interval is not None
     # The figure is close to the share of equal pairs, whose standard error is known.
     error = 0.5 / np.sqrt(len(first))
-    assert alpha.ci[1] - alpha.ci[0] == pytest.approx(2 * 1.96 * error, rel=0.3)
+    assert alpha.interval[1] - alpha.interval[0] == pytest.approx(2 * 1.96 * error, rel=0.3)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.agreement.coefficients import MISSING
+from mast_tui.figures.record import Figure
 from mast_tui.figures.spans.input import LabelRange, SpanInput, Stretch, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import THRESHOLDS
 from mast_tui.taxonomy.model import Mode
@@ -310,7 +311,7 @@ def studies(draw: st.DrawFn) -> SpanInput:
     )
 
 
-def expanded(given: SpanInput, slug: str) -> Coefficient:
+def expanded(given: SpanInput, slug: str) -> Figure:
     """Return α over all spans of all traces in one table."""
     columns = []
     for trace in given.traces:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.agreement.counting import numbered_rows
 from mast_tui.figures.agreement.drill_down import source_traces
 from mast_tui.figures.agreement.report import StudyInput
@@ -127,7 +126,7 @@ def test_any_study_gives_json_without_nan_and_values_in_range(
     pooled = report["pooled"]
     pairs = [pair for table in (*modes, pooled) for pair in table["pairs"].values()]
     for table in (*modes, pooled, *pairs, report["macro"]):
-        figures = cast("Mapping[str, CoefficientJson]", table)
+        figures = cast("Mapping[str, dict[str, Any]]", table)
         for name in COEFFICIENTS:
             coefficient = figures[name]
             if coefficient["value"] is None:

@@ -7,23 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mast_tui.figures.agreement.coefficients import Coefficient
+from mast_tui.figures.record import Figure
 from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums, alpha_u
 
 FIRST = 150
 
 
-def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficient:
+def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Figure:
     """Return α_U over categories, each with its continua.
 
     It is undefined with ``no_overlap`` if there is no continuum, and with ``no_variance`` if nobody
     marked anything, or everybody marked every continuum as one unit.
     """
     if not any(categories):
-        return Coefficient(undefined="no_overlap")
+        return Figure(reason="no_overlap")
     sums = [UnitSums.from_continua(continua) for continua in categories]
     value = alpha_u([sum.disagreement(sum.features.sum(axis=0)[None, :]) for sum in sums])[0]
-    return Coefficient(undefined="no_variance") if np.isnan(value) else Coefficient(float(value))
+    return Figure(reason="no_variance") if np.isnan(value) else Figure(value=float(value))
 
 
 def units(*begin_and_length: tuple[int, int]) -> tuple[Section, ...]:
@@ -42,10 +42,10 @@ def test_alpha_u_of_krippendorff_2004() -> None:
 
 
 def test_undefined_alpha_u_has_its_reason() -> None:
-    assert krippendorff_alpha_u([[], []]) == Coefficient(undefined="no_overlap")
+    assert krippendorff_alpha_u([[], []]) == Figure(reason="no_overlap")
     for marked in ((), ((0, 5),)):
         continuum = Continuum(5, (marked, marked))
-        assert krippendorff_alpha_u([[continuum] * 3]) == Coefficient(undefined="no_variance")
+        assert krippendorff_alpha_u([[continuum] * 3]) == Figure(reason="no_variance")
     unused = Continuum(300, ((), ()))
     assert krippendorff_alpha_u([[C], [unused]]) == krippendorff_alpha_u([[C]])
 

@@ -14,12 +14,14 @@ from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.chat.values import message_text, model_of, usage_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_at,
     fields_of,
     first_in,
     items_of,
     json_in,
     kind_of,
+    located_items,
     mostly,
     name_in,
     name_set,
@@ -45,7 +47,9 @@ _NESTING_FIELDS: Final = names("""
     trajectory trace run response result output outputs task
 """)
 _RESPONSE_FIELDS: Final = ("response", "completion", "response_body", "output")
-_BODY_FIELDS: Final = names("body body_raw postData content text chunks")
+_BODY_FIELDS: Final = names(
+    "body body_raw postData content text chunks inputBodyJson outputBodyJson"
+)
 """The fields of a logged HTTP request or response that may hold its body."""
 
 _PROMPT_FIELDS: Final = ("input", "prompt", "contents")
@@ -57,7 +61,6 @@ _ORDINARY_STOP_REASONS: Final = name_set("""
     complete completed end_turn eos function_call stop stop_sequence tool-calls tool_call tool_calls
     tool_use
 """)
-_RESPONSE_OBJECT_TYPES: Final = ("response", "chat.completion")
 
 _FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
     map(
@@ -132,7 +135,7 @@ def conversation_in(value: object) -> Conversation | None:
         messages = _message_list(value)
         if messages is None:
             return None
-        return Conversation(_located_messages("", messages), record={})
+        return Conversation(tuple(located_items(messages, "")), record={})
     if not isinstance(value, Mapping) or _is_of_other_format(value):
         return None
 
@@ -142,9 +145,6 @@ def conversation_in(value: object) -> Conversation | None:
         task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
         if task_messages:
             return Conversation(task_messages, {**record, "outcome": a2a.task_outcome(record)})
-    conversation = _bedrock_invocation(value)
-    if conversation is not None:
-        return conversation
     for find_conversation in (_request_and_response, _response_alone):
         for pointer, record in located_records:
             conversation = find_conversation(record, pointer, value)
@@ -160,26 +160,13 @@ def _located_records(value: Fields) -> Iterator[tuple[str, Fields]]:
         nested_record = _json_object(value.get(field))
         if nested_record is not None and not _is_of_other_format(nested_record):
             yield f"/{field}", nested_record
-    request = _json_object(value.get("request"))
-    yield from _located_bodies(request or {}, "/request")
+    for field in ("request", "input"):  # ``input`` in Bedrock's log of model invocations
+        yield from _located_bodies(_json_object(value.get(field)) or {}, f"/{field}")
 
 
 def is_conversation_list(document: object) -> bool:
     """Return whether a JSON document is a list of conversations."""
     return isinstance(document, list) and any(map(conversation_in, document[:_CHECKED_COUNT]))
-
-
-def _bedrock_invocation(record: Fields) -> Conversation | None:
-    """Return the conversation in an entry of Bedrock's log of model invocations, else None."""
-    request_pointer = "/input/inputBodyJson"
-    request = fields_at(record, "input", "inputBodyJson")
-    list_field, messages = _request_messages(request, request_pointer)
-    if list_field is None:
-        return None
-    response_pointer = "/output/outputBodyJson"
-    response = _vendor_response(fields_at(record, "output", "outputBodyJson"), response_pointer)
-    conversation = _conversation_of(request, request_pointer, record, messages, response)
-    return replace(conversation, model=conversation.model or name_in(record, "modelId"))
 
 
 def _request_and_response(record: Fields, pointer: str, document: Fields) -> Conversation | None:
@@ -215,7 +202,7 @@ def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversat
     output_messages = _message_list(record.get("output"))
     if output_messages is None:
         return None
-    messages = _located_messages(f"{pointer}/output", output_messages)
+    messages = tuple(located_items(output_messages, f"{pointer}/output"))
     return _conversation_of(record, pointer, document, messages, response=None)
 
 
@@ -254,7 +241,7 @@ def _conversation_of(
         response,
         messages=messages + new_messages,
         record=merged_record,
-        model=response.model or model_of(record),
+        model=response.model or model_of(record) or name_in(document, "modelId"),
         response_count=len(new_messages),
     )
 
@@ -311,7 +298,7 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
         if list_field == "contents" and isinstance(values, list):
             values = list(map(_with_role, values))
         if (messages := _message_list(values)) is not None:
-            located_messages = _located_messages(f"{pointer}/{list_field}", messages)
+            located_messages = tuple(located_items(messages, f"{pointer}/{list_field}"))
             if is_page:
                 return list_field, _oldest_first(located_messages)
             if any(map(_is_cohere_message, items_of(values))):
@@ -406,7 +393,7 @@ def _system_prompt(record: Fields, pointer: str) -> Messages:
     if has_items or "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
-            return _located_messages(f"{pointer}/instructions", instructions)
+            return tuple(located_items(instructions, f"{pointer}/instructions"))
         if as_text(instructions):
             return ((f"{pointer}/instructions", {"role": "system", "content": instructions}),)
     for field in _SYSTEM_PROMPT_FIELDS:
@@ -430,8 +417,7 @@ def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Message
         instruction = config.get("system_instruction")
         parts = instruction.get("parts") if isinstance(instruction, Mapping) else instruction
         text = as_text(message_text(parts))
-        if text is not None and text not in prompt_texts:
-            prompt_texts.add(text)
+        if text is not None and add_new(prompt_texts, text):
             prompt_pointer = (
                 f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
             )
@@ -526,7 +512,7 @@ def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
 def _is_response(record: Fields, pointer: str) -> bool:
     """Return whether a record is a response by its type, or by a field around it."""
     is_in_response_field = any(field in _RESPONSE_FIELDS for field in pointer.split("/"))
-    return record.get("object") in _RESPONSE_OBJECT_TYPES or is_in_response_field
+    return record.get("object") in ("response", "chat.completion") or is_in_response_field
 
 
 def _anthropic_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
@@ -577,7 +563,7 @@ def _openai_output_messages(record: Fields, pointer: str) -> Iterator[tuple[str,
     """
     if _is_response(record, pointer) or any(field in record for field in _PROMPT_FIELDS):
         messages = _message_list(record.get("output")) or ()
-        yield from _located_messages(f"{pointer}/output", messages)
+        yield from located_items(messages, f"{pointer}/output")
 
 
 _VENDORS: Final[tuple[Callable[[Fields, str], Iterator[tuple[str, object]]], ...]] = (
@@ -638,11 +624,6 @@ def _json_object(value: object) -> Fields | None:
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else response_in_stream(value)
-
-
-def _located_messages(list_pointer: str, messages: Sequence[object]) -> Messages:
-    """Return the messages of a list, each with its JSON pointer."""
-    return tuple((f"{list_pointer}/{number}", message) for number, message in enumerate(messages))
 
 
 def _is_of_other_format(record: Fields) -> bool:

@@ -24,7 +24,15 @@ from mast_tui.traces.readers.chat.pieces import (
 )
 from mast_tui.traces.readers.chat.turns import PLAIN_FIELDS, is_message, turn_of
 from mast_tui.traces.readers.chat.values import start_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, identifier_in, name_in, object_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    add_new,
+    fields_of,
+    identifier_in,
+    located_items,
+    name_in,
+    object_in,
+)
 from mast_tui.traces.result_status import status_of_message
 
 _UPDATE_BEGINNING: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages"\s*:\s*\[')
@@ -74,8 +82,7 @@ class StreamUpdates:
                 pieces.append(json_log_piece(node_update, pointer, name=node))
                 continue
             agent = default_agent if node in _PLAIN_NODE_NAMES else node
-            for number, message in enumerate(messages):
-                location = f"{pointer}/messages/{number}"
+            for location, message in located_items(messages, f"{pointer}/messages"):
                 if not isinstance(message, Mapping) or not is_message(message):
                     pieces.append(json_log_piece(message, location))
                     continue
@@ -91,20 +98,15 @@ class StreamUpdates:
         """Yield the pieces of a message except those that an earlier update had already."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
-        if message_id is not None and self._was_seen(f"message {message_id}"):
+        if message_id is not None and not add_new(self._seen_names, f"message {message_id}"):
             return
         for piece in turn.pieces:
-            if piece.call_id is not None and self._was_seen(f"{piece.kind} {piece.call_id}"):
+            name = f"{piece.kind} {piece.call_id}"
+            if piece.call_id is not None and not add_new(self._seen_names, name):
                 continue
             if piece.role is Role.AGENT and piece.agent == ASSISTANT:
                 piece = replace(piece, agent=agent)
             yield replace(piece, key_suffix=location + piece.key_suffix)
-
-    def _was_seen(self, name: str) -> bool:
-        """Return whether a name was seen before, and record it."""
-        was_seen = name in self._seen_names
-        self._seen_names.add(name)
-        return was_seen
 
 
 def _turn_of_code_run(message: Fields) -> Turn | None:

@@ -30,6 +30,10 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     name_in,
     name_set,
+    names,
+    snake_case,
+    snake_fields,
+    text_in,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_message
 
@@ -38,14 +42,15 @@ ASSISTANT: Final = "assistant"
 
 _ARGUMENT_FIELDS: Final = (
     "arguments",
+    "arguments_json",
     "args",
     "input",
     "action",
     "parameters",
     "server_tool_call",
 )
-_CALL_ID_FIELDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
-_RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseID")
+_CALL_ID_FIELDS: Final = names("call_id id tool_call_id toolCallId toolUseId tool_use_id")
+_RESULT_ID_FIELDS: Final = names("tool_call_id tool_use_id call_id toolCallId toolUseID toolUseId")
 _TYPES_WITH_CALL_ID: Final = name_set("""
     tool_call_response server_tool_call_response local_shell_call_output
 """)
@@ -383,6 +388,12 @@ def has_result_parts(content: object) -> bool:
     )
 
 
+def without_dotnet_names(part: object) -> object:
+    """Return a part of .NET, such as a ``functionCall``, with the names of other programs."""
+    dotnet_type = text_in(fields_of(part), "$type")
+    return part if dotnet_type is None else {**snake_fields(part), "type": snake_case(dotnet_type)}
+
+
 def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece] | None:
     """Return the pieces of a part.
 
@@ -538,16 +549,15 @@ def _goose_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Seque
     ]
 
 
-def _bedrock_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    use = fields_of(first_in(part, "toolUse", "tool_use"))
-    call_id = first_in(use, "toolUseId", "tool_use_id")
-    return [call_piece({**use, "id": call_id}, pointer, speaker.agent)]
+def _nested_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the call in a field of a part of Gemini or Bedrock."""
+    call = first_in(part, "function_call", "functionCall", "toolUse", "tool_use")
+    return [call_piece(call, pointer, speaker.agent)]
 
 
 def _bedrock_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     result = fields_of(first_in(part, "toolResult", "tool_result"))
-    call_id = identifier_in(result, "toolUseId", "tool_use_id")
-    return [result_piece(result, result.get("content"), pointer, call_id=call_id)]
+    return [result_piece(result, result.get("content"), pointer)]
 
 
 def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
@@ -556,10 +566,6 @@ def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Seq
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
     thought = "[redacted thinking]" if text is None else thought_text(text)
     return [speaker.piece(thought, pointer, kind=SpanKind.REASONING)]
-
-
-def _gemini_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    return [call_piece(first_in(part, "function_call", "functionCall"), pointer, speaker.agent)]
 
 
 def _gemini_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
@@ -617,6 +623,7 @@ _MAKER_BY_TYPE: Final = _maker_by_each_name(
         "toolConfirmationRequest actionRequired systemNotification flag": _log_pieces,
         "compaction": _summary_pieces,
         "tool-approval-request tool-approval-response": _log_pieces,
+        "tool_approval_request tool_approval_response": _log_pieces,
         "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,
         "agent_update": _log_pieces,
         "error": _error_pieces,
@@ -624,11 +631,10 @@ _MAKER_BY_TYPE: Final = _maker_by_each_name(
 )
 _MAKER_BY_FIELD: Final = _maker_by_each_name(
     {
-        "function_call functionCall": _gemini_call_pieces,
+        "function_call functionCall toolUse tool_use": _nested_call_pieces,
         "function_response functionResponse": _gemini_result_pieces,
         "executable_code executableCode": _gemini_code_pieces,
         "code_execution_result codeExecutionResult": _gemini_code_result_pieces,
-        "toolUse tool_use": _bedrock_call_pieces,
         "toolResult tool_result": _bedrock_result_pieces,
         "reasoningContent reasoning_content": _bedrock_thought_pieces,
         "cachePoint cache_point": _no_pieces,

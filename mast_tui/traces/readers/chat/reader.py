@@ -31,6 +31,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
+from mast_tui.traces.readers.base import FormatReader
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.containers import (
     Conversation,
@@ -51,6 +52,7 @@ from mast_tui.traces.readers.chat.turns import (
 from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import (
     Record,
+    RunOrigin,
     records_by_line,
     records_of_list,
     report_of,
@@ -69,63 +71,57 @@ from mast_tui.traces.readers.json_fields import (
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, facts_of_record, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 
 _FORMAT_BY_BENCHMARK: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
 
-class MessageListReader:
-    """Reads message lists; span keys are JSON pointers within the record, or the ids of calls."""
-
-    name: Final = "message-list"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the document, or one of the first lines of JSONL, has chat messages."""
-        if head_records := source.json_lines:
-            return (
-                mostly_messages(head_records)
-                or any(map(conversation_in, head_records))
-                or any(map(a2a.is_stream_update, head_records))
-                or response_in_stream(head_records) is not None
-            )
-        _pointer, document = _document_in(source)
+def _recognises(source: Source) -> bool:
+    """Return whether the document, or one of the first lines of JSONL, has chat messages."""
+    if head_records := source.json_lines:
         return (
-            conversation_in(document) is not None
-            or is_conversation_list(document)
-            or response_in_stream(document) is not None
+            mostly_messages(head_records)
+            or any(map(conversation_in, head_records))
+            or any(map(a2a.is_stream_update, head_records))
+            or response_in_stream(head_records) is not None
         )
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace for each conversation; a record without messages becomes a problem."""
-        problems: list[Problem] = []
-        whole_conversation: Conversation | None = None
-        records: Sequence[Record]
-        if source.json_lines:
-            records = list(records_by_line(source, problems))
-            if mostly_messages(record.value for record in records):
-                messages = tuple((record.location, record.value) for record in records)
-                whole_conversation = Conversation(messages, {})
-        else:
-            pointer, document = _document_in(source)
-            whole_conversation = conversation_in(document)
-            records = list(records_of_list(items_of(document), pointer))
-
-        whole_records = joined_events(records, problems)
-        if whole_conversation is None:
-            # Events of streamed responses were joined if there are fewer records now.
-            are_streams = len(whole_records) < len(records)
-            traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
-        else:
-            traces = [
-                trace_of(
-                    source.path, whole_conversation, record=None, content=source.data, prefix=""
-                )
-            ]
-        return report_of(self, source, traces, problems, format_of(traces))
+    _pointer, document = _document_in(source)
+    return (
+        conversation_in(document) is not None
+        or is_conversation_list(document)
+        or response_in_stream(document) is not None
+    )
 
 
-READER: Final = MessageListReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace for each conversation; a record without messages becomes a problem."""
+    problems: list[Problem] = []
+    whole_conversation: Conversation | None = None
+    records: Sequence[Record]
+    if source.json_lines:
+        records = list(records_by_line(source, problems))
+        if mostly_messages(record.value for record in records):
+            messages = tuple((record.location, record.value) for record in records)
+            whole_conversation = Conversation(messages, {})
+    else:
+        pointer, document = _document_in(source)
+        whole_conversation = conversation_in(document)
+        records = list(records_of_list(items_of(document), pointer))
+
+    whole_records = joined_events(records, problems)
+    if whole_conversation is None:
+        # Events of streamed responses were joined if there are fewer records now.
+        are_streams = len(whole_records) < len(records)
+        traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
+    else:
+        traces = [
+            trace_of(source.path, whole_conversation, record=None, content=source.data, prefix="")
+        ]
+    return report_of(READER, source, traces, problems, format_of(traces))
+
+
+READER: Final = FormatReader("message-list", _recognises, _read)
+"""Reads message lists; span keys are JSON pointers within the record, or the ids of calls."""
 
 
 def _document_in(source: Source) -> tuple[str, object]:
@@ -212,20 +208,11 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
     """Return the trace of a run; each request repeats the history, and adds its new messages."""
-    rows = run.rows()
-    steps = observed_steps(rows, service=ASSISTANT)
     first_record, _conversation = run.entries[0]
-    meta = facts_of_record(fields_of(first_record.value), steps.steps)
-    model = next((row.model for row in rows if row.model), None)
+    meta = facts_of_record(fields_of(first_record.value), ())
     content = canonical_bytes([record.value for record, _conversation in run.entries])
-    return trace_of_steps(
-        READER,
-        path,
-        content,
-        steps,
-        meta=meta._replace(model=model or meta.model),
-        record=first_record.number,
-    )
+    origin = RunOrigin(READER, path, content, first_record.number)
+    return trace_of_rows(origin, run.rows(), meta, service=ASSISTANT)
 
 
 def trace_of(
@@ -262,9 +249,7 @@ def trace_of(
 
     meta = _facts_of_conversation(conversation.record, conversation.messages, steps.steps)
     meta = meta._replace(model=conversation.model or meta.model or mapper.model)
-    return trace_of_steps(
-        READER, path, content, steps, meta=meta, record=record, problems=mapper.problems
-    )
+    return trace_of_steps(RunOrigin(READER, path, content, record), steps, meta, mapper.problems)
 
 
 def format_of(traces: Sequence[Trace]) -> str:
@@ -449,10 +434,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
     fields = fields_of(record.value)
     record_tokens = tokens_of(fields.get("prompt_tokens"), fields.get("completion_tokens"))
     messages = [fields_of(message) for _key, message in conversation.messages]
-    response_count = conversation.response_count
-    if response_count == 0 and messages and messages[-1].get("role") == "assistant":
-        response_count = 1  # the last message is the response
-    request_count = len(messages) - response_count
+    request_count = len(messages) - conversation.response_count
 
     return SpanRow(
         id=record.location,

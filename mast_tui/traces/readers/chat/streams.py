@@ -24,6 +24,7 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     text_in,
     value_in,
+    without,
 )
 
 _GROWING_FIELDS: Final = name_set("""
@@ -48,7 +49,6 @@ _TEXT_DELTAS: Final = {
 }
 """The list, the type of the part in it, and the field of the part that an event continues."""
 
-_WRAPPING_FIELDS: Final = ("data", "chunk", "event")
 _HEAD_CHARS: Final = 100
 _STREAM_BEGINNINGS: Final = ("data:", "event:", "id:", ": ")
 _SILENT_TYPES: Final = name_set("""
@@ -118,7 +118,10 @@ class _Stream:
         if part.get(_IS_WHOLE):
             whole_indexes = {fields_of(item).get("index") for item in items_of(part.get("output"))}
             for present in items_of(self.fields.get("output")):
-                if isinstance(present, dict) and (index := present.get("index")) in whole_indexes:
+                if not isinstance(present, dict) or present.get("index") not in whole_indexes:
+                    continue
+                index = present.get("index")
+                if index is not None or "type" not in present:
                     present.clear()
                     present["index"] = index
             for name, value in part.items():
@@ -131,6 +134,9 @@ class _Stream:
 
         In that form, Anthropic's blocks have no index, and their input is parsed JSON.
         """
+        outputs = self.fields.get("output")
+        if isinstance(outputs, list):
+            self.fields["output"] = [item for item in outputs if item != {"index": None}]
         for block in items_of(self.fields.get("content")):
             if isinstance(block, dict):
                 block.pop("index", None)
@@ -202,7 +208,7 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
 def _part_in(value: object) -> Fields | None:
     """Return the part of a response in a value that is an event or wraps one, else None."""
     event = _google_event_in(value)
-    wrapped_values = (event[name] for name in _WRAPPING_FIELDS if name in event)
+    wrapped_values = (event[name] for name in ("data", "chunk", "event") if name in event)
     for candidate in (event, *wrapped_values):
         part = _part_of_event(fields_of(json_in(candidate)))
         if part is not None:
@@ -335,7 +341,10 @@ def _responses_part(event: Fields, event_type: str) -> Fields | None:
         item = {list_field: [{"index": index, "type": part_type, field: delta}]}
     if not item:
         return {}
-    outputs = [{**item, "index": event.get("output_index")}]
+    index = event.get("output_index")
+    if index is None and item.get("call_id"):
+        index = f"{kind_of(item)} {item['call_id']}"
+    outputs = [{**item, "index": index}]
     return {"output": outputs, _IS_WHOLE: event_type == "response.output_item.done"}
 
 
@@ -400,14 +409,10 @@ def _merge_item(items: list[object], item: object) -> None:
         if item.get("id") and fields_of(continued).get("id") not in (None, "", item["id"]):
             continued = None  # Some servers give all parallel calls the same index.
     elif items and not _GROWING_FIELDS.isdisjoint(item):
-        differs_only_in_texts = _fixed_fields(items[-1]) == _fixed_fields(item)
+        fixed_fields = without(item, _GROWING_FIELDS)
+        differs_only_in_texts = without(fields_of(items[-1]), _GROWING_FIELDS) == fixed_fields
         continued = items[-1] if differs_only_in_texts else None
     if not isinstance(continued, dict):
         continued = {}
         items.append(continued)
     _merge(continued, item)
-
-
-def _fixed_fields(item: object) -> Fields:
-    """Return the fields of an item that are not continued."""
-    return {name: value for name, value in fields_of(item).items() if name not in _GROWING_FIELDS}

@@ -15,7 +15,7 @@ The module ``parts`` reads the parts of their contents.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -37,6 +37,7 @@ from mast_tui.traces.readers.chat.pieces import (
     role_of_name,
     speaker_of,
     ui_tool_pieces,
+    without_dotnet_names,
 )
 from mast_tui.traces.readers.chat.values import (
     message_text,
@@ -59,8 +60,9 @@ from mast_tui.traces.readers.json_fields import (
     names,
     snake_fields,
     value_in,
+    without,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import status_of_code, worst_status
 from mast_tui.traces.times import unix_seconds
 
 PLAIN_FIELDS = frozenset({"role", "content"})
@@ -90,12 +92,14 @@ def is_message(value: object) -> bool:
         return any(field in value for field in _CONTENT_FIELDS)
     if isinstance(value.get("from"), str) and "value" in value:  # as ShareGPT writes messages
         return True
+    # A line of a coding agent's log is no message.
+    is_session_line = kind_of(value) == "system" and bool(_SESSION_FIELDS & value.keys())
     return (
         _is_response_item(value)
         or _is_autogen_message(value)
         or _is_parts_message(value)
         or _is_adk_event(value)
-        or (langchain_message(value) is not None and not _is_session_line(value))
+        or (langchain_message(value) is not None and not is_session_line)
     )
 
 
@@ -107,44 +111,37 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         by_name: Whether ``name`` is the speaker; see ``speaks_by_name``.
     """
     message = _without_wrapper(message)
-    start = None
-    tokens = None
-    model = None
-    if not message.keys() <= _FIELDS_WITHOUT_FACTS:
-        start = start_of(message)
-        tokens = usage_of(message)
-        model = model_of(message)
+    pieces, fields = _pieces_of(message, by_name)
+    if message.keys() <= _FIELDS_WITHOUT_FACTS:
+        return Turn(tuple(pieces))
+    start = start_of(message)
+    if start is None and fields is not message:
+        start = start_of(fields)
+    return Turn(tuple(pieces), start, usage_of(fields), model_of(fields))
 
-    pieces: Iterable[Piece]
+
+def _pieces_of(message: Fields, by_name: bool) -> tuple[Iterable[Piece], Fields]:
+    """Return the pieces of a message, and the object in it that has its tokens and model.
+
+    ``by_name`` is true if the speaker is ``name`` and not ``role``.
+    """
     role = message.get("role")
     if isinstance(role, str):
         if role.startswith("_") and not any(field in message for field in _CONTENT_FIELDS):
-            return Turn((), start, tokens, model)  # a record of Kimi CLI such as ``_checkpoint``
-        has_parts = _is_parts_message(message)
-        pieces = _parts_pieces(message) if has_parts else _chat_or_log_pieces(message, by_name)
-        return Turn(tuple(pieces), start, tokens, model)
-
-    langchain = None if _is_autogen_message(message) else langchain_message(message)
+            return (), message  # a record of Kimi CLI such as ``_checkpoint``
+        if _is_parts_message(message):
+            return _parts_pieces(message), message
+        return _chat_or_log_pieces(message, by_name), message
+    if _is_autogen_message(message):
+        return _autogen_pieces(message), message
+    langchain = langchain_message(message)
     if langchain is not None:
         speaker, fields, pointer = langchain
-        pieces = chat_pieces(fields, speaker, pointer)
-        if fields is not message:  # the nested object has the time, tokens and model
-            start = start_of(fields) if start is None else start
-            tokens = usage_of(fields)
-            model = model_of(fields)
-    elif _is_response_item(message):
-        pieces = _item_pieces(message)
-    elif _is_autogen_message(message):
-        pieces = _autogen_pieces(message)
-    elif _is_parts_message(message):
-        pieces = _pydantic_pieces(message)
-    elif _is_adk_event(message):
-        pieces = _adk_pieces(message)
-    elif is_task_result(message):  # it repeats the messages before
-        pieces = end_pieces(message)
-    else:
-        pieces = _chat_or_log_pieces(message, by_name)
-    return Turn(tuple(pieces), start, tokens, model)
+        return chat_pieces(fields, speaker, pointer), fields
+    for has_shape, pieces_of_shape in _SHAPES:
+        if has_shape(message):
+            return pieces_of_shape(message), message
+    return _chat_or_log_pieces(message, by_name), message
 
 
 def _without_wrapper(value: Fields) -> Fields:
@@ -169,8 +166,7 @@ def _without_wrapper(value: Fields) -> Fields:
     is_session_line = bool(_SESSION_FIELDS & value.keys())
     if "role" in value or "messages" in value or is_session_line:
         return value
-    outer_fields = {name: field for name, field in value.items() if name not in ("message", "type")}
-    return {**outer_fields, **message}
+    return {**without(value, ("message", "type")), **message}
 
 
 def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
@@ -202,15 +198,9 @@ def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
     return [json_log_piece(message)]
 
 
-def _is_session_line(value: Fields) -> bool:
-    """Return whether an object is a line of a coding agent's log, and no message."""
-    return kind_of(value) == "system" and bool(_SESSION_FIELDS & value.keys())
-
-
 _REASONING_FIELDS: Final = names(
     "reasoning_content reasoning thinking thinking_blocks reasoning_details"
 )
-_SHAREGPT_CALL_ROLES: Final = ("function_call", "tool_call")
 
 
 def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequence[Piece]:
@@ -230,7 +220,9 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     content = message.get("value" if is_sharegpt else content_field)
     if content is None:
         content = message.get("text")
-    if message.get("from") in _SHAREGPT_CALL_ROLES:
+    if content_field == "contents" and isinstance(content, list):
+        content = list(map(without_dotnet_names, content))
+    if message.get("from") in ("function_call", "tool_call"):
         return list(_calls_in_text(content, pointer))
     if speaker.role is Role.TOOL and not has_result_parts(content):
         return [result_piece(message, content, "")]
@@ -344,8 +336,6 @@ _ITEM_TYPES: Final = _ITEM_CALL_TYPES | _ITEM_OUTPUT_TYPES
 _ITEM_OUTPUT_FIELDS: Final = ("output", "results", "outputs", "result")
 """The fields with the result in an item that holds a call with its result."""
 
-_ITEM_ARGUMENT_FIELDS: Final = ("arguments", "input", "action")
-_ITEM_THOUGHT_FIELDS: Final = ("summary", "content", "raw_content", "rawContent")
 _NON_ARGUMENT_FIELDS: Final = name_set("""
     type id call_id name status error container_id index agent usage fingerprint
 """) | set(_ITEM_OUTPUT_FIELDS)
@@ -384,17 +374,17 @@ def _status_of_commands(output: object) -> SpanStatus:
     overall_status = SpanStatus.UNKNOWN
     for command_output in items_of(output):
         outcome = fields_of(fields_of(command_output).get("outcome"))
-        status = status_of_code(first_in(outcome, "exit_code", "exitCode"))
-        if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
-            return SpanStatus.ERROR
-        if status is not SpanStatus.UNKNOWN:
-            overall_status = status
+        code = 1 if outcome.get("type") == "timeout" else first_in(outcome, "exit_code", "exitCode")
+        overall_status = worst_status(overall_status, status_of_code(code))
     return overall_status
 
 
 def _item_thought_text(item: Fields) -> str:
     """Return the summary and the content of a reasoning item; a note if it is only encrypted."""
-    texts = (content_text(item.get(field)) for field in _ITEM_THOUGHT_FIELDS)
+    texts = (
+        content_text(item.get(field))
+        for field in ("summary", "content", "raw_content", "rawContent")
+    )
     text = "\n".join(filter(None, texts))
     if not text and as_text(item.get("encrypted_content")):
         return thought_text(item)
@@ -403,12 +393,9 @@ def _item_thought_text(item: Fields) -> str:
 
 def _item_call_pieces(item: Fields, item_type: str, agent: str) -> Iterator[Piece]:
     """Yield the call in an item, and its result if the item has an output or an error."""
-    arguments = first_in(item, *_ITEM_ARGUMENT_FIELDS)
+    arguments = first_in(item, "arguments", "input", "action")
     if arguments is None:
-        remaining_fields = {
-            name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS
-        }
-        arguments = remaining_fields or None
+        arguments = without(item, _NON_ARGUMENT_FIELDS) or None
     call_fields = {**item, "arguments": arguments}
     call = call_piece(call_fields, "", agent, name=item_type.removesuffix("_call"))
     yield call
@@ -644,7 +631,6 @@ _SPEAKER_BY_LANGCHAIN_TYPE: Final[Mapping[str, Speaker]] = {
     "function": Speaker("function", Role.TOOL),
     "chat": Speaker("chat", Role.AGENT),
 }
-_LANGCHAIN_FIELDS: Final = ("content", "tool_calls")
 
 
 def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
@@ -669,7 +655,7 @@ def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
     is_chat_message = isinstance(fields.get("role"), str) and not pointer
     if speaker is None or is_chat_message:
         return None
-    if not any(field in fields for field in _LANGCHAIN_FIELDS):
+    if not any(field in fields for field in ("content", "tool_calls")):
         return None
     return _langchain_speaker(speaker, fields), fields, pointer
 
@@ -706,7 +692,7 @@ _NON_AUTOGEN_FIELDS: Final = frozenset(
 _TYPES_WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
 """Events that some versions save without their source."""
 
-_AUTOGEN_RESULT_FIELDS: Final = frozenset({"call_id", "name", "is_error"})
+_RESULT_MARKS: Final = frozenset({"call_id", "name", "is_error"})
 _AUTOGEN_CODE_TOOL: Final = "code"
 
 
@@ -750,6 +736,7 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
         agent = ASSISTANT
     role = _ROLE_BY_CONTEXT_TYPE.get(type_name) or role_of_name(agent)
     speaker = Speaker(agent, role, thinks=type_name == "ThoughtEvent")
+    parts = list(map(fields_of, items_of(content)))
 
     if thought := as_text(message.get("thought")):
         yield speaker.piece(thought, "/thought", kind=SpanKind.REASONING)
@@ -764,26 +751,21 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
             name=_AUTOGEN_CODE_TOOL,
             status=status_of_code(result.get("exit_code")),
         )
-    elif isinstance(content, list) and content and all(map(_is_autogen_call, content)):
-        for number, call in enumerate(content):
+    elif parts and all({"name", "arguments"} <= part.keys() for part in parts):
+        for number, call in enumerate(parts):
             yield call_piece(call, f"/content/{number}", agent)
-    elif isinstance(content, list) and content and all(map(_is_autogen_result, content)):
-        for number, result in enumerate(content):
+    elif parts and all("content" in part and _RESULT_MARKS & part.keys() for part in parts):
+        for number, result in enumerate(parts):
             yield result_piece(result, result.get("content"), f"/content/{number}")
     else:
         text = message_text(content) if isinstance(content, str | list) else dump_text(content)
         yield speaker.piece(text, kind=speaker.kind)
 
 
-def _is_autogen_call(value: object) -> bool:
-    """Return whether a value is a call in AutoGen's list of calls."""
-    return isinstance(value, Mapping) and "name" in value and "arguments" in value
-
-
-def _is_autogen_result(value: object) -> bool:
-    """Return whether a value is a result in AutoGen's list of results."""
-    return (
-        isinstance(value, Mapping)
-        and "content" in value
-        and not _AUTOGEN_RESULT_FIELDS.isdisjoint(value)
-    )
+_SHAPES: Final[Sequence[tuple[Callable[[Fields], bool], Callable[[Fields], Iterable[Piece]]]]] = (
+    (_is_response_item, _item_pieces),
+    (_is_parts_message, _pydantic_pieces),
+    (_is_adk_event, _adk_pieces),
+    (is_task_result, end_pieces),  # It repeats the messages before.
+)
+"""The messages without a role: a function that recognises each, and one that returns its pieces."""

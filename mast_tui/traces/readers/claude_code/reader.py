@@ -47,7 +47,7 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.readers.base import Reader, identity_of, is_gemini_shaped
+from mast_tui.traces.readers.base import FormatReader, Reader, identity_of, is_gemini_shaped
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
     CLAUDE_CODE,
@@ -62,7 +62,7 @@ from mast_tui.traces.readers.claude_code.records import (
     without_progress_wrapper,
 )
 from mast_tui.traces.readers.document_traces import neighbour_bytes
-from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
+from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, object_in
 
 _BYTES_PER_READ: Final = 4 << 20
 """The bytes of a file that are read at a time."""
@@ -370,8 +370,7 @@ def in_reading_order(
     while stack:
         item, item_thread = stack.pop()
         if isinstance(item, SubAgent):
-            if item.id not in read_ids:
-                read_ids.add(item.id)
+            if add_new(read_ids, item.id):
                 agent_thread = item.thread()
                 stack += [(entry, agent_thread) for entry in reversed(item.entries)]
             continue
@@ -549,26 +548,22 @@ def _indices_of_branch(
 _MAX_META_BYTES: Final = 64 * 1024
 
 
-class ClaudeCodeReader:
-    """Reads the files of sessions and of sub-agents."""
-
-    name: Final = "claude-code"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether one of the first records is a session's, and none is of Qwen Code."""
-        if any(map(is_gemini_shaped, source.head_records)):
-            return False
-        return any(map(_is_session_record, source.head_records))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace, and its thread in a run that has several files."""
-        session = _SessionBuilder(source)
-        trace = session.trace(self)
-        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
+def _recognises(source: Source) -> bool:
+    """Return whether one of the first records is a session's, and none is of Qwen Code."""
+    if any(map(is_gemini_shaped, source.head_records)):
+        return False
+    return any(map(_is_session_record, source.head_records))
 
 
-READER: Final = ClaudeCodeReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace, and its thread in a run that has several files."""
+    session = _SessionBuilder(source)
+    trace = session.trace(READER)
+    return FileReport(source.path, format=READER.name, traces=(trace,), thread=session.thread)
+
+
+READER: Final = FormatReader("claude-code", _recognises, _read)
+"""Reads the files of sessions and of sub-agents."""
 
 
 def _is_session_record(record: Fields) -> bool:

@@ -28,6 +28,7 @@ from mast_tui.traces.readers.json_fields import (
     object_in,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.result_status import status_of_error_flag, status_of_result
 from mast_tui.traces.times import unix_seconds
@@ -59,7 +60,6 @@ _ID_FIELDS: Final = frozenset({"uuid", "sessionId", "session_id", "leafUuid"})
 
 _CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _UNREADABLE_TYPES: Final = frozenset({"image", "document"})
-_PROGRAM_FLAGS: Final = ("isMeta", "isCompactSummary", "isSynthetic")
 _PROGRAM_TAGS: Final = name_set("""
     bash-input bash-stderr bash-stdout command-args command-contents command-message
     command-name ide_opened_file ide_selection local-command-caveat local-command-stderr
@@ -168,7 +168,7 @@ def note_pieces(record: Fields) -> list[Piece]:
     if text is None:
         text = text_in(fields_of(record.get("error")), "formatted", "message")
     if text is None:
-        content = {field: value for field, value in record.items() if field not in _ENVELOPE_FIELDS}
+        content = without(record, _ENVELOPE_FIELDS)
         text = dump_text(content) if content else subtype or ""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     return [_new_piece(SpanKind.LOG, Role.SYSTEM, text, name=name, status=status)]
@@ -331,7 +331,7 @@ def _role_of_message(record: Fields, kind: str) -> Role | None:
 
 def _is_marked_as_program(record: Fields) -> bool:
     """Return whether a record in the user's name is marked as written by the program."""
-    return any(record.get(flag) is True for flag in _PROGRAM_FLAGS)
+    return any(record.get(flag) is True for flag in ("isMeta", "isCompactSummary", "isSynthetic"))
 
 
 def _role_of_user_text(text: str) -> Role:

@@ -16,7 +16,7 @@ from mast_tui.traces.io.json_lines import NUL_BYTES
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.base import CUT_OFF, extended_range
+from mast_tui.traces.readers.base import CUT_OFF, FormatReader, extended_range
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.reader import AgentThread, TraceBuilder
 from mast_tui.traces.readers.claude_code.records import (
@@ -44,27 +44,23 @@ _TEXT_PIECE: Final = Piece(SpanKind.LOG, Role.LOG, agent="log", text="", name="t
 _PARTIAL_PIECE: Final = Piece(SpanKind.MESSAGE, Role.AGENT, agent=CLAUDE_CODE, text="")
 
 
-class ClaudeStreamReader:
-    """Reads the printed messages of a run, or of several runs that continue one another."""
-
-    name: Final = "claude-code-stream"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether a first record is a message of a stream, and none is of a session file."""
-        records = source.head_records
-        if any("parentUuid" in record or "tool_call" in record for record in records):
-            return False  # a session file, or a stream of Cursor
-        return any(map(_is_stream_message, records))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace."""
-        return FileReport(
-            source.path, format=self.name, traces=(_StreamBuilder(source).trace(self),)
-        )
+def _recognises(source: Source) -> bool:
+    """Return whether a first record is a message of a stream, and none is of a session file."""
+    records = source.head_records
+    if any("parentUuid" in record or "tool_call" in record for record in records):
+        return False  # a session file, or a stream of Cursor
+    return any(map(_is_stream_message, records))
 
 
-READER: Final = ClaudeStreamReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace."""
+    return FileReport(
+        source.path, format=READER.name, traces=(_StreamBuilder(source).trace(READER),)
+    )
+
+
+READER: Final = FormatReader("claude-code-stream", _recognises, _read)
+"""Reads the printed messages of a run, or of several runs that continue one another."""
 
 
 def _is_stream_message(record: Fields) -> bool:

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Role,
-    SpanKind,
-    SpanStatus,
-    Tokens,
-)
-from mast_tui.traces.readers.base import extended_range, trace_of_lines
+from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.base import FormatReader, extended_range, trace_of_lines
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.codex.records import (
     CODEX,
@@ -31,34 +26,36 @@ from mast_tui.traces.readers.codex.records import (
     log_step,
     report_step_of,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in, text_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    items_of,
+    object_in,
+    text_in,
+    without,
+)
 from mast_tui.traces.result_status import status_of_result
 
 _EVENT_TYPE_BYTES: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
 _EVENT_BEGINNING: Final = re.compile(rb'[\s\0]*\{\s*"type"\s*:\s*"(?:thread|turn|item)\.')
 _PROCESS_START_TYPES: Final = ("thread.started", "session.created")
-_ITEM_STAGES: Final = ("item.started", "item.updated", "item.completed")
 _SILENT_TYPES: Final = frozenset({"turn.started", "item.plan.delta"})
 
 
-class CodexExecReader:
-    """Reads the output of ``codex exec --json``, slice by slice."""
-
-    name: Final = "codex-exec"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether a line of the head is an event that only ``codex exec`` writes."""
-        return any(map(_is_distinctive_event, _events_in(source.head_lines)))
-
-    def read(self, source: Source) -> FileReport:
-        """Return one trace, of which the first slice has been read."""
-        threads = filter(None, map(_thread_of, _events_in(source.head_lines)))
-        trace = trace_of_lines(self, source, CodexExecParser(), lambda: next(threads, None))
-        return FileReport(source.path, format=self.name, traces=(trace,))
+def _recognises(source: Source) -> bool:
+    """Return whether a line of the head is an event that only ``codex exec`` writes."""
+    return any(map(_is_distinctive_event, _events_in(source.head_lines)))
 
 
-READER: Final = CodexExecReader()
+def _read(source: Source) -> FileReport:
+    """Return one trace, of which the first slice has been read."""
+    threads = filter(None, map(_thread_of, _events_in(source.head_lines)))
+    trace = trace_of_lines(READER, source, CodexExecParser(), lambda: next(threads, None))
+    return FileReport(source.path, format=READER.name, traces=(trace,))
+
+
+READER: Final = FormatReader("codex-exec", _recognises, _read)
+"""Reads the output of ``codex exec --json``, slice by slice."""
 
 
 def _events_in(lines: list[bytes]) -> Iterator[Fields]:
@@ -96,7 +93,7 @@ def _is_distinctive_event(event: Fields) -> bool:
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
-    if kind in _ITEM_STAGES:
+    if kind in ("item.started", "item.updated", "item.completed"):
         item = fields_of(event.get("item"))
         return isinstance(item.get("type", item.get("item_type")), str)
     return kind == "thread.started" and _thread_of(event) is not None
@@ -108,82 +105,59 @@ def _thread_of(event: Fields) -> str | None:
     return text_in(event, "thread_id", "session_id") if is_beginning else None
 
 
-class ExecItem(NamedTuple):
-    """An item in an event of any stage.
-
-    Attributes:
-        kind: The type of the item.
-        id: The id of the item.
-        step: The step of the item; a call that has ended also has the output.
-        is_incomplete: Whether the item is incomplete, so that it is shown only at a later event.
-    """
-
-    kind: str
-    id: str | None
-    step: RolloutStep
-    is_incomplete: bool = False
-
-
 _TEXT_SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
     "agent_message": SpanKind.MESSAGE,
     "plan": SpanKind.MESSAGE,
     "reasoning": SpanKind.REASONING,
     "error": SpanKind.LOG,
 }
-"""The kinds of the items that have a text, and are shown when they are complete.
+"""The kinds of the items that have a text; an item of another type is a call, or unknown."""
 
-An item of another type is a call, or unknown.
-"""
-
+_PLAN: Final = "todo_list"
 _NON_ARGUMENT_FIELDS: Final = frozenset({"id", "type", "item_type", "status"})
 
 
-def _item_of(event: Fields) -> ExecItem | None:
-    """Return the item of an event; None if the event has none."""
+def _step_of_event(event: Fields) -> RolloutStep | None:
+    """Return the step of the item in an event, under the item's id; None if the event has none."""
     item = event.get("item")
     if not isinstance(item, dict):
         return None
     kind = text_in(item, "type", "item_type") or "item"
     if kind == "assistant_message":  # the name in the first builds
         kind = "agent_message"
-    item_id = as_text(item.get("id"))
+    step = _step_of_item(kind, item)
+    step.call_id = as_text(item.get("id"))
+    return step
 
-    if kind == "todo_list":
-        return ExecItem(kind, item_id, _call_step(kind, _checklist_text(item.get("items"))))
+
+def _step_of_item(kind: str, item: Fields) -> RolloutStep:
+    """Return the step of an item of this type; a call that has ended also has the output."""
     if kind == "error":
-        text = content_text(item.get("message")) or dump_text(item)
-        return ExecItem(kind, item_id, log_step(text, kind, SpanStatus.ERROR))
+        return log_step(content_text(item.get("message")) or dump_text(item), kind, failed=True)
     if kind in _TEXT_SPAN_KINDS:
-        text = content_text(item.get("text"))
-        return ExecItem(kind, item_id, RolloutStep(_TEXT_SPAN_KINDS[kind], Role.AGENT, text))
-    report = report_step_of(kind, item, item_id)
+        return RolloutStep(_TEXT_SPAN_KINDS[kind], Role.AGENT, content_text(item.get("text")))
+    report = report_step_of(kind, item)
     if report is not None:
-        return ExecItem(kind, item_id, report)
+        return report
 
-    fields = {name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS}
-    if kind != "web_search":  # An item of an unknown type is shown once, at its last event.
-        return ExecItem(kind, item_id, log_step(dump_text(fields), kind), is_incomplete=True)
-    # A search has no output, so it is complete as soon as it has its query.
-    is_incomplete = as_text(item.get("query")) is None
-    return ExecItem(kind, item_id, _call_step(kind, dump_text(fields)), is_incomplete)
+    text = (
+        _checklist_text(item) if kind == _PLAN else dump_text(without(item, _NON_ARGUMENT_FIELDS))
+    )
+    step = RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, text, name=kind)
+    if kind == "web_search":
+        # A search has no output, so it is complete as soon as it has its query.
+        step.is_incomplete = as_text(item.get("query")) is None
+    elif kind != _PLAN:  # An item of an unknown type is shown once, at its last event.
+        step = replace(log_step(text, kind), is_incomplete=True)
+    return step
 
 
-def _call_step(name: str, text: str) -> RolloutStep:
-    return RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, text, name=name)
-
-
-def _checklist_text(items: object) -> str:
-    """Return the agent's plan as text with one line for each step."""
-    if not isinstance(items, list):
-        return dump_text(items)
-    lines = []
-    for step in items:
-        if isinstance(step, Mapping):
-            check_mark = "x" if step.get("completed") is True else " "
-            lines.append(f"[{check_mark}] {content_text(step.get('text'))}")
-        else:
-            lines.append(dump_text(step))
-    return "\n".join(lines)
+def _checklist_text(plan: Fields) -> str:
+    """Return the agent's plan as text with one line for each of its steps."""
+    return "\n".join(
+        f"[{'x' if step.get('completed') is True else ' '}] {content_text(step.get('text'))}"
+        for step in map(fields_of, items_of(plan.get("items")))
+    )
 
 
 def _text_of(event: Fields) -> str:
@@ -207,7 +181,7 @@ class CodexExecParser(CodexLines):
         self._text_line_range: tuple[int, int] | None = None
         """The first and the last number of the lines of text since the last event, if any."""
         self._call_index_by_item: dict[str, int] = {}
-        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}
+        self._waiting_items: dict[str, tuple[int, RolloutStep]] = {}
         """The incomplete items without a span, with their line numbers, by the id of the item."""
         self._last_plan: str | None = None
         self._last_step_index: int | None = None
@@ -259,12 +233,10 @@ class CodexExecParser(CodexLines):
             event = self._record_of(index, data)
         if event is None:
             return data.decode("utf-8", "replace")
-        item = _item_of(event)
-        if item is None:
+        step = _step_of_event(event)
+        if step is None:
             return _text_of(event)
-        if kind is SpanKind.TOOL_RESULT:
-            return item.step.output or ""
-        return item.step.text
+        return step.output or "" if kind is SpanKind.TOOL_RESULT else step.text
 
     def _add_text_span(self) -> None:
         """Add a log span for the lines of text before an event, if there are any."""
@@ -277,9 +249,9 @@ class CodexExecParser(CodexLines):
         kind = str(event.get("type"))
         previous_error = self._stream_error
         self._stream_error = None
-        item = _item_of(event)
-        if item is not None:
-            self._take_item(line_number, kind, item)
+        step = _step_of_event(event)
+        if step is not None:
+            self._take_item(line_number, kind, step)
         elif kind in _PROCESS_START_TYPES:
             self._start_process(_thread_of(event))
         elif kind == "turn.completed":
@@ -292,9 +264,9 @@ class CodexExecParser(CodexLines):
             if kind == "error":
                 self._stream_error = text
             if kind == "error" or text != previous_error:  # A failed turn repeats the last error.
-                self._add_log_span(line_number, kind, SpanStatus.ERROR)
+                self._add_item_span(line_number, log_step(text, kind, failed=True))
         elif kind not in _SILENT_TYPES:
-            self._add_log_span(line_number, kind)
+            self._add_item_span(line_number, log_step("", kind))
 
     def _start_process(self, thread: str | None) -> None:
         """Forget the items of the previous process, and the token counts of another thread.
@@ -309,46 +281,42 @@ class CodexExecParser(CodexLines):
             self._thread_id = thread
             self._thread_tokens = Tokens()
 
-    def _take_item(self, line_number: int, stage: str, item: ExecItem) -> None:
+    def _take_item(self, line_number: int, stage: str, item: RolloutStep) -> None:
         """Add the spans that an item gets at this stage, such as ``item.started``.
 
         The agent's plan has a span at each stage at which its text has changed.
         """
-        if item.kind == "todo_list":
-            if item.step.text != self._last_plan:
-                self._last_plan = item.step.text
+        if item.name == _PLAN:
+            if item.text != self._last_plan:
+                self._last_plan = item.text
                 self._add_item_span(line_number, item)
         elif stage == "item.completed":
             self._complete_item(line_number, item)
-        elif stage == "item.started" and item.id is not None and item.kind not in _TEXT_SPAN_KINDS:
+        elif stage == "item.started" and item.call_id is not None:
             # A call is shown when it starts; a text, when it is complete.
             if item.is_incomplete:
-                self._waiting_items[item.id] = (line_number, item)
-            else:
-                self._call_index_by_item[item.id] = self._add_item_span(line_number, item)
+                self._waiting_items[item.call_id] = (line_number, item)
+            elif item.kind is SpanKind.TOOL_CALL:
+                self._call_index_by_item[item.call_id] = self._add_item_span(line_number, item)
 
-    def _complete_item(self, line_number: int, item: ExecItem) -> None:
+    def _complete_item(self, line_number: int, item: RolloutStep) -> None:
         """Add the spans of a completed item and its result.
 
         A call that was added when it started has its span already.
         """
-        item_index = None
-        if item.id is not None:
-            self._waiting_items.pop(item.id, None)
-            item_index = self._call_index_by_item.pop(item.id, None)
-        if item_index is None or item.step.kind is not SpanKind.TOOL_CALL:
+        self._waiting_items.pop(item.call_id or "", None)
+        item_index = self._call_index_by_item.pop(item.call_id or "", None)
+        if item_index is None or item.kind is not SpanKind.TOOL_CALL:
             item_index = self._add_item_span(line_number, item)
-
-        output = item.step.output
-        if output is None:
+        if item.output is None:
             return
-        status = item.step.status
+        status = item.status
         if status is SpanStatus.UNKNOWN:
-            status = status_of_result(output)
+            status = status_of_result(item.output)
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(item_index))
-        key = f"{item.id}:result" if item.id else None
+        key = f"{item.call_id}:result" if item.call_id else None
         result_index = self._add_span(line_number, shape, key, status=status, parent=item_index)
-        for thread in item.step.spawned_threads:
+        for thread in item.spawned_threads:
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_waiting_items(self) -> None:
@@ -357,24 +325,19 @@ class CodexExecParser(CodexLines):
             self._add_item_span(line_number, item)
         self._waiting_items.clear()
 
-    def _add_item_span(self, line_number: int, item: ExecItem) -> int:
+    def _add_item_span(self, line_number: int, item: RolloutStep) -> int:
         """Add the span of an item and return its index.
 
         Only a log has its status here: that of a call is with its result.
         """
-        step = item.step
-        shape = (step.kind, step.role, CODEX, step.name)
-        if step.kind is SpanKind.LOG:
-            return self._add_span(line_number, shape, item.id, status=step.status)
-        key = f"{item.id}:call" if item.id and step.kind is SpanKind.TOOL_CALL else item.id
+        shape = (item.kind, item.role, CODEX, item.name)
+        key = item.call_id
+        if item.kind is SpanKind.LOG:
+            return self._add_span(line_number, shape, key, status=item.status)
+        if key and item.kind is SpanKind.TOOL_CALL:
+            key = f"{key}:call"
         self._last_step_index = self._add_span(line_number, shape, key)
         return self._last_step_index
-
-    def _add_log_span(
-        self, line_number: int, name: str, status: SpanStatus = SpanStatus.UNKNOWN
-    ) -> None:
-        """Add the log span of an event that has no item."""
-        self._add_span(line_number, (SpanKind.LOG, Role.LOG, CODEX, name), key=None, status=status)
 
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.

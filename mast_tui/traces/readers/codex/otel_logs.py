@@ -10,6 +10,7 @@ model's texts it has only the final answer, if the user chose so. Keys are ``<ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -24,11 +25,12 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.pieces import Piece, Turn
+from mast_tui.traces.readers.chat.pieces import Piece, Turn, call_piece, log_piece, result_piece
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, names
-from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records
+from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, name_set
+from mast_tui.traces.readers.otel.claude_code import start_of_event
+from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records, time_of_log
 from mast_tui.traces.readers.otel.spans import attributes_of, unrecorded_prompt
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
@@ -123,10 +125,6 @@ def _reason_without_records(request: Fields, body: Fields) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
-_TIME_FIELDS: Final = names(
-    "time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano"
-)
-_MAX_TIME_DIGITS: Final = 20
 _FIRST_ERROR_CODE: Final = 400
 """The lowest HTTP status code of a failed request."""
 
@@ -140,19 +138,12 @@ def _event_of_record(raw: RawRecord) -> SessionRecord:
     record = fields_of(raw.value)
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
-    for field in _TIME_FIELDS:
-        nanoseconds = record.get(field)
-        # ``as_count`` does not read the text of a number with as many digits as a time has.
-        if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
-            nanoseconds = int(nanoseconds) if len(nanoseconds) <= _MAX_TIME_DIGITS else None
-        if time is None and (count := as_count(nanoseconds)):  # OTLP writes 0 for an unknown time.
-            time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
     event = {
         "name": name,
         "attributes": attributes,
         "body": record.get("body"),
-        "time": time,
+        "time": time_of_log(raw) if time is None else time,
         "id": attributes.get("item.id") if name == "codex.agent_response" else None,
     }
     return SessionRecord(event, raw.location)
@@ -211,9 +202,7 @@ def _event_log_piece(
     event: Fields, text: str, *, failed: bool = False, name: str | None = None
 ) -> Piece:
     """Return a log piece of an event; its name is the event's name by default."""
-    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-    name = name or as_text(event["name"])
-    return Piece(SpanKind.LOG, Role.LOG, agent=CODEX, text=text, name=name, status=status)
+    return replace(log_piece(text, name or as_text(event["name"]), failed=failed), agent=CODEX)
 
 
 def _pieces_of_event(event: Fields, shown_call_ids: set[str | None]) -> Iterator[Piece]:
@@ -267,11 +256,8 @@ def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator
     """
     call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
-    if call_id is not None and call_id not in shown_call_ids:
-        shown_call_ids.add(call_id)
-        yield Piece(
-            SpanKind.TOOL_CALL, Role.AGENT, agent=CODEX, text="", name=name, call_id=call_id
-        )
+    if call_id is not None and add_new(shown_call_ids, call_id):
+        yield call_piece({"id": call_id, "name": name}, "", CODEX)
     decision = _attribute_text(event, "decision") or "decided"
     source = _attribute_text(event, "source")
     is_automatic = (source or "").lower() == "config"
@@ -283,33 +269,12 @@ def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator
 def _result_pieces(event: Fields) -> Iterator[Piece]:
     """Yield a call and its result from an event that reports both."""
     attributes = _attributes(event)
-    call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
-    duration = attributes.get("duration_ms")
-    milliseconds = as_number(duration)
-    if milliseconds is None:
-        milliseconds = as_count(duration)  # Codex writes the duration as a text of digits.
-    time = as_number(event["time"])  # of the result
-    start = None if time is None else time - max(milliseconds or 0, 0) / 1e3
-    arguments = dump_text(attributes.get("arguments"))
-    yield Piece(
-        SpanKind.TOOL_CALL,
-        Role.AGENT,
-        agent=CODEX,
-        text=arguments,
-        name=name,
-        call_id=call_id,
-        start=start,
-    )
-    yield Piece(
-        SpanKind.TOOL_RESULT,
-        Role.TOOL,
-        agent=CODEX,  # A result names the agent that made the call.
-        text=content_text(attributes.get("output")),
-        name=name,
-        call_id=call_id,
-        status=status_of_flag(attributes.get("success")),
-    )
+    start = start_of_event(attributes, as_number(event["time"]))
+    yield replace(call_piece(attributes, "", CODEX, name=name), start=start)
+    status = status_of_flag(attributes.get("success"))
+    result = result_piece(attributes, attributes.get("output"), "", name=name, status=status)
+    yield replace(result, agent=CODEX)  # A result names the agent that made the call.
 
 
 def _has_failed(event: Fields) -> bool:

@@ -29,12 +29,15 @@ from mast_tui.traces.readers.json_fields import (
     object_in,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.result_status import (
+    first_known_status,
     status_of_code,
     status_of_error_flag,
     status_of_flag,
     status_of_result,
+    status_of_word,
 )
 
 CODEX: Final = "codex"
@@ -166,6 +169,7 @@ class RolloutStep:
         only_without_call_item: Whether a response item with the ``call_id`` hides the step.
         seconds: The duration of the call.
         spawned_threads: The threads of the sub-agents that the call started.
+        is_incomplete: Whether a later record has the rest of the step.
     """
 
     kind: SpanKind
@@ -183,27 +187,29 @@ class RolloutStep:
     only_without_call_item: bool = False
     seconds: float | None = None
     spawned_threads: tuple[str, ...] = ()
+    is_incomplete: bool = False
 
 
-def log_step(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> RolloutStep:
+def log_step(text: str, name: str, *, failed: bool = False) -> RolloutStep:
     """Return the step of a log.
 
     Args:
         text: The text.
-        name: The name of the log.
-        status: The status of the log.
+        name: The name of the log; empty if it has none.
+        failed: Whether the log is an error.
     """
-    return RolloutStep(SpanKind.LOG, Role.LOG, text, name=name, status=status)
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+    return RolloutStep(SpanKind.LOG, Role.LOG, text, name=name or None, status=status)
 
 
 def _report_step(
     name: str,
     arguments: object,
-    output: str,
+    output: str | None,
     status: SpanStatus = SpanStatus.UNKNOWN,
     spawned_threads: tuple[str, ...] = (),
 ) -> RolloutStep:
-    """Return the step of a record that reports both a tool call and its output.
+    """Return the step of a record that reports a tool call and, if it is recorded, the output.
 
     The step is shown only if no response item shows the call.
     """
@@ -219,25 +225,17 @@ def _report_step(
     )
 
 
-def _status_of_word(word: object) -> SpanStatus:
-    """Return the status for a word such as ``completed``; UNKNOWN for any other value."""
-    if word == "completed":
-        return SpanStatus.OK
-    return SpanStatus.ERROR if word in ("failed", "declined", "errored") else SpanStatus.UNKNOWN
-
-
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ANSWER_FIELDS: Final = ("results", "result", "output")
 _NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWER_FIELDS})
 
 
-def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
+def report_step_of(kind: str, values: Fields) -> RolloutStep | None:
     """Return the step of a record that reports both a tool call and its output.
 
     Args:
         kind: The type of the event or the item, such as ``exec_command_end``.
         values: The fields of the event or the item.
-        call_id: The id of the call.
 
     Returns:
         The step; None for a type that reports on no call.
@@ -246,9 +244,7 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
     if report_of is None:
         return None
     report = report_of(values)
-    if report.status is SpanStatus.UNKNOWN:
-        report.status = _status_of_word(values.get("status"))
-    report.call_id = call_id
+    report.status = first_known_status(report.status, status_of_word(values.get("status")))
     report.seconds = _seconds_of(values.get("duration"))
     return report
 
@@ -270,27 +266,29 @@ def _file_change_report(values: Fields) -> RolloutStep:
     return _report_step("file_change", {"changes": values.get("changes")}, output)
 
 
-def _mcp_event_report(values: Fields) -> RolloutStep:
-    return _mcp_report(fields_of(values.get("invocation")), values.get("result"))
+def _image_view_report(values: Fields) -> RolloutStep:
+    """Return the report on a call that showed the model a picture."""
+    return _report_step("view_image", {"path": values.get("path")}, output=None)
 
 
-def _mcp_item_report(values: Fields) -> RolloutStep:
-    return _with_error(_mcp_report(values, values.get("result")), values.get("error"))
+def _mcp_report(values: Fields) -> RolloutStep:
+    """Return the report on a call of an MCP tool.
 
-
-def _mcp_report(call: Fields, result: object) -> RolloutStep:
-    """Return the report on a call of an MCP tool; events wrap its result in ``Ok`` or ``Err``."""
-    if isinstance(result, Mapping) and "Err" in result:
-        return _with_error(_mcp_report(call, result=None), result["Err"])
+    Events have the call under ``invocation``, and the result under ``Ok`` or ``Err``.
+    """
+    call = fields_of(values.get("invocation")) or values
+    result = values.get("result")
+    error = values.get("error")
     if isinstance(result, Mapping):
-        result = result.get("Ok", result)
+        error = result.get("Err", error)
+        result = None if "Err" in result else result.get("Ok", result)
     result_fields = fields_of(result)
     output = content_text(result_fields.get("content") if result_fields else result)
     if not output:
         output = dump_text(first_in(result_fields, "structured_content", "structuredContent"))
     status = status_of_error_flag(result_fields.get("isError", result_fields.get("is_error")))
     name = texts_in(call, "server", "tool", between=".") or "mcp"
-    return _report_step(name, call.get("arguments"), output, status)
+    return _with_error(_report_step(name, call.get("arguments"), output, status), error)
 
 
 def _with_error(step: RolloutStep, error: object) -> RolloutStep:
@@ -318,11 +316,8 @@ def _dynamic_tool_report(values: Fields) -> RolloutStep:
 
 def _extension_report(values: Fields) -> RolloutStep:
     name = as_text(values.get("kind")) or "extension"
-    arguments = {
-        field: value
-        for field, value in values.items()
-        if field not in _NON_ARGUMENT_FIELDS and value is not None
-    }
+    stated_fields = {field: value for field, value in values.items() if value is not None}
+    arguments = without(stated_fields, _NON_ARGUMENT_FIELDS)
     return _report_step(name, arguments, content_text(first_in(values, *_ANSWER_FIELDS)))
 
 
@@ -360,14 +355,16 @@ _REPORT_BY_KIND: Final[Mapping[str, Callable[[Fields], RolloutStep]]] = {
     "patch_apply_end": _patch_report,
     "FileChange": _patch_report,
     "file_change": _file_change_report,
-    "mcp_tool_call_end": _mcp_event_report,
-    "McpToolCall": _mcp_item_report,
-    "mcp_tool_call": _mcp_item_report,
+    "mcp_tool_call_end": _mcp_report,
+    "McpToolCall": _mcp_report,
+    "mcp_tool_call": _mcp_report,
     "DynamicToolCall": _dynamic_tool_report,
     "dynamic_tool_call_response": _dynamic_tool_report,
     "CollabAgentToolCall": _collaboration_item_report,
     "collab_tool_call": _collaboration_report,
     "Extension": _extension_report,
+    "view_image_tool_call": _image_view_report,
+    "ImageView": _image_view_report,
 }
 """The functions that read a report, by the type of the event or the item."""
 
@@ -389,21 +386,6 @@ def hosted_call_step(values: Fields) -> RolloutStep:
         # An event and a response item both report the call, with the same query or id.
         parts=tuple(part for part in (query, call_id) if part),
         is_event=True,
-    )
-
-
-def _image_view_step(values: Fields, call_id: str | None) -> RolloutStep:
-    """Return the step of a call that showed the model a picture; its output is not recorded.
-
-    A response item of the same call replaces the step.
-    """
-    return RolloutStep(
-        SpanKind.TOOL_CALL,
-        Role.AGENT,
-        dump_text({"path": values.get("path")}),
-        name="view_image",
-        call_id=call_id,
-        only_without_call_item=True,
     )
 
 
@@ -459,7 +441,6 @@ HOSTED_CALLS: Final[Mapping[str, str]] = {
 Items of some builds have no ``call_id``, so the arguments tell which event an item repeats.
 """
 
-_TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
 _ERROR_EVENTS: Final = frozenset({"error", "stream_error"})
 
 
@@ -517,58 +498,46 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     Newer builds of Codex write a turn item in place of an event, with a type in camel case. The
     result is None for an event that shows nothing. An event of an unknown type becomes a log.
     """
-    kind = payload.get("type")
-    if not isinstance(kind, str):
-        return log_step(dump_text(payload), None)
+    kind = kind_of(payload)
     if kind in SILENT_TYPES:
         return None
     if kind in _SPOKEN_EVENTS:
         span_kind, role, field = _SPOKEN_EVENTS[kind]
         return _text_event_step(span_kind, role, content_text(payload.get(field)))
-    if kind == "Reasoning":
-        text, parts = _thought_of(payload.get("summary_text"), payload.get("raw_content"))
-        return _text_event_step(SpanKind.REASONING, Role.AGENT, text, parts)
-    if kind in _TURN_BOUNDARIES:
-        answer = as_text(payload.get("last_agent_message")) or ""
-        return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
-    if kind == "turn_aborted":
-        return replace(log_step(_abort_text(payload), kind, SpanStatus.ERROR), ends_turn=True)
-    if kind == "thread_rolled_back":
-        return replace(log_step(_rollback_text(payload), kind), ends_turn=True)
-    if kind in HOSTED_CALLS:
-        return hosted_call_step(payload)
-
-    call_id = text_in(payload, "call_id", "event_id", "id")
-    if kind in ("sub_agent_activity", "SubAgentActivity"):
-        return _sub_agent_step(payload, call_id)
-    if kind == "collab_agent_spawn_end":
-        return _spawn_step(kind, payload)
-    if kind in ("view_image_tool_call", "ImageView"):
-        return _image_view_step(payload, call_id)
-    report = report_step_of(kind, payload, call_id)
-    if report is not None:
-        return report
-
-    status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
-    text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
-    # A call from agent to agent, which the item of the call shows too.
-    is_about_call = kind.startswith("collab_")
-    return replace(
-        log_step(text, kind, status), call_id=call_id, only_without_call_item=is_about_call
-    )
+    if kind in _STEP_OF_EVENT:
+        return _STEP_OF_EVENT[kind](payload)
+    step = report_step_of(kind, payload)
+    if step is None:
+        text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
+        step = log_step(text, kind, failed=kind in _ERROR_EVENTS)
+        # A call from agent to agent, which the item of the call shows too.
+        step.only_without_call_item = kind.startswith("collab_")
+    step.call_id = text_in(payload, *_ID_FIELDS)
+    return step
 
 
-def _abort_text(payload: Fields) -> str:
-    """Return a sentence with the reason for which a turn was aborted."""
+def _reasoning_step(payload: Fields) -> RolloutStep | None:
+    text, parts = _thought_of(payload.get("summary_text"), payload.get("raw_content"))
+    return _text_event_step(SpanKind.REASONING, Role.AGENT, text, parts)
+
+
+def _turn_boundary_step(payload: Fields) -> RolloutStep:
+    answer = as_text(payload.get("last_agent_message")) or ""
+    return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
+
+
+def _abort_step(payload: Fields) -> RolloutStep:
+    """Return a log step with the reason for which a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
     error_message = error.get("message") if isinstance(error, Mapping) else error
     error_suffix = f": {error_message}" if as_text(error_message) else ""
-    return f"turn aborted: {reason}{error_suffix}"
+    step = log_step(f"turn aborted: {reason}{error_suffix}", "turn_aborted", failed=True)
+    return replace(step, ends_turn=True)
 
 
-def _rollback_text(payload: Fields) -> str:
-    """Return a sentence with the number of turns that a rollback took out of the history."""
+def _rollback_step(payload: Fields) -> RolloutStep:
+    """Return a log step with the number of turns that a rollback took out of the history."""
     count = as_count(payload.get("num_turns"))
     if count is None:
         turns_phrase = "turns before this were"
@@ -576,21 +545,23 @@ def _rollback_text(payload: Fields) -> str:
         turns_phrase = "the last turn before this was"
     else:
         turns_phrase = f"the last {count} turns before this were"
-    return f"rolled back: {turns_phrase} taken out of the history"
+    text = f"rolled back: {turns_phrase} taken out of the history"
+    return replace(log_step(text, "thread_rolled_back"), ends_turn=True)
 
 
-def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
+def _sub_agent_step(values: Fields) -> RolloutStep:
     """Return the log step for a sub-agent's change of state, such as ``started``."""
     thread = as_text(values.get("agent_thread_id"))
     name = as_text(values.get("agent_path")) or thread or "without a name"
     kind = as_text(values.get("kind")) or "active"
     step = log_step(f"sub-agent {name}: {kind}", "sub_agent_activity")
     if thread is not None and kind == "started":
+        call_id = text_in(values, *_ID_FIELDS)
         return replace(step, call_id=call_id, spawned_threads=(thread,))
     return step
 
 
-def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
+def _spawn_step(payload: Fields) -> RolloutStep:
     """Return the log step for the end of a call that starts a sub-agent.
 
     The step is shown only if no response item has the call. Without a thread id in the payload, no
@@ -600,11 +571,27 @@ def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
     text = f"sub-agent {name}: started" if thread else "no sub-agent was started"
     return replace(
-        log_step(text, kind),
+        log_step(text, "collab_agent_spawn_end"),
         call_id=as_text(payload.get("call_id")),
         only_without_call_item=True,
         spawned_threads=(thread,) if thread else (),
     )
+
+
+_ID_FIELDS: Final = ("call_id", "event_id", "id")
+_STEP_OF_EVENT: Final[Mapping[str, Callable[[Fields], RolloutStep | None]]] = {
+    "Reasoning": _reasoning_step,
+    **dict.fromkeys(
+        ("task_started", "task_complete", "turn_started", "turn_complete"), _turn_boundary_step
+    ),
+    "turn_aborted": _abort_step,
+    "thread_rolled_back": _rollback_step,
+    **dict.fromkeys(HOSTED_CALLS, hosted_call_step),
+    "sub_agent_activity": _sub_agent_step,
+    "SubAgentActivity": _sub_agent_step,
+    "collab_agent_spawn_end": _spawn_step,
+}
+"""The functions that read an event or a turn item, by its type."""
 
 
 def _text_event_step(
@@ -644,9 +631,7 @@ _CALL_FIELDS: Final = frozenset({"type", "id", "call_id", "name", "status", "res
 
 def item_step(payload: Fields) -> RolloutStep | None:
     """Return the step of a response item; None for an item without readable text."""
-    kind = payload.get("type", "message" if "role" in payload else None)
-    if not isinstance(kind, str):
-        return log_step(dump_text(payload), None)
+    kind = kind_of(payload) or ("message" if "role" in payload else "")
     key = as_text(payload.get("id"))
     if kind == "message":
         return _message_step(payload, key)
@@ -663,10 +648,7 @@ def item_step(payload: Fields) -> RolloutStep | None:
         call_id, name = call_id_and_name(payload)
         arguments = first_in(payload, "arguments", "input", "action")
         if arguments is None:
-            other_fields = {
-                field: value for field, value in payload.items() if field not in _CALL_FIELDS
-            }
-            arguments = other_fields or None
+            arguments = without(payload, _CALL_FIELDS) or None
         text = dump_text(arguments)
         return RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, text, name=name, call_id=call_id)
     if kind.endswith("_output"):  # its call and status are read by ``_result_digest``
@@ -808,8 +790,8 @@ def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
     if isinstance(output, dict):
         text = output.get("output", output.get("content", output.get("content_items")))
         if text is not None:
-            status = status_of_code(fields_of(output.get("metadata")).get("exit_code"))
-            if status is SpanStatus.UNKNOWN:
-                status = status_of_flag(output.get("success"))
+            code = fields_of(output.get("metadata")).get("exit_code")
+            flag_status = status_of_flag(output.get("success"))
+            status = first_known_status(status_of_code(code), flag_status)
             return content_text(text), None if status is SpanStatus.UNKNOWN else status
     return content_text(output), None

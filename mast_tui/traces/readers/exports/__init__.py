@@ -24,7 +24,6 @@ from mast_tui.traces.readers.exports.chats import (
     OPENAI_ASSISTANTS,
     SEMANTIC_KERNEL,
 )
-from mast_tui.traces.readers.exports.engine import ExportReader
 from mast_tui.traces.readers.exports.google import (
     ADK_EVALS,
     AI_STUDIO,
@@ -41,37 +40,34 @@ from mast_tui.traces.readers.exports.threads import (
 )
 from mast_tui.traces.readers.exports.vscode import VSCODE_CHAT, VSCODE_CHAT_REPLAY
 
-FORMATS = tuple(
-    ExportReader(export_format)
-    for export_format in (
-        TAU2,
-        BFCL,
-        SMOLAGENTS,
-        BROWSER_USE,
-        CREWAI,
-        CREW_OUTPUT,
-        AGENTSCOPE,
-        AGENTS_RUN_STATE,
-        ADK_EVALS,
-        OWL,
-        CHATGPT,
-        DEEPSEEK,
-        OPEN_WEBUI,
-        CLAUDE_AI,
-        LIBRECHAT,
-        SEMANTIC_KERNEL,
-        OPENAI_ASSISTANTS,
-        VSCODE_CHAT,
-        VSCODE_CHAT_REPLAY,
-        LM_STUDIO,
-        ZED,
-        LETTA,
-        LLAMA_INDEX,
-        LLAMA_INDEX_EVENTS,
-        GROK_EXPORT,
-        GEMINI_INTERACTIONS,
-        GEMINI_LIVE,
-        AI_STUDIO,
-    )
+FORMATS = (
+    TAU2,
+    BFCL,
+    SMOLAGENTS,
+    BROWSER_USE,
+    CREWAI,
+    CREW_OUTPUT,
+    AGENTSCOPE,
+    AGENTS_RUN_STATE,
+    ADK_EVALS,
+    OWL,
+    CHATGPT,
+    DEEPSEEK,
+    OPEN_WEBUI,
+    CLAUDE_AI,
+    LIBRECHAT,
+    SEMANTIC_KERNEL,
+    OPENAI_ASSISTANTS,
+    VSCODE_CHAT,
+    VSCODE_CHAT_REPLAY,
+    LM_STUDIO,
+    ZED,
+    LETTA,
+    LLAMA_INDEX,
+    LLAMA_INDEX_EVENTS,
+    GROK_EXPORT,
+    GEMINI_INTERACTIONS,
+    GEMINI_LIVE,
+    AI_STUDIO,
 )
 """A reader for each format, in the order in which they are tried."""

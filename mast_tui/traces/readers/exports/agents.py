@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.model import AnswerKey, TraceMeta
@@ -17,6 +18,7 @@ from mast_tui.traces.readers.exports.engine import (
     result_message,
     step_lists,
 )
+from mast_tui.traces.readers.exports.google import in_camel_case
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -25,10 +27,14 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     kind_of,
+    located_items,
+    located_objects,
     mostly,
     names,
+    snake_fields,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import (
     AnswerKeyDraft,
@@ -39,8 +45,6 @@ from mast_tui.traces.readers.run_facts import (
 )
 
 _PYTHON_TOOL: Final = "python_interpreter"
-_SMOLAGENTS_LISTS: Final = ("steps", "messages", "memory.steps")
-_BROWSER_USE_LISTS: Final = ("history", "history.history")
 _OLD_STEP_FIELDS: Final = frozenset({"model_output", "observations", "tool_calls"})
 """The fields of a step in older files, which have no ``timing``."""
 
@@ -53,7 +57,9 @@ def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
             list(_smolagents_run(run_steps.run, run_steps.steps, run_steps.steps_pointer)),
             pointer=run_steps.run_pointer,
         )
-        for run_steps in step_lists(document, _SMOLAGENTS_LISTS, _is_smolagents_step)
+        for run_steps in step_lists(
+            document, ("steps", "messages", "memory.steps"), _is_smolagents_step
+        )
     )
 
 
@@ -72,23 +78,16 @@ def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) ->
     if text := as_text(prompt) or as_text(fields_of(prompt).get("system_prompt")):
         yield "/system_prompt", {"role": "system", "content": text}
 
-    last_content = ""
-    for step_index, step in enumerate(steps):
-        step_pointer = f"{steps_pointer}/{step_index}"
-        for message_pointer, message in _smolagents_messages(step, step_pointer):
-            yield message_pointer, message
-            last_content = dump_text(fields_of(message).get("content"))
-
+    messages = messages_of_each(steps, steps_pointer, _smolagents_messages)
+    yield from messages
+    last_message = fields_of(messages[-1][1]) if messages else {}
     output = dump_text(run_fields.get("output"))
-    if output.strip() and output not in last_content:
+    if output.strip() and output not in dump_text(last_message.get("content")):
         yield "/output", {"role": "assistant", "content": output}
 
 
-def _smolagents_messages(step: object, pointer: str) -> Messages:
+def _smolagents_messages(step: Fields, pointer: str) -> Messages:
     """Yield the messages of a step: a prompt and a task, a plan, or an answer with its result."""
-    if not isinstance(step, Mapping):
-        yield pointer, step
-        return
     if text := as_text(step.get("system_prompt")):
         yield f"{pointer}/system_prompt", {"role": "system", "content": text}
     if text := as_text(step.get("task")):
@@ -130,12 +129,9 @@ def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> M
 
     # Without a call, the result gets an id that no call has, so that it answers none.
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
-    result: dict[str, object] = {"role": "tool", "tool_call_id": call_id, "content": content}
-    if error_text:
-        result["is_error"] = True
-    end = first_in(fields_of(step.get("timing")), "end_time")
-    result["timestamp"] = step.get("end_time") if end is None else end
-    yield f"{pointer}/observations", result
+    result = result_message(content, call_id, None, is_error=True if error_text else None)
+    end = fields_of(step.get("timing")).get("end_time") or step.get("end_time")
+    yield f"{pointer}/observations", {**result, "timestamp": end}
 
 
 def _image_notes(images: object) -> list[str]:
@@ -144,8 +140,7 @@ def _image_notes(images: object) -> list[str]:
 
 def _with_time_and_usage(step: Fields, message: Fields) -> Fields:
     """Return a message with the start time and the token counts of its step."""
-    timing = fields_of(step.get("timing"))
-    start = first_in(timing, "start_time") or step.get("start_time")
+    start = fields_of(step.get("timing")).get("start_time") or step.get("start_time")
     return {**message, "timestamp": start, "usage": step.get("token_usage")}
 
 
@@ -166,7 +161,7 @@ def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
             pointer=run_steps.run_pointer,
             meta=TraceMeta(answer_key=_judgement_key(run_steps.steps)),
         )
-        for run_steps in step_lists(document, _BROWSER_USE_LISTS, _is_browser_use_step)
+        for run_steps in step_lists(document, ("history", "history.history"), _is_browser_use_step)
     )
 
 
@@ -184,15 +179,11 @@ def _judgement_key(steps: Sequence[object]) -> AnswerKey:
     return draft.key()
 
 
-def _browser_use_messages(step: object, pointer: str) -> Messages:
+def _browser_use_messages(step: Fields, pointer: str) -> Messages:
     """Yield the messages of a step: its web page, the model's answer, and the actions' results.
 
-    The answer has the model's thoughts, and its actions as calls. A step that is no object is
-    yielded as it is.
+    The answer has the model's thoughts, and its actions as calls.
     """
-    if not isinstance(step, Mapping):
-        yield pointer, step
-        return
     if page := _browser_use_page(fields_of(step.get("state"))):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
 
@@ -281,11 +272,8 @@ def _crewai_runs(document: object) -> Iterable[ExportedRun]:
     entries = items_of(document)
     if not mostly(_is_crewai_entry, entries):
         return ()
-    shown_tasks: set[str] = set()
-    messages: list[tuple[str, object]] = []
-    for entry_index, entry in enumerate(entries):
-        messages.extend(_crewai_messages(entry, f"/{entry_index}", shown_tasks))
-    return [ExportedRun(document, messages)]
+    messages_of = partial(_crewai_messages, set())
+    return [ExportedRun(document, messages_of_each(entries, "", messages_of))]
 
 
 def _is_crewai_entry(entry: object) -> bool:
@@ -295,18 +283,15 @@ def _is_crewai_entry(entry: object) -> bool:
     )
 
 
-def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Messages:
+def _crewai_messages(shown_tasks: set[str], entry: Fields, pointer: str) -> Messages:
     """Yield the task of an entry, its output and its error as messages.
 
     Args:
-        entry: An entry of the log.
-        pointer: The JSON pointer of the entry.
         shown_tasks: The tasks of the earlier entries; the entry's task is added. A task among them
             is yielded again only if the entry starts it.
+        entry: An entry of the log.
+        pointer: The JSON pointer of the entry.
     """
-    if not isinstance(entry, Mapping):
-        yield pointer, entry
-        return
     time = entry.get("timestamp")
     agent = text_in(entry, "agent") or "agent"
     task = dump_text(entry.get("task"))
@@ -379,8 +364,7 @@ def _owl_messages(value: object, pointer: str) -> Messages:
         return
     fields = fields_of(value)
     yield f"{pointer}/user", {"role": "user", "content": fields["user"]}
-    for index, call in enumerate(map(fields_of, items_of(fields["tool_calls"]))):
-        call_pointer = f"{pointer}/tool_calls/{index}"
+    for call_pointer, call in located_objects(fields["tool_calls"], f"{pointer}/tool_calls"):
         call_id = call.get("tool_call_id") or call_pointer
         name = call.get("tool_name")
         tool_call = {"id": call_id, "name": name, "arguments": call.get("args")}
@@ -413,21 +397,21 @@ def _is_task_output(task: object) -> bool:
 
 def _crew_messages(output: Fields) -> Messages:
     """Yield each task and its output, and then the crew's output unless a task has the same."""
-    task_outputs: list[str] = []
-    for task_index, task in enumerate(items_of(output.get("tasks_output"))):
-        pointer = f"/tasks_output/{task_index}"
-        if not isinstance(task, Mapping):
-            yield pointer, task
-            continue
-        description = texts_in(task, "description", "expected_output")
-        yield f"{pointer}/description", {"role": "user", "content": description}
-        agent = text_in(task, "agent") or "agent"
-        task_output = dump_text(task.get("raw"))
-        task_outputs.append(task_output)
-        yield f"{pointer}/raw", {"role": "assistant", "name": agent, "content": task_output}
+    messages = messages_of_each(
+        items_of(output.get("tasks_output")), "/tasks_output", _crew_task_messages
+    )
+    yield from messages
     crew_output = dump_text(output.get("raw"))
-    if crew_output.strip() and crew_output not in task_outputs:
+    contents = (fields_of(message).get("content") for _pointer, message in messages)
+    if crew_output.strip() and crew_output not in contents:
         yield "/raw", {"role": "assistant", "content": crew_output}
+
+
+def _crew_task_messages(task: Fields, pointer: str) -> Messages:
+    description = texts_in(task, "description", "expected_output")
+    yield f"{pointer}/description", {"role": "user", "content": description}
+    answer = {"role": "assistant", "content": dump_text(task.get("raw"))}
+    yield f"{pointer}/raw", {**answer, "name": text_in(task, "agent") or "agent"}
 
 
 CREW_OUTPUT: Final = ExportFormat(
@@ -461,7 +445,9 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
     return (
         ExportedRun(
             value=simulation,
-            messages=list(_tau2_messages(simulation)),
+            messages=messages_of_each(
+                items_of(simulation.get("messages")), "/messages", _tau2_messages
+            ),
             pointer=prefix + pointer,
             native_id=as_text(simulation.get("id")),
             meta=_tau2_facts(
@@ -475,22 +461,18 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
     )
 
 
-def _tau2_messages(simulation: Fields) -> Messages:
-    """Yield the messages of a simulation; the ``id`` of a tool's result is that of its call."""
-    for message_index, message in enumerate(items_of(simulation.get("messages"))):
-        pointer = f"/messages/{message_index}"
-        if not isinstance(message, Mapping):
-            yield pointer, message
-        elif results := items_of(message.get("tool_messages")):
-            for result_index, result in enumerate(map(fields_of, results)):
-                tool_message = {**result, "role": "tool", "tool_call_id": result.get("id")}
-                yield f"{pointer}/tool_messages/{result_index}", tool_message
-        elif message.get("role") == "tool":
-            yield pointer, {**message, "tool_call_id": message.get("id")}
-        elif message.get("role") == "user":  # The tokens of the simulated user are not the agent's.
-            yield pointer, {name: value for name, value in message.items() if name != "usage"}
-        else:
-            yield pointer, message
+def _tau2_messages(message: Fields, pointer: str) -> Messages:
+    """Yield a message, or the results in it; the ``id`` of a result is that of its call."""
+    if results := items_of(message.get("tool_messages")):
+        for result_index, result in enumerate(map(fields_of, results)):
+            tool_message = {**result, "role": "tool", "tool_call_id": result.get("id")}
+            yield f"{pointer}/tool_messages/{result_index}", tool_message
+    elif message.get("role") == "tool":
+        yield pointer, {**message, "tool_call_id": message.get("id")}
+    elif message.get("role") == "user":  # The tokens of the simulated user are not the agent's.
+        yield pointer, without(message, ("usage",))
+    else:
+        yield pointer, message
 
 
 def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
@@ -579,15 +561,12 @@ def _bfcl_log(log: Sequence[object]) -> Messages:
     - an object with a list of entries for each step
     - a single entry, such as the state between turns
     """
-    for turn_index, turn in enumerate(log):
-        pointer = f"/inference_log/{turn_index}"
+    for pointer, turn in located_items(log, "/inference_log"):
         if isinstance(turn, list):
             yield from _bfcl_step(turn, pointer)
         elif fields_of(turn).get("role") == "inference_input":
-            content = fields_of(turn).get("content")
-            input_messages = items_of(fields_of(content).get("message"))
-            for message_index, message in enumerate(input_messages):
-                yield f"{pointer}/content/message/{message_index}", message
+            messages = fields_at(turn, "content").get("message")
+            yield from located_items(messages, f"{pointer}/content/message")
         elif isinstance(turn, Mapping) and "role" not in turn:
             for step_name, entries in turn.items():
                 yield from _bfcl_step(items_of(entries), f"{pointer}/{step_name}")
@@ -604,8 +583,7 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
     decoded_calls: Sequence[object] = ()
     for entry in entries:
         decoded_calls = items_of(fields_of(entry).get("model_response_decoded")) or decoded_calls
-    for entry_index, entry in enumerate(entries):
-        entry_pointer = f"{pointer}/{entry_index}"
+    for entry_pointer, entry in located_items(entries, pointer):
         fields = fields_of(entry)
         role = fields.get("role")
         if role == "assistant":
@@ -680,32 +658,6 @@ def _harness_entry(entry: Fields) -> Fields:
 BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl_runs)
 
 
-class _StateFieldNames(NamedTuple):
-    """The names of the fields of a run's state in one programming language."""
-
-    input: str
-    session_items: str
-    generated_items: str
-    responses: str
-    pending: str
-
-
-_PYTHON_STATE: Final = _StateFieldNames(
-    input="original_input",
-    session_items="session_items",
-    generated_items="generated_items",
-    responses="model_responses",
-    pending="pending_input",
-)
-_JAVASCRIPT_STATE: Final = _StateFieldNames(
-    input="originalInput",
-    session_items="sessionItems",
-    generated_items="generatedItems",
-    responses="modelResponses",
-    pending="pendingInput",
-)
-
-
 def _run_state_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs whose states OpenAI's Agents SDK saved.
 
@@ -726,28 +678,33 @@ def _run_state_messages(state: Fields, pointer: str) -> Messages:
 
     The session items may lack those of the last turn, which the generated items have.
     """
-    for names_of in (_PYTHON_STATE, _JAVASCRIPT_STATE):
-        if names_of.input not in state or names_of.generated_items not in state:
-            continue
-        usage_by_last_item = _usage_by_last_item(items_of(state.get(names_of.responses)))
-        yield from _run_input(state[names_of.input], f"{pointer}/{names_of.input}")
-        for item_pointer, item in _run_items(state, names_of):
-            yield f"{pointer}/{item_pointer}", _with_usage(item, usage_by_last_item)
-        yield from _run_input(state.get(names_of.pending), f"{pointer}/{names_of.pending}")
+    fields = snake_fields(state)
+    if "original_input" not in fields or "generated_items" not in fields:
+        return
+    usage_by_last_item = _usage_by_last_item(items_of(fields.get("model_responses")))
+    messages = [
+        *_run_input(fields["original_input"], "/original_input"),
+        *_run_items(fields, usage_by_last_item),
+        *_run_input(fields.get("pending_input"), "/pending_input"),
+    ]
+    for location, message in messages:
+        # The names in a pointer are those in the file, which are in camel case in JavaScript.
+        is_python = "original_input" in state
+        yield pointer + (location if is_python else in_camel_case(location)), message
 
 
-def _run_items(state: Fields, names_of: _StateFieldNames) -> Messages:
+def _run_items(state: Fields, usage_by_last_item: dict[bytes, object]) -> Messages:
     """Yield the session items that are not in the input, then the other generated items."""
     references = items_of(state.get("nested_history_owned_session_item_refs"))
     numbers_in_input = [fields_of(reference).get("index") for reference in references]
-    session_items = items_of(state.get(names_of.session_items))
+    session_items = items_of(state.get("session_items"))
     for number, item in enumerate(session_items):
         if number not in numbers_in_input:
-            yield f"{names_of.session_items}/{number}", item
+            yield f"/session_items/{number}", _with_usage(item, usage_by_last_item)
     session_item_bytes = set(map(canonical_bytes, session_items))
-    for number, item in enumerate(items_of(state[names_of.generated_items])):
+    for number, item in enumerate(items_of(state["generated_items"])):
         if canonical_bytes(item) not in session_item_bytes:
-            yield f"{names_of.generated_items}/{number}", item
+            yield f"/generated_items/{number}", _with_usage(item, usage_by_last_item)
 
 
 def _usage_by_last_item(responses: Sequence[object]) -> dict[bytes, object]:
@@ -761,9 +718,9 @@ def _usage_by_last_item(responses: Sequence[object]) -> dict[bytes, object]:
 
 def _nested_run_states(state: Fields, pointer: str) -> Iterable[tuple[str, Fields]]:
     """Yield the pointer and the state of each waiting agent that a run uses as a tool."""
-    functions = items_of(fields_at(state, "last_processed_response").get("functions"))
-    for number, function in enumerate(functions):
-        function_pointer = f"{pointer}/last_processed_response/functions/{number}"
+    functions = fields_at(state, "last_processed_response").get("functions")
+    list_pointer = f"{pointer}/last_processed_response/functions"
+    for function_pointer, function in located_items(functions, list_pointer):
         yield f"{function_pointer}/agent_run_state", fields_at(function, "agent_run_state")
     for name, text in fields_of(state.get("pendingAgentToolRuns")).items():
         yield f"{pointer}/pendingAgentToolRuns/{name}", fields_of(json_in(text))
@@ -773,8 +730,7 @@ def _run_input(value: object, pointer: str) -> Messages:
     """Yield the messages of an input, which is a text or a list."""
     if text := as_text(value):
         yield pointer, {"role": "user", "content": text}
-    for number, item in enumerate(items_of(value)):
-        yield f"{pointer}/{number}", item
+    yield from located_items(value, pointer)
 
 
 def _with_usage(item: object, usage_by_last_item: dict[bytes, object]) -> object:

@@ -17,6 +17,7 @@ from mast_tui.traces.readers.exports.engine import (
     ExportFormat,
     Messages,
     objects_in,
+    result_message,
     step_lists,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -26,6 +27,7 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
     kind_of,
+    located_objects,
     text_in,
     texts_in,
 )
@@ -260,11 +262,6 @@ CHATGPT: Final = ExportFormat(
 )
 
 
-def _deepseek_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of a DeepSeek export, each along the branch of its last message."""
-    return _mapped_runs(document, ("fragments",), _deepseek_message)
-
-
 def _deepseek_message(node: Fields) -> dict[str, object] | None:
     """Return the message of a node in chat form; None if it has no text."""
     message = fields_of(node.get("message"))
@@ -299,7 +296,7 @@ DEEPSEEK: Final = ExportFormat(
     name="deepseek-export",
     system="DeepSeek",
     marks=(b'"mapping"', b'"fragments"'),
-    runs=_deepseek_runs,
+    runs=lambda document: _mapped_runs(document, ("fragments",), _deepseek_message),
 )
 
 
@@ -442,22 +439,12 @@ def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
     """
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
-    # Each iterator yields the remaining children of a message; the last one is the deepest.
-    levels = [_objects_with_pointers(f"/{field}", items_of(conversation.get(field)))]
-    while levels:
-        pointer, message = next(levels[-1], ("", {}))
-        if not pointer:
-            levels.pop()
-            continue
+    remaining = located_objects(conversation.get(field), f"/{field}")[::-1]
+    while remaining:
+        pointer, message = remaining.pop()
         nodes[pointer] = message
-        children = items_of(message.get("children"))
-        levels.append(_objects_with_pointers(f"{pointer}/children", children))
+        remaining += located_objects(message.get("children"), f"{pointer}/children")[::-1]
     return nodes
-
-
-def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
-    for index, value in enumerate(values):
-        yield f"{pointer}/{index}", fields_of(value)
 
 
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
@@ -470,7 +457,8 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         for node_pointer, message in nodes.items()
     }
     pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
-    last_id = _last_stated_id(id_by_pointer) or next(reversed(pointer_by_id))
+    stated_ids = [text_in(message, "messageId") for message in nodes.values()]
+    last_id = next(filter(None, reversed(stated_ids)), None) or next(reversed(pointer_by_id))
     branch = branch_to(last_id, _librechat_parents(nodes, id_by_pointer))
     options = fields_of(conversation.get("options"))
     prompts = [
@@ -490,12 +478,6 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         meta=TraceMeta(model=text_in(options, "model") or text_in(conversation, "model")),
         problems=_librechat_problems(branch, id_by_pointer),
     )
-
-
-def _last_stated_id(id_by_pointer: dict[str, str]) -> str | None:
-    """Return the last id that a message states itself; None if no message has one."""
-    newest_first = reversed(id_by_pointer.items())
-    return next((stated for pointer, stated in newest_first if stated != pointer), None)
 
 
 def _librechat_problems(branch: Sequence[str], id_by_pointer: Mapping[str, str]) -> list[str]:
@@ -815,30 +797,16 @@ def _assistants_calls(pointer: str, item: Fields) -> Iterator[tuple[str, dict[st
             "name": text_in(details, "name") or kind,
             "arguments": first_in(details, "arguments", "input") if details else call,
         }
-        yield (
-            call_pointer,
-            {
-                "role": "assistant",
-                "tool_calls": [tool_call],
-                "timestamp": item.get("created_at"),
-                "usage": None if call_index else item.get("usage"),
-            },
-        )
+        usage = None if call_index else item.get("usage")
+        message = {"role": "assistant", "tool_calls": [tool_call], "usage": usage}
+        yield call_pointer, {**message, "timestamp": item.get("created_at")}
         output = first_in(details, "output", "outputs", "results")
         if isinstance(output, list):
-            output = "\n".join(
-                text_in(fields_of(part), "logs") or dump_text(part) for part in output
-            )
+            texts = (text_in(fields_of(part), "logs") or dump_text(part) for part in output)
+            output = "\n".join(texts)
         if output is not None:
-            yield (
-                f"{call_pointer}/output",
-                {
-                    "role": "tool",
-                    "tool_call_id": call_id,
-                    "content": output,
-                    "timestamp": item.get("completed_at"),
-                },
-            )
+            result = result_message(output, call_id, None)
+            yield f"{call_pointer}/output", {**result, "timestamp": item.get("completed_at")}
 
 
 OPENAI_ASSISTANTS: Final = ExportFormat(

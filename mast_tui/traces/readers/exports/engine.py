@@ -1,8 +1,8 @@
-"""The reader of exported documents: a format turns a document into runs, the reader into traces."""
+"""The formats of exported documents: each turns a document into runs, and these into traces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -11,8 +11,20 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
+from mast_tui.traces.readers.document_traces import (
+    RunOrigin,
+    records_by_line,
+    report_of,
+    trace_of_steps,
+)
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    located_items,
+    located_objects,
+)
 from mast_tui.traces.readers.run_facts import task_of
 
 Messages = Iterator[tuple[str, object]]
@@ -48,7 +60,7 @@ class ExportedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFormat:
-    """A format of exported documents.
+    """Reads the documents of one export format; keys are those of message lists.
 
     Attributes:
         name: The name that ``inspect`` shows.
@@ -61,34 +73,21 @@ class ExportFormat:
     marks: tuple[bytes, ...]
     system: str | None = None
     runs: Callable[[object], Iterable[ExportedRun]]
-
-
-class ExportReader:
-    """Reads the documents of one export format; keys are those of message lists."""
-
-    key_scheme: Final = 1
-
-    def __init__(self, export_format: ExportFormat) -> None:
-        self._format = export_format
-
-    @property
-    def name(self) -> str:
-        """The name of the format."""
-        return self._format.name
+    key_scheme: int = 1
 
     def recognises(self, source: Source) -> bool:
         """Return whether the file has the marks of the format and holds a run of it."""
         data = source.utf8
-        if not all(mark in data for mark in self._format.marks):
+        if not all(mark in data for mark in self.marks):
             return False
         first_records = source.json_lines  # empty if the file is one document
-        runs = self._format.runs(list(first_records) if first_records else source.json)
+        runs = self.runs(list(first_records) if first_records else source.json)
         return next(iter(runs), None) is not None
 
     def read(self, source: Source) -> FileReport:
         """Return a trace for each run in the file; a run without messages is a problem."""
         problems: list[Problem] = []
-        runs = list(self._format.runs(_json_document(source, problems)))
+        runs = list(self.runs(_json_document(source, problems)))
         traces: list[Trace] = []
         for run_index, run in enumerate(runs):
             if run.messages:
@@ -106,23 +105,16 @@ class ExportReader:
         run_problems = [Problem(run.pointer or "/", message) for message in run.problems]
         meta = run.meta._replace(
             task=run.meta.task or task_of(steps=steps.steps),
-            system=run.meta.system or self._format.system,
+            system=run.meta.system or self.system,
             model=run.meta.model or mapper.model,
         )
-        return trace_of_steps(
-            self,
-            source.path,
-            source.data if record is None else canonical_bytes(run.value),
-            steps,
-            meta=meta,
-            record=record,
-            native=run.native_id,
-            problems=[*mapper.problems, *run_problems],
-        )
+        content = source.data if record is None else canonical_bytes(run.value)
+        origin = RunOrigin(self, source.path, content, record, run.native_id)
+        return trace_of_steps(origin, steps, meta, [*mapper.problems, *run_problems])
 
 
-def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects of a document, each after its JSON pointer.
+def objects_in(document: object) -> list[tuple[str, Fields]]:
+    """Return the objects of a document, each after its JSON pointer.
 
     The document is a list of objects, or has such a list under ``conversations``. Any other
     document is itself the only object.
@@ -131,10 +123,8 @@ def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
     values = conversations if isinstance(conversations, list) else document
     prefix = "/conversations" if values is conversations else ""
     if isinstance(values, list):
-        for index, value in enumerate(values):
-            yield f"{prefix}/{index}", fields_of(value)
-    else:
-        yield "", fields_of(document)
+        return located_objects(values, prefix)
+    return [("", fields_of(document))]
 
 
 class StepsOfRun(NamedTuple):
@@ -169,11 +159,8 @@ def step_lists(
     def is_list_of_steps(value: object) -> bool:
         return isinstance(value, list) and any(map(is_step, value[:_CHECKED_VALUES]))
 
-    runs = [("", document)]
-    if isinstance(document, list) and not is_list_of_steps(document):
-        runs = [(f"/{run_index}", run) for run_index, run in enumerate(document)]
-
-    for run_pointer, run in runs:
+    is_one_run = is_list_of_steps(document) or not isinstance(document, list)
+    for run_pointer, run in [("", document)] if is_one_run else located_items(document, ""):
         candidates: list[tuple[str, object]] = [("", run)]
         for path in list_paths:
             *object_names, list_name = path.split(".")
@@ -186,19 +173,21 @@ def step_lists(
 
 
 def messages_of_each(
-    values: Iterable[object], pointer: str, messages_of: Callable[[object, str], Messages]
+    values: Sequence[object], pointer: str, messages_of: Callable[[Fields, str], Messages]
 ) -> list[tuple[str, object]]:
-    """Return the chat messages of the values in a list.
+    """Return the chat messages of the objects in a list; any other value is its own message.
 
     Args:
         values: The list.
         pointer: The JSON pointer to the list.
-        messages_of: Yields the messages of a value, from the value and its JSON pointer.
+        messages_of: Yields the messages of an object, from the object and its JSON pointer.
     """
     return [
         message
-        for index, value in enumerate(values)
-        for message in messages_of(value, f"{pointer}/{index}")
+        for location, value in located_items(values, pointer)
+        for message in (
+            messages_of(value, location) if isinstance(value, Mapping) else [(location, value)]
+        )
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -17,12 +17,15 @@ from mast_tui.traces.readers.json_fields import (
     first_in,
     items_of,
     kind_of,
+    located_items,
+    located_objects,
     mostly,
     name_set,
     names,
     snake_fields,
     text_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_id_of
 
@@ -48,15 +51,15 @@ def _adk_eval_runs(document: object) -> Iterable[ExportedRun]:
             case_pointer = f"/{name}/{number}"
             messages = list(_eval_case_messages(case))
             if not is_in_snake_case:  # A pointer has the names that are in the file.
-                case_pointer = _in_camel_case(case_pointer)
-                messages = [(_in_camel_case(pointer), message) for pointer, message in messages]
+                case_pointer = in_camel_case(case_pointer)
+                messages = [(in_camel_case(pointer), message) for pointer, message in messages]
             if any(fields_of(message).get("role") != "user" for _pointer, message in messages):
                 meta = _facts_of_eval_case(case, eval_set.get("eval_set_id"))
                 yield ExportedRun(value, messages, case_pointer, meta=meta)
 
 
-def _in_camel_case(pointer: str) -> str:
-    """Return a pointer with its fields in camel case; the name of an agent stays as it is."""
+def in_camel_case(pointer: str) -> str:
+    """Return a JSON pointer with its fields in camel case; the name of an agent stays as it is."""
     fields, separator, agent = pointer.partition("/agent_details/")
     return _AFTER_UNDERSCORE.sub(lambda letter: letter[1].upper(), fields + separator) + agent
 
@@ -68,8 +71,7 @@ def _eval_case_messages(case: Fields) -> Messages:
     results have the events of the session, these replace the messages of the invocations.
     """
     events = items_of(snake_fields(case.get("session_details")).get("events"))
-    for number, message in enumerate(items_of(case.get("context_messages"))):
-        yield f"/context_messages/{number}", message
+    yield from located_items(case.get("context_messages"), "/context_messages")
 
     shown_instructions: dict[str, object] = {}
     for pointer, invocation in _eval_invocations(case):
@@ -83,8 +85,7 @@ def _eval_case_messages(case: Fields) -> Messages:
         if not events:
             yield from _eval_invocation_messages(invocation, pointer)
 
-    for number, event in enumerate(events):
-        yield f"/session_details/events/{number}", event
+    yield from located_items(events, "/session_details/events")
 
 
 def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
@@ -110,8 +111,8 @@ def _eval_invocation_messages(invocation: Fields, pointer: str) -> Messages:
     for number, event in enumerate(items_of(steps.get("invocation_events"))):
         last_agent = fields_of(event).get("author")
         yield f"{pointer}/intermediate_data/invocation_events/{number}", event
-    for number, response in enumerate(items_of(steps.get("intermediate_responses"))):
-        location = f"{pointer}/intermediate_data/intermediate_responses/{number}"
+    list_pointer = f"{pointer}/intermediate_data/intermediate_responses"
+    for location, response in located_items(steps.get("intermediate_responses"), list_pointer):
         if isinstance(response, list) and len(response) == 2:
             author, parts = response
             yield location, {"role": "model", "name": author, "parts": parts}
@@ -134,8 +135,7 @@ def _eval_call_items(invocation: Fields) -> Messages:
     if not calls:
         list_pointer = "/tools"
         calls = items_of(invocation.get("tools"))
-    for number, call in enumerate(map(fields_of, calls)):
-        location = f"{list_pointer}/{number}"
+    for location, call in located_objects(calls, list_pointer):
         facts = {"call_id": call.get("id"), "name": call.get("name")}
         arguments = first_in(call, "args", "arguments")
         yield location, {"type": "function_call", **facts, "arguments": arguments}
@@ -256,9 +256,10 @@ def _interactions(document: object) -> Iterable[Interaction]:
     """Yield the interactions of a document, each alone or as the response to a request."""
     root = fields_of(document).get("interactions", document)
     prefix = "" if root is document else "/interactions"
-    values = root if isinstance(root, list) else [root]
-    for number, record in enumerate(map(fields_of, values)):
-        pointer = f"{prefix}/{number}" if isinstance(root, list) else prefix
+    is_list = isinstance(root, list)
+    for pointer, record in (
+        located_objects(root, prefix) if is_list else [(prefix, fields_of(root))]
+    ):
         request = fields_of(record.get("request"))
         request_pointer = f"{pointer}/request" if request else pointer
         if _is_interaction(record):
@@ -283,8 +284,8 @@ def _interaction_messages(interaction: Interaction) -> Messages:
     if not has_input_as_step:
         value = fields.get("input")
         location = f"{interaction.request_pointer}/input"
-        for number, part in enumerate(items_of(value)):
-            yield f"{location}/{number}", _step_message(part, "user")
+        for part_location, part in located_items(value, location):
+            yield part_location, _step_message(part, "user")
         if value and not isinstance(value, list):
             yield location, _step_message(value, "user")
 
@@ -342,7 +343,6 @@ _LIVE_FIELDS: Final = names(
     "setup client_content realtime_input tool_response server_content tool_call"
 )
 _SOUND_FIELDS: Final = frozenset({"inline_data", "thought", "thought_signature"})
-_LIVE_ENDS: Final = ("turn_complete", "generation_complete", "interrupted")
 
 
 def _live_runs(document: object) -> Iterable[ExportedRun]:
@@ -366,15 +366,14 @@ def _live_record(value: object) -> Fields:
     return snake_fields(wrapped) if isinstance(wrapped, Mapping) else record
 
 
-def _live_messages(records: Iterable[Fields]) -> Messages:
+def _live_messages(records: Sequence[Fields]) -> Messages:
     """Yield the messages of a live session.
 
     The texts that a speaker streams are joined until the turn ends or a message of another kind
     follows. Sound is left out.
     """
     spoken_texts = _SpokenTexts()
-    for number, record in enumerate(records):
-        pointer = f"/{number}"
+    for pointer, record in located_objects(records, ""):
         content = snake_fields(record.get("server_content"))
         for field, role in (("input_transcription", "user"), ("output_transcription", "model")):
             spoken_texts.add(pointer, role, fields_of(content.get(field)))
@@ -387,7 +386,10 @@ def _live_messages(records: Iterable[Fields]) -> Messages:
                 other_parts.append(part)
         items = list(_live_items(record, pointer))
 
-        turn_ends = any(content.get(end) is True for end in _LIVE_ENDS)
+        turn_ends = any(
+            content.get(end) is True
+            for end in ("turn_complete", "generation_complete", "interrupted")
+        )
         if other_parts or items or turn_ends:
             yield from spoken_texts.pop_messages(record.get("usage_metadata"))
         if other_parts:
@@ -401,18 +403,16 @@ def _live_items(record: Fields, pointer: str) -> Messages:
     setup = snake_fields(record.get("setup"))
     if instruction := fields_of(setup.get("system_instruction")):
         yield f"{pointer}/setup/system_instruction", {**instruction, "role": "system"}
-    turns = items_of(fields_of(record.get("client_content")).get("turns"))
-    for number, turn in enumerate(map(fields_of, turns)):
-        yield f"{pointer}/client_content/turns/{number}", {"role": "user", **turn}
+    turns = fields_of(record.get("client_content")).get("turns")
+    for location, turn in located_objects(turns, f"{pointer}/client_content/turns"):
+        yield location, {"role": "user", **turn}
     if text := text_in(fields_of(record.get("realtime_input")), "text"):
         yield f"{pointer}/realtime_input", {"role": "user", "content": text}
     calls = items_of(snake_fields(record.get("tool_call")).get("function_calls"))
-    for number, call in enumerate(map(fields_of, calls)):
-        location = f"{pointer}/tool_call/function_calls/{number}"
+    for location, call in located_objects(calls, f"{pointer}/tool_call/function_calls"):
         yield location, {**call, "type": "function_call", "arguments": call.get("args")}
     results = items_of(snake_fields(record.get("tool_response")).get("function_responses"))
-    for number, result in enumerate(results):
-        location = f"{pointer}/tool_response/function_responses/{number}"
+    for location, result in located_items(results, f"{pointer}/tool_response/function_responses"):
         yield location, {"role": "user", "parts": [{"function_response": result}]}
 
 
@@ -461,7 +461,6 @@ GEMINI_LIVE: Final = ExportFormat(
 _FILE_CHUNK_FIELDS: Final = name_set("""
     driveDocument driveImage driveAudio driveVideo inlineFile inlineImage inlineAudio youtubeVideo
 """)
-_CODE_CHUNK_FIELDS: Final = ("executableCode", "codeExecutionResult")
 _CHUNK_FACTS: Final = name_set("""
     role text parts isThought tokenCount createTime finishReason thinkingBudget thoughtSignatures
     isEdited isGeneratedUsingApiKey branchParent branchChildren grounding
@@ -499,14 +498,17 @@ def _studio_message(chunk: Fields) -> dict[str, object]:
     text = as_text(chunk.get("text")) or message_text(chunk.get("parts"))
     if text:
         parts.append({"text": text, "thought": chunk.get("isThought") is True})
-    parts += [{field: chunk[field]} for field in _CODE_CHUNK_FIELDS if field in chunk]
+    parts += [
+        {field: chunk[field]}
+        for field in ("executableCode", "codeExecutionResult")
+        if field in chunk
+    ]
     for field in sorted(_FILE_CHUNK_FIELDS & chunk.keys()):
         facts = fields_of(chunk[field])
         parts.append({"text": f"[{field} {first_in(facts, 'id', 'name', 'mimeType') or ''}]"})
     if error := chunk.get("errorMessage"):
         parts.append({"type": "error", "error": error})
-    unknown_fields = {name: chunk[name] for name in chunk if name not in _CHUNK_FACTS}
-    if not parts and unknown_fields:
+    if not parts and (unknown_fields := without(chunk, _CHUNK_FACTS)):
         parts.append(unknown_fields)
     is_model = chunk.get("role") == "model"
     usage = {"output_tokens": chunk.get("tokenCount")} if is_model else None

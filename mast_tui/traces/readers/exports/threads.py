@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_number, as_text, dump_text
+from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.chat.values import message_text
 from mast_tui.traces.readers.exports.chats import branch_problems, parents_in_list, run_of_branch
@@ -21,6 +21,7 @@ from mast_tui.traces.readers.exports.engine import (
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_at,
     fields_of,
     first_in,
@@ -28,6 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     json_in,
     kind_of,
+    located_objects,
     mostly,
     text_in,
 )
@@ -79,8 +81,7 @@ def _lm_studio_messages(version: Fields, pointer: str) -> Messages:
         return
     model = text_in(fields_of(version.get("senderInfo")), "senderName")
     call_id_by_number: dict[str | None, str | None] = {}
-    for number, step in enumerate(map(fields_of, items_of(version.get("steps")))):
-        step_pointer = f"{pointer}/steps/{number}"
+    for step_pointer, step in located_objects(version.get("steps"), f"{pointer}/steps"):
         if kind_of(step) == "contentBlock":
             yield from _lm_studio_step(step, step_pointer, model, call_id_by_number)
         elif kind_of(step) != "genInfo":
@@ -254,10 +255,9 @@ def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
         yield {"type": "redacted_thinking"}
     elif "ToolUse" in fields:
         yield {"type": "tool_use", **fields_of(fields["ToolUse"])}
-    elif kind_of(fields) == "thinking" and is_user:
-        yield {"type": "text", "text": fields.get("text")}
     elif kind_of(fields) == "thinking":
-        yield {"type": "thinking", "thinking": fields.get("text")}
+        kind = "text" if is_user else "thinking"
+        yield {"type": kind, kind: fields.get("text")}
     elif fields and "Text" not in fields:
         yield fields
 
@@ -265,9 +265,6 @@ def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
 ZED: Final = ExportFormat(
     name="zed", system="Zed", marks=(b'"messages"', b'"updated_at"'), runs=_zed_runs
 )
-
-
-_LETTA_LISTS: Final = ("messages",)
 
 
 def _letta_runs(document: object) -> Iterable[ExportedRun]:
@@ -280,7 +277,7 @@ def _letta_runs(document: object) -> Iterable[ExportedRun]:
                 meta = TraceMeta(model=text_in(fields_at(agent, "llm_config"), "model"))
                 yield ExportedRun(agent, messages, f"/agents/{number}", meta=meta)
         return
-    for run in step_lists(document, _LETTA_LISTS, _is_letta_message):
+    for run in step_lists(document, ("messages",), _is_letta_message):
         messages = messages_of_each(run.steps, run.steps_pointer, _letta_messages)
         times = [text for step in run.steps if (text := text_in(fields_of(step), "date"))]
         if times and times[0] > times[-1]:  # The server can list the newest message first.
@@ -292,12 +289,11 @@ def _is_letta_message(value: object) -> bool:
     return (text_in(fields_of(value), "message_type") or "").endswith("_message")
 
 
-def _letta_stored_messages(value: object, pointer: str) -> Messages:
+def _letta_stored_messages(message: Fields, pointer: str) -> Messages:
     """Yield each result in a tool's message, or the decision and the calls in an approval.
 
     Any other message of the agent file is yielded as it is.
     """
-    message = fields_of(value)
     results = [fields_of(result) for result in items_of(message.get("tool_returns"))]
     if message.get("role") == "tool" and results:
         for number, result in enumerate(results):
@@ -324,7 +320,7 @@ def _letta_stored_messages(value: object, pointer: str) -> Messages:
         if not message.get("tool_calls"):
             return
         message = {**message, "role": "assistant"}
-    yield pointer, message if message else value
+    yield pointer, message
 
 
 _LETTA_ROLES: Final = {
@@ -334,9 +330,8 @@ _LETTA_ROLES: Final = {
 }
 
 
-def _letta_messages(value: object, pointer: str) -> Messages:
+def _letta_messages(message: Fields, pointer: str) -> Messages:
     """Yield a message of Letta's server in chat form; a message of an unknown type unchanged."""
-    message = fields_of(value)
     chat: dict[str, object] = {"role": "assistant", "timestamp": message.get("date")}
     match text_in(message, "message_type"):
         case str(kind) if kind in _LETTA_ROLES:
@@ -474,14 +469,13 @@ class _EventLog:
         self._shown: set[tuple[object, object]] = set()
         self._streamed_answer: tuple[str, Fields] | None = None
 
-    def messages(self, entry: object, pointer: str) -> Messages:
+    def messages(self, event: Fields, pointer: str) -> Messages:
         """Yield the messages of an event that are new; an event of an unknown type unchanged.
 
         Args:
-            entry: The event.
+            event: The event.
             pointer: Its JSON pointer.
         """
-        event = fields_of(entry)
         value = fields_of(event.get("value"))
         # The fields of an event without a class of its own are in ``_data``.
         value = fields_of(value.get("_data")) or value
@@ -495,39 +489,39 @@ class _EventLog:
                 yield pointer, self._output_message(value)
             case "ToolCall":
                 call = _llama_index_call(value)
-                if self._record_new("call", call["id"]):
+                if add_new(self._shown, ("call", call["id"])):
                     yield pointer, {"role": "assistant", "tool_calls": [call]}
             case "ToolCallResult":
                 yield pointer, _llama_index_result(value)
             case "StartEvent" | "AgentWorkflowStartEvent":
                 text = text_in(value, "user_msg", "input", "query") or dump_text(value)
-                if value and self._record_new("text", text):
+                if value and add_new(self._shown, ("text", text)):
                     yield pointer, {"role": "user", "content": text}
             case "StopEvent" | "AgentWorkflowStopEvent":
                 result = value.get("result")
                 response = fields_of(_llama_index_message(fields_of(result).get("response")))
                 text = message_text(response.get("content")) or dump_text(result)
-                if result is not None and self._record_new("text", text):
+                if result is not None and add_new(self._shown, ("text", text)):
                     yield pointer, {"role": "assistant", "content": text}
             case _:
-                yield pointer, entry
+                yield pointer, event
 
     def _input_messages(self, value: Fields, pointer: str) -> Messages:
         """Yield the new messages of the user and the system in the input of an agent."""
         for number, message in enumerate(items_of(value.get("input"))):
             chat = fields_of(_llama_index_message(message))
             is_prompt = chat.get("role") in ("user", "system")
-            if is_prompt and self._record_new("text", message_text(chat.get("content"))):
+            if is_prompt and add_new(self._shown, ("text", message_text(chat.get("content")))):
                 yield f"{pointer}/value/input/{number}", chat
 
     def _output_message(self, value: Fields) -> Fields:
         """Return the answer of an agent with its calls, and record them as shown."""
         self._streamed_answer = None
         chat = fields_of(_llama_index_message(value.get("response")))
-        self._record_new("text", message_text(chat.get("content")))
+        add_new(self._shown, ("text", message_text(chat.get("content"))))
         calls = [_llama_index_call(call) for call in items_of(value.get("tool_calls"))]
         for call in calls:
-            self._record_new("call", call["id"])
+            add_new(self._shown, ("call", call["id"]))
         agent = text_in(value, "current_agent_name")
         tool_calls = calls or chat.get("tool_calls")
         return {**chat, "role": "assistant", "name": agent, "tool_calls": tool_calls}
@@ -538,12 +532,6 @@ class _EventLog:
             pointer, value = self._streamed_answer
             agent = text_in(value, "current_agent_name")
             yield pointer, {"role": "assistant", "name": agent, "content": value.get("response")}
-
-    def _record_new(self, kind: str, value: object) -> bool:
-        """Record a text or the id of a call as shown; return whether it was new."""
-        is_new = (kind, value) not in self._shown
-        self._shown.add((kind, value))
-        return is_new
 
 
 LLAMA_INDEX_EVENTS: Final = ExportFormat(
@@ -611,18 +599,12 @@ def _grok_messages(response: Fields, pointer: str) -> Messages:
 
 
 def _grok_time(value: object) -> object:
-    """Return a time in Unix seconds from ``{"$date": TIME}``, the form in which MongoDB exports it.
+    """Return the text or the milliseconds of a time as MongoDB exports it: ``{"$date": TIME}``.
 
-    ``TIME`` is a number of milliseconds, or a text, which is returned unchanged. A value in any
-    other form is unchanged too.
+    A value in any other form is unchanged.
     """
     date = fields_of(value).get("$date", value)
-    milliseconds = as_text(fields_of(date).get("$numberLong"))
-    if milliseconds is not None and milliseconds.isdecimal():
-        return int(milliseconds) / 1000
-    is_from_mongodb = date is not value
-    number = as_number(date)
-    return number / 1000 if is_from_mongodb and number is not None else date
+    return fields_of(date).get("$numberLong", date)
 
 
 GROK_EXPORT: Final = ExportFormat(

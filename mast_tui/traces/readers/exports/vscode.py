@@ -9,13 +9,15 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import TraceMeta
-from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat
+from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, result_message
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_at,
     fields_of,
     first_in,
     items_of,
+    located_objects,
     name_set,
     text_in,
 )
@@ -192,9 +194,9 @@ def _round_messages(
             call_id = text_in(fields_of(call), "id") or ""
             if call_id in results:
                 text = _text_of(fields_of(results[call_id]).get("content"))
-                result = {**shared_fields, "role": "tool", "tool_call_id": call_id, "content": text}
-                failed = {"is_error": True} if call_id in failed_ids else {}
-                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", {**result, **failed}
+                is_error = True if call_id in failed_ids else None
+                result = {**shared_fields, **result_message(text, call_id, None, is_error=is_error)}
+                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", result
 
 
 def _thought_of(model_round: Fields) -> str:
@@ -282,11 +284,8 @@ def _call_messages(part: Fields, pointer: str, shared_fields: Fields) -> Message
     if text:
         exit_code = fields_of(specific_data.get("terminalCommandState")).get("exitCode")
         has_failed = details.get("isError") is True or exit_code not in (None, 0)
-        result: dict[str, object] = {**shared_fields, "role": "tool"}
-        result |= {"tool_call_id": call_id, "content": text}
-        if has_failed:
-            result["is_error"] = True
-        yield f"{pointer}/resultDetails", result
+        result = result_message(text, call_id, None, is_error=True if has_failed else None)
+        yield f"{pointer}/resultDetails", {**shared_fields, **result}
 
 
 def _text_of(value: object) -> str:
@@ -338,16 +337,17 @@ def _replay_log_messages(prompts: Mapping[str, object]) -> Messages:
         if text and text != last_prompt:  # A prompt with several requests is listed several times.
             yield pointer, {"role": "user", "content": text}
         last_prompt = text
-        for number, entry in enumerate(map(fields_of, items_of(prompt.get("logs")))):
-            location = f"{pointer}/logs/{number}"
+        for location, entry in located_objects(prompt.get("logs"), f"{pointer}/logs"):
             if entry.get("kind") == "toolCall":
                 yield from _replayed_call(entry, location)
             elif entry.get("kind") == "request":
                 for message in items_of(fields_of(entry.get("requestMessages")).get("messages")):
                     instructions = _instructions_in(fields_of(message))
-                    if instructions and instructions not in seen_texts:
-                        seen_texts.add(instructions)
-                        yield f"{location}/{len(seen_texts)}", _system_message(instructions)
+                    if instructions and add_new(seen_texts, instructions):
+                        yield (
+                            f"{location}/{len(seen_texts)}",
+                            {"role": "system", "content": instructions},
+                        )
                 yield f"{location}/response", _replayed_answer(entry)
 
 
@@ -358,10 +358,6 @@ def _instructions_in(message: Fields) -> str:
     parts = () if is_answer else map(fields_of, items_of(message.get("content")))
     text = "".join(as_text(part.get("text")) or "" for part in parts)
     return _REPEATED_PROMPT.sub("", text).strip()
-
-
-def _system_message(text: str) -> dict[str, object]:
-    return {"role": "system", "content": text}
 
 
 def _replayed_answer(entry: Fields) -> dict[str, object]:

@@ -30,8 +30,10 @@ from mast_tui.traces.readers.json_fields import (
     fields_at,
     fields_of,
     items_of,
+    located_items,
     name_set,
     short_name,
+    without,
 )
 from mast_tui.traces.times import unix_seconds
 
@@ -113,8 +115,7 @@ class EventWalk:
         A scope is the agent, the parent span and the message history of nested events.
         """
         open_scopes = [base]
-        for event_index, event in enumerate(events):
-            event_pointer = f"{pointer}/{event_index}"
+        for event_pointer, event in located_items(events, pointer):
             if not isinstance(event, Mapping):
                 self.spans.log(json_text(event), event_pointer, SpanContext(parent=base.parent))
                 self.spans.add_problem(event_pointer, "not an event but a bare value")
@@ -188,13 +189,11 @@ class EventWalk:
             text = f"agent {name} begins" if name else "an agent begins"
             key = self.spans.log(text, pointer, context, as_text(event.get("uuid")) or span_id)
             return Scope(History(), name or "agent", key, agent_key=key)
-        if begun_type == "tool":
-            parent = self._pending_call_key(name) or outer_scope.parent
-            return replace(outer_scope, history=History(), parent=parent)
-        if begun_type == "subtask":
-            parent = self._subtask_keys.get(name) or outer_scope.parent
-            return replace(outer_scope, history=History(), parent=parent)
-        return outer_scope
+        if begun_type not in ("tool", "subtask"):
+            return outer_scope
+        is_tool = begun_type == "tool"
+        call_key = self._pending_call_key(name) if is_tool else self._subtask_keys.get(name)
+        return replace(outer_scope, history=History(), parent=call_key or outer_scope.parent)
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
         """Set the end time of the log span with which the agent of a scope began, if it has one."""
@@ -318,7 +317,7 @@ class EventWalk:
             if call_id:
                 # The tool's message, which a later model call reads, then adds no other span.
                 message = {"id": as_text(event.get("message_id"))}
-                self.spans.mark(("tool", call_id), scope.history, message)
+                self.spans.mark(("tool", "", (call_id,)), scope.history, message)
             self.spans.result(call_id, text, pointer, context, name=name, status=status, key=key)
 
         pending_result = _PendingResult(text, add_spans, call_id)
@@ -377,7 +376,7 @@ class EventWalk:
         kind = event.get("event")
         # The result of the call that ran the command will show the output.
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
-            event = {name: value for name, value in event.items() if name != "output"}
+            event = without(event, ("output",))
         piece = _event_piece(event, self._attachments)
 
         if kind == "score" and scope.is_grading and scope.agent:
@@ -473,8 +472,7 @@ def _event_piece(event: Fields, attachments: Attachments) -> Piece:
     formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
     if formatter is not None and (piece := formatter(event, attachments)) is not None:
         return piece
-    content = {name: value for name, value in event.items() if name not in _FIELDS_OF_ANY_EVENT}
-    return log_piece(attachments.dumped(content))
+    return log_piece(attachments.dumped(without(event, _FIELDS_OF_ANY_EVENT)))
 
 
 def _error_piece(event: Fields, attachments: Attachments) -> Piece | None:

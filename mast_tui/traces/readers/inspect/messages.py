@@ -6,7 +6,6 @@ sample stores some texts once and refers to them as ``attachment://<hash>``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -21,7 +20,15 @@ from mast_tui.traces.io.json_values import as_count, as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.messages import MessageToolCall
 from mast_tui.traces.readers.chat.values import known_part_text
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, short_name
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    add_new,
+    fields_of,
+    items_of,
+    kind_of,
+    located_items,
+    short_name,
+)
 
 _REFERENCE: Final = re.compile(r"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})")
 _QUOTED_REFERENCE: Final = re.compile(r'"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})"')
@@ -164,19 +171,12 @@ def json_text(value: object) -> str:
     try:
         compact_text = orjson.dumps(value).decode()
     except TypeError:  # orjson refuses deep values.
-        return _deep_text(value)
+        return dump_text(value)
     if len(compact_text) > _MAX_INDENTED_CHARS:
         return compact_text
     indented_text = dump_text(value)
     most_chars = _MAX_INDENT_FACTOR * len(compact_text) + _MAX_INDENT_EXTRA
     return indented_text if len(indented_text) <= most_chars else compact_text
-
-
-def _deep_text(value: object) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "(nested too deeply to be shown)"
 
 
 _MAX_PROBLEMS: Final = 200
@@ -187,6 +187,10 @@ _ROLES: Final[Mapping[str, Role]] = {
 }
 _KIND_BY_PART_TYPE: Final = {"reasoning": SpanKind.REASONING, "tool_use": SpanKind.TOOL_CALL}
 """The parts of a model's message that are no text. A ``tool_use`` ran at the provider."""
+
+
+MessageIdentity = tuple[str, Hashable, tuple[str, ...]]
+"""The role, the content, and the ids of the calls that a message makes or answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +207,9 @@ class SpanContext:
 class History:
     """The messages in the model calls of one agent so far."""
 
-    shown_counts: Counter[Hashable] = field(default_factory=Counter)
+    shown_counts: Counter[MessageIdentity] = field(default_factory=Counter)
     """The number of messages that have spans, by ``MessageSpans.identity``."""
-    input_counts: Counter[Hashable] = field(default_factory=Counter)
+    input_counts: Counter[MessageIdentity] = field(default_factory=Counter)
     """The number of messages in the current input, by ``MessageSpans.identity``."""
     input_ranges: list[tuple[int, int]] = field(default_factory=list)
     """The ranges of the previous input in the message pool."""
@@ -232,7 +236,7 @@ class MessageSpans:
         self._prefix = prefix
         self._message_ids: set[str] = set()
         """The ids of the messages that have spans."""
-        self._shown_counts: Counter[Hashable] = Counter()
+        self._shown_counts: Counter[MessageIdentity] = Counter()
         """The number of messages that have spans, of all agents, by ``identity``."""
 
     def add_problem(self, pointer: str, message: str) -> None:
@@ -245,25 +249,26 @@ class MessageSpans:
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
 
-    def identity(self, message: object) -> Hashable:
+    def identity(self, message: object) -> MessageIdentity:
         """Return a value that is equal for all repetitions of a message, even under other ids.
 
         The identity of a tool's result is its role and the id of its call. The identity of any
         other message is its role, its content and the ids of its calls.
         """
         if not isinstance(message, Mapping):
-            return json_text(message)
+            return json_text(message), "", ()
         role = json_text(message.get("role"))
         call_id = as_text(message.get("tool_call_id"))
         if role == "tool" and call_id:
-            return role, call_id
-        made_call_ids = tuple(map(_call_id, items_of(message.get("tool_calls"))))
+            return role, "", (call_id,)
+        calls = items_of(message.get("tool_calls"))
+        call_ids = tuple(json_text(fields_of(call).get("id", call)) for call in calls)
         content = message.get("content")
         if isinstance(content, list):
-            return role, tuple(map(self.attachments.part, content)), made_call_ids
-        return role, self.attachments.dumped(content), made_call_ids
+            return role, tuple(map(self.attachments.part, content)), call_ids
+        return role, self.attachments.dumped(content), call_ids
 
-    def is_new(self, message: object, identity: Hashable, history: History) -> bool:
+    def is_new(self, message: object, identity: MessageIdentity, history: History) -> bool:
         """Return whether the next message in the input of a model call has no span yet.
 
         A message is not new if a message with its id has spans. Otherwise the messages with the
@@ -283,13 +288,14 @@ class MessageSpans:
             return False
         if count <= history.shown_counts[identity]:
             return False
-        if message_id is not None and not _has_call_ids(identity):
+        _role, _content, call_ids = identity
+        if message_id is not None and not call_ids:
             return True  # The id is new, so spans with the same content show other messages.
         return count > self._shown_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
         """Return the index of the message after the last one that has spans; 0 if none has any."""
-        counts: Counter[Hashable] = Counter()
+        counts: Counter[MessageIdentity] = Counter()
         first_index = 0
         for message_index, message in enumerate(messages):
             identity = self.identity(message)
@@ -300,7 +306,7 @@ class MessageSpans:
                 first_index = message_index + 1
         return first_index
 
-    def mark(self, identity: Hashable, history: History, message: object) -> None:
+    def mark(self, identity: MessageIdentity, history: History, message: object) -> None:
         """Record that a message has spans.
 
         Args:
@@ -501,8 +507,7 @@ class MessageSpans:
         elif text := self.attachments.content(content):
             last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, context)
 
-        for call_index, call in enumerate(items_of(message.get("tool_calls"))):
-            call_pointer = f"{pointer}/tool_calls/{call_index}"
+        for call_pointer, call in located_items(message.get("tool_calls"), f"{pointer}/tool_calls"):
             # A call begins when the model's message ends.
             last_key = self.call(call, call_pointer, context, context.end)
         if last_key is None:
@@ -575,18 +580,6 @@ def _message_id(message: object) -> str | None:
     return as_text(fields_of(message).get("id"))
 
 
-def _has_call_ids(identity: Hashable) -> bool:
-    """Return whether a message's identity has ids of tool calls, which no other message has."""
-    if not isinstance(identity, tuple):
-        return False
-    call_ids = identity[-1]
-    return bool(call_ids)
-
-
-def _call_id(call: object) -> str:
-    return json_text(call.get("id") if isinstance(call, Mapping) else call)
-
-
 _MAX_LOOKUPS: Final = 300_000
 _LAST_MESSAGES: Final = 50
 
@@ -607,7 +600,7 @@ class MessagePool:
         self._pool_pointer = ""
         self._spans = spans
         # An identity is costly, so it is computed once for each message of the pool.
-        self._identity_by_index: dict[int, Hashable] = {}
+        self._identity_by_index: dict[int, MessageIdentity] = {}
         # Each text of a problem is reported once.
         self._reported_messages: set[str] = set()
         data = sample.get("events_data")
@@ -665,7 +658,8 @@ class MessagePool:
         if count > self._lookups_left:
             message = "inputs repeat too much; only the last messages are read"
             self._report_once(message, pointer)
-            ranges = _last_indices(ranges, _LAST_MESSAGES)
+            start, end = ranges[-1]
+            ranges = [(max(start, end - _LAST_MESSAGES), end)]
         else:
             self._lookups_left -= count
         for start, end in ranges:
@@ -691,8 +685,7 @@ class MessagePool:
         return ranges
 
     def _report_once(self, message: str, pointer: str) -> None:
-        if message not in self._reported_messages:
-            self._reported_messages.add(message)
+        if add_new(self._reported_messages, message):
             self._spans.add_problem(pointer, message)
 
 
@@ -712,15 +705,3 @@ def _added_ranges(previous_ranges: Ranges, ranges: Ranges) -> Ranges | None:
     if start != previous_start or end < previous_end:
         return None
     return [(previous_end, end), *ranges[last_index + 1 :]]
-
-
-def _last_indices(ranges: Ranges, count: int) -> Ranges:
-    """Return the ranges with the last ``count`` indices of some ranges."""
-    last_ranges: Ranges = []
-    for start, end in reversed(ranges):
-        if count <= 0:
-            break
-        kept_start = max(start, end - count)
-        last_ranges.append((kept_start, end))
-        count -= end - kept_start
-    return last_ranges[::-1]

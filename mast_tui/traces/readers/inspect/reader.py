@@ -39,7 +39,8 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.base import FormatReader
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of, trace_of_steps
 from mast_tui.traces.readers.inspect.events import EventWalk
 from mast_tui.traces.readers.inspect.messages import (
     Attachments,
@@ -48,7 +49,7 @@ from mast_tui.traces.readers.inspect.messages import (
     SpanContext,
     TooManySpans,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, located_items
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_id_of, task_of, trial_of
 
 _SAMPLE_FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
@@ -97,16 +98,9 @@ def _trace_of_sample(
         if count:
             problems.append(Problem(f"{prefix}/attachments", f"{count} {defect}"))
     meta = _sample_metadata(sample, header, walk)
-    return trace_of_steps(
-        READER,
-        path,
-        canonical_bytes(sample),
-        spans.steps,
-        meta=meta,
-        record=record,
-        native=as_text(sample.get("uuid")) or _id_in_eval(sample, header),
-        problems=problems,
-    )
+    native_id = as_text(sample.get("uuid")) or _id_in_eval(sample, header)
+    origin = RunOrigin(READER, path, canonical_bytes(sample), record, native_id)
+    return trace_of_steps(origin, spans.steps, meta, problems)
 
 
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
@@ -141,7 +135,7 @@ def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
-    return [(f"/messages/{index}", message) for index, message in enumerate(items_of(messages))]
+    return located_items(messages, "/messages")
 
 
 def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
@@ -272,12 +266,8 @@ def _grades_of_scores(scores: list[tuple[str, object]]) -> Iterator[float | None
     """Yield the grade of each value of each score; None for a value that is no grade."""
     for _name, score in scores:
         value = score.get("value") if isinstance(score, Mapping) else score
-        if isinstance(value, Mapping):
-            yield from map(_grade_of, value.values())
-        elif isinstance(value, list):
-            yield from map(_grade_of, value)
-        else:
-            yield _grade_of(value)
+        values = value if isinstance(value, list) else [value]
+        yield from map(_grade_of, value.values() if isinstance(value, Mapping) else values)
 
 
 def _grade_of(value: object) -> float | None:
@@ -346,42 +336,36 @@ _LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
 _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id", "task_id"})
 
 
-class InspectReader:
-    """The reader of Inspect logs.
-
-    Span keys are event and message ids, else pointers in the sample, so that an archive and a
-    document of one log have the same keys.
-    """
-
-    name: Final = "inspect"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return True if the file is an archive with a log's header, or begins like a log."""
-        return _is_log_archive(source) if source.is_binary else _is_log_document(source)
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace of each sample, in the order of the log; any other value is a problem."""
-        if not source.is_binary and not isinstance(source.json, Mapping):
-            return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
-        traces: list[Trace] = []
-        sample_problems: list[Problem] = []
-        spans_left = MAX_SPANS
-        with _open_log(source) as opened_log:
-            header = opened_log.header
-            for numbered_sample in opened_log.samples():
-                trace_or_problem = _trace_of_sample(
-                    source.path, header, numbered_sample, spans_left
-                )
-                if isinstance(trace_or_problem, Trace):
-                    traces.append(trace_or_problem)
-                    spans_left -= len(trace_or_problem)
-                else:
-                    sample_problems.append(trace_or_problem)
-            return report_of(self, source, traces, (*opened_log.problems, *sample_problems))
+def _recognises(source: Source) -> bool:
+    """Return True if the file is an archive with a log's header, or begins like a log."""
+    return _is_log_archive(source) if source.is_binary else _is_log_document(source)
 
 
-READER: Final = InspectReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace of each sample, in the order of the log; any other value is a problem."""
+    if not source.is_binary and not isinstance(source.json, Mapping):
+        return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
+    traces: list[Trace] = []
+    sample_problems: list[Problem] = []
+    spans_left = MAX_SPANS
+    with _open_log(source) as opened_log:
+        header = opened_log.header
+        for numbered_sample in opened_log.samples():
+            trace_or_problem = _trace_of_sample(source.path, header, numbered_sample, spans_left)
+            if isinstance(trace_or_problem, Trace):
+                traces.append(trace_or_problem)
+                spans_left -= len(trace_or_problem)
+            else:
+                sample_problems.append(trace_or_problem)
+        return report_of(READER, source, traces, (*opened_log.problems, *sample_problems))
+
+
+READER: Final = FormatReader("inspect", _recognises, _read)
+"""The reader of Inspect logs.
+
+Span keys are event and message ids, else pointers in the sample, so that an archive and a
+document of one log have the same keys.
+"""
 
 
 def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:

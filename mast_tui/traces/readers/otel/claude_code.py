@@ -96,6 +96,18 @@ def event_name(event: SpanEvent) -> str | None:
     return None
 
 
+def start_of_event(attributes: Fields, end: float | None) -> float | None:
+    """Return the start of what an event reports, by its duration; None without a time.
+
+    Args:
+        attributes: The attributes of the event.
+        end: The time of the event, which is logged at the end of what it reports.
+    """
+    duration = attributes.get("duration_ms")  # a number, or its digits in a text
+    milliseconds = max(as_number(duration) or as_count(duration) or 0, 0)
+    return None if end is None else end - milliseconds / 1e3
+
+
 def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | None:
     """Return the row of a log event; None for the permission of a call, whose result is shown.
 
@@ -104,11 +116,7 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
         attributes: The attributes of the event.
         row: The row of the event as a log.
     """
-    duration = attributes.get("duration_ms")  # a number, or its digits in a text
-    milliseconds = max(as_number(duration) or as_count(duration) or 0, 0)
-    end = row.start  # The event is logged at the end of what it reports.
-    start = None if end is None else end - milliseconds / 1e3
-    row = replace(row, agent=_AGENT, start=start, end=end)
+    row = replace(row, agent=_AGENT, start=start_of_event(attributes, row.start), end=row.start)
     tool = text_in(attributes, "tool_name") or "tool"
     match name:
         case "user_prompt":

@@ -16,7 +16,6 @@ from itertools import chain
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal, tokens_of
-from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -44,11 +43,10 @@ from mast_tui.traces.readers.span_tree.messages import (
     request_text,
     structured_answer,
     tool_output,
-    worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
+from mast_tui.traces.result_status import status_of_word, worst_status
 
-_DOCUMENT_LISTS: Final = ("retrieval.documents", "reranker.output_documents")
 _OBSERVATION_HEADING: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
 _CALLS_HEADING: Final = "Calling tools:\n"
 _ENUM_PREFIX: Final = "MessageRole."
@@ -89,9 +87,6 @@ def _message_of_item(item: Fields) -> Message:
             _nested_fields(call, "tool_call") if isinstance(call, Mapping) else call
             for call in calls
         ]
-    elif function_name := as_text(fields.get("function_call_name")):
-        arguments = fields.get("function_call_arguments_json")
-        message["tool_calls"] = [{"function": {"name": function_name, "arguments": arguments}}]
 
     message.setdefault("content", "")
     return message
@@ -102,12 +97,9 @@ def _content_part(part: object) -> object:
 
     A picture is returned without its data.
     """
-    if not isinstance(part, Mapping):
-        return part
-    content = _nested_fields(part, "message_content")
+    content = _nested_fields(fields_of(part), "message_content")
     if isinstance(content.get("text"), str):
-        kind = content.get("type")
-        return {"type": kind if isinstance(kind, str) else "text", "text": content["text"]}
+        return {"type": as_text(content.get("type")) or "text", "text": content["text"]}
     return {"type": "image"} if "image" in content else content
 
 
@@ -207,25 +199,19 @@ def arguments_without_wrapping(value: object) -> object:
     A text that holds an object, as JSON or as Python prints it, is parsed. Any other text is
     returned unchanged.
     """
-    parsed_value = value
-    if isinstance(value, str):
-        parsed_value = json_in(value)
-        if parsed_value is None and value.lstrip()[:1] == "{":
-            parsed_value = read_literal(value)
+    parsed_value = json_in(value)
+    if parsed_value is None and isinstance(value, str) and value.lstrip()[:1] == "{":
+        parsed_value = read_literal(value)
     if not isinstance(parsed_value, Mapping):
         return value
     if "sanitize_inputs_outputs" not in parsed_value:  # Only smolagents' wrapper has this field.
         return parsed_value
-    keyword_arguments = parsed_value.get("kwargs")
-    positional_arguments = parsed_value.get("args")
-    if keyword_arguments and positional_arguments:
-        return {"args": positional_arguments, "kwargs": keyword_arguments}
-    return positional_arguments or keyword_arguments
+    return parsed_value.get("args") or parsed_value.get("kwargs")
 
 
 def documents_text(span: OtelSpan) -> str | None:
     """Return the texts of a retriever's or reranker's documents; None if the span lists none."""
-    for name in _DOCUMENT_LISTS:
+    for name in ("retrieval.documents", "reranker.output_documents"):
         documents = value_under(span.attributes, name)
         if isinstance(documents, list):
             return "\n\n".join(map(_document_text, documents))
@@ -308,7 +294,7 @@ OPENINFERENCE: Final = Convention(
         model="llm",
         tool="tool",
         agent="agent",
-        other="chain retriever reranker embedding guardrail evaluator prompt unknown",
+        other="chain retriever reranker embedding guardrail evaluator prompt decision unknown",
     ),
     agent=("agent.name",),
     model=("llm.model_name", "embedding.model_name"),
@@ -402,10 +388,8 @@ _ALL_CONVENTIONS: Final = Convention(
 """The attributes of all conventions, in their order."""
 
 CALL_ID_ATTRIBUTES: Final = _ALL_CONVENTIONS.call_id
-_TOOL_ATTRIBUTES: Final = (*GEN_AI.tool, *AI_SDK.tool)
 _MODEL_PREFIXES: Final = (*OPENINFERENCE.marks, "gen_ai.usage.output_tokens")
 _INSTRUCTIONS_ATTRIBUTE: Final = "gen_ai.system_instructions"
-_TOOL_STATUS: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
 _READABLE_KINDS: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
 _NAME_PREFIXES: Final = ("invoke_agent ", "agent_run ", "execute_tool ", "create_agent ")
 
@@ -474,11 +458,9 @@ def _kind_of_span(span: OtelSpan) -> RowKind:
             value = (span.text(attribute) or "").strip().lower().replace(" ", "_")
             if value in convention.row_kind_by_value:
                 return convention.row_kind_by_value[value]
-            if value and convention is OPENINFERENCE:
-                return RowKind.OTHER  # a kind of OpenInference's that the table lacks
             if value.startswith("invoke_"):
                 return RowKind.AGENT  # Strands writes ``invoke_`` for a swarm or graph of agents.
-    if any(name in span.attributes for name in _TOOL_ATTRIBUTES):
+    if any(name in span.attributes for name in (*GEN_AI.tool, *AI_SDK.tool)):
         return RowKind.TOOL
     if any(name.startswith(_MODEL_PREFIXES) for name in span.attributes):
         return RowKind.MODEL
@@ -502,7 +484,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
             _first_part_field(_event_answers(span), "response"),
         )
     )
-    status = _TOOL_STATUS.get(span.text("gen_ai.tool.status") or "", result.status)
+    status = status_of_word(span.text("gen_ai.tool.status"))
     return replace(
         row,
         agent=agent,
@@ -510,7 +492,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
         input=arguments,
         output=result.output,
         call_id=span.text(*_ALL_CONVENTIONS.call_id) or result.call_id,
-        status=worse_status(row.status, status),
+        status=worst_status(row.status, status, result.status),
     )
 
 

@@ -30,7 +30,6 @@ _OPERATION_BY_TYPE: Final = {
     "agentic.invocation": "invoke_agent",
 }
 _ROLE_BY_NAME: Final = {"human": "user", "ai": "assistant", "model": "assistant"}
-_CALLING_NAMES: Final = ("ai", "assistant", "model", "tools")
 _MOST_ENTITIES: Final = 9
 
 
@@ -94,7 +93,9 @@ def _messages(value: object, role: str) -> Iterable[Fields]:
     for item in items if isinstance(items, list) else [items]:
         fields = fields_of(json_in(item))
         role_name, content = next(iter(fields.items())) if len(fields) == 1 else (role, item)
-        may_have_calls = role_name in _CALLING_NAMES or "tool_function" in fields
+        may_have_calls = (
+            role_name in ("ai", "assistant", "model", "tools") or "tool_function" in fields
+        )
         if "call_id" in fields and "output" in fields:
             tool_output = fields["output"]
             yield {"role": "tool", "tool_call_id": fields["call_id"], "content": tool_output}
@@ -128,9 +129,8 @@ def _arguments(value: object) -> object:
     text = _first_text(value)
     if text is None or (isinstance(value, list) and len(value) > 1):
         return value
-    arguments = json_in(text)
-    arguments = read_literal(text) if arguments is None else arguments
-    return text if arguments is None else arguments
+    parsed_values = (json_in(text), read_literal(text), text)
+    return next(arguments for arguments in parsed_values if arguments is not None)
 
 
 def _first_text(value: object) -> str | None:

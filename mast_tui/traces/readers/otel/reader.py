@@ -8,25 +8,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
-    InvalidJSON,
     as_text,
     canonical_bytes,
     dump_text,
-    load_json,
+    without_surrogates,
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.base import FormatReader
+from mast_tui.traces.readers.document_traces import RunOrigin, records_by_line, report_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
+    first_in,
     identifier_in,
     items_of,
+    json_in,
     names,
     text_in,
 )
@@ -37,22 +40,24 @@ from mast_tui.traces.readers.otel.conventions import (
     row_of,
 )
 from mast_tui.traces.readers.otel.spans import (
-    BIG_ID_PREFIX,
     Attributes,
     OtelSpan,
     SpanEvent,
     attributes_of,
+    call_attributes_of,
     event_of,
+    gen_ai_events_of,
     is_phoenix_span,
+    looks_like_log_record,
     looks_like_span,
     seconds_of_time,
     span_id,
     span_of,
     trace_id,
 )
-from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 
 _MARKS: Final = tuple(
     f'"{name}"'.encode()
@@ -61,6 +66,8 @@ _MARKS: Final = tuple(
         context.span_id
     """)
 )
+_MARK_IN_TEXT: Final = b'\\"spanId\\"'
+"""The field of a span whose JSON is the text of a log event."""
 _OTLP_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
 _RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
 _SCOPE_SPANS: Final = names(
@@ -68,8 +75,6 @@ _SCOPE_SPANS: Final = names(
 )
 _MOST_DIGITS_OF_SECONDS: Final = 11
 _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
-_SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
-_LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
 
 
 class _OtlpLayout(NamedTuple):
@@ -82,8 +87,12 @@ class _OtlpLayout(NamedTuple):
 
 
 _SPAN_LAYOUT: Final = _OtlpLayout(_RESOURCE_SPANS, _SCOPE_SPANS, ("spans",), is_log=False)
-_LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_log=True)
-_SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
+_LOG_LAYOUT: Final = _OtlpLayout(
+    _RESOURCE_LOGS,
+    ("scopeLogs", "scope_logs", "instrumentationLibraryLogs"),
+    ("logRecords", "log_records", "logs"),
+    is_log=True,
+)
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
 _COMPARED_ITEMS: Final = 20
 _MAX_SKIPS: Final = 50
@@ -109,7 +118,9 @@ class RawRecord:
 def layout_of(source: Source) -> str | None:
     """Return ``otlp``, ``otel-spans`` or ``phoenix``; None for a file of another format."""
     head = as_utf8(source.head)
-    if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+    if head.lstrip()[:1] not in (b"{", b"[") or not any(
+        mark in head for mark in (*_MARKS, _MARK_IN_TEXT)
+    ):
         return None
     if values := source.json_lines:
         return next(filter(None, map(_layout_of_value, values)), None)
@@ -158,17 +169,11 @@ def _has_big_ids(source: Source) -> bool:
 
 
 def _whole_document(source: Source) -> object | None:
-    """Return the one JSON value of a file; big trace ids become texts to keep all their digits."""
-    if not _has_big_ids(source):
-        return source.json
-    try:
-        return load_json(_keep_big_ids(as_utf8(source.data).decode("utf-8", "replace")))
-    except InvalidJSON:
-        return source.json
-
-
-def _keep_big_ids(text: str) -> str:
-    return _BIG_ID.sub(rf'\1"{BIG_ID_PREFIX}\2"', text)
+    """Return the one JSON value of a file; big trace ids keep all their digits."""
+    if _has_big_ids(source):
+        with suppress(ValueError, RecursionError):
+            return without_surrogates(json.loads(source.utf8))
+    return source.json
 
 
 def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
@@ -195,12 +200,12 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         if text[begin] in "{[":
             try:
                 # This decoder finds the end of the value, which ``load_json`` does not report.
-                _value, position = decoder.raw_decode(text, begin)
-                yield line, load_json(_keep_big_ids(text[begin:position]))
+                value, position = decoder.raw_decode(text, begin)
+                yield line, without_surrogates(value)
                 is_read = True
             except RecursionError:
                 reason = "nested too deeply"
-            except (InvalidJSON, ValueError) as error:
+            except ValueError as error:
                 reason = f"not JSON: {error}"
 
         if not is_read:
@@ -229,7 +234,7 @@ def _layout_of_value(value: object) -> str | None:
     first_items = [
         item for items in _span_lists(value).values() for item in items[:_COMPARED_ITEMS]
     ]
-    spans = list(filter(looks_like_span, first_items))
+    spans = list(filter(_is_record, map(_logged_value, first_items)))
     if not spans:
         return None
     return "phoenix" if any(map(is_phoenix_span, spans)) else "otel-spans"
@@ -271,9 +276,20 @@ def _span_lists(value: object) -> dict[str, list[object]]:
     lists: dict[str, list[object]] = {
         f"/{name}": items
         for name, items in value.items()
-        if isinstance(items, list) and any(map(looks_like_span, items[:_COMPARED_ITEMS]))
+        if isinstance(items, list)
+        and any(map(_is_record, map(_logged_value, items[:_COMPARED_ITEMS])))
     }
     return lists or {"": [value]}
+
+
+def _logged_value(value: object) -> object:
+    """Return the span or log record in an event of Amazon CloudWatch; any other value unchanged."""
+    record = json_in(first_in(fields_of(value), "raw_otel_json", "@message", "message"))
+    return record if _is_record(record) else value
+
+
+def _is_record(value: object) -> bool:
+    return looks_like_span(value) or looks_like_log_record(value)
 
 
 def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
@@ -281,8 +297,8 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
 
     The location is empty, a line, or a JSON pointer.
 
-    An object among several items counts as a span. Any other item that is no span is a problem,
-    unless it has metrics, another signal of OpenTelemetry.
+    An object with a name among several items counts as a span. Any other item that is no span is a
+    problem, unless it has metrics, another signal of OpenTelemetry.
     """
     separator = " " if prefix and "/" not in prefix else ""  # after ``line 3``
     if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
@@ -299,7 +315,10 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
             location = f"{prefix}{separator}{pointer}/{item_index}"
             if is_whole_value:
                 location = prefix or "/"
-            if looks_like_span(item) or (isinstance(item, Mapping) and len(items) > 1):
+            item = _logged_value(item)
+            if looks_like_log_record(item):
+                yield RawRecord(item, location, is_log=True)
+            elif looks_like_span(item) or (len(items) > 1 and "name" in fields_of(item)):
                 yield RawRecord(item, location)
             elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
                 problems.append(Problem(location, "no span, left out"))
@@ -318,7 +337,10 @@ def otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
             attributes = attributes_of(resource.get("attributes"))
             scope_groups = _items_with_locations(group, layout.scopes, group_location)
             for scope_location, scope_group in scope_groups:
-                scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
+                scopes = (
+                    fields_of(scope_group.get(name))
+                    for name in ("scope", "instrumentationLibrary", "instrumentation_library")
+                )
                 scope_name = as_text(next(filter(None, scopes), {}).get("name"))
                 list_names = (
                     name for name in layout.records if isinstance(scope_group.get(name), list)
@@ -366,7 +388,6 @@ _SYSTEM_BY_MARK: Final = (
     ("mcp_agent", "mcp-agent"),
     ("any_agent", "any-agent"),
 )
-_SYSTEM_ATTRIBUTES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _ANNOTATION_PREFIXES: Final = ("eval.", "annotations")
 """The prefixes of Phoenix's columns with annotations of spans."""
@@ -395,58 +416,42 @@ class _Run:
     contents: list[Fields] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class OtelReader:
-    """Reads spans; span keys are span ids followed by the part of the span.
-
-    The keys of tool calls and results are their call ids, those of log records their locations.
-    """
-
-    name: ClassVar[str] = "otel"
-    key_scheme: ClassVar[int] = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the file, or its first lines, hold spans or log records."""
-        return layout_of(source) is not None
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id; all spans without a trace id are one trace."""
-        problems: list[Problem] = []
-        runs = _runs_by_trace(raw_spans(source, problems), problems)
-        traces = [
-            self._trace_of_run(source, run, None if len(runs) == 1 else run_index)
-            for run_index, run in enumerate(runs)
-        ]
-        return report_of(self, source, traces, problems, layout_of(source))
-
-    def _trace_of_run(self, source: Source, run: _Run, record: int | None) -> Trace:
-        """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
-        content = source.data if record is None else canonical_bytes(run.contents)
-        rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
-        service = next((span.service for span in run.spans if span.service), None)
-        first_agent = next((row.agent for row in rows if row.agent), None)
-        problems: list[Problem] = []
-        steps = observed_steps(rows, service=service, problems=problems)
-        meta = TraceMeta(
-            task=task_of(steps=steps.steps),
-            system=system_of(run.spans) if run.spans else first_agent,
-            model=next((row.model for row in rows if row.model), None),
-            answer_key=_answer_key(run),
-            version=next((span.version for span in run.spans if span.version), None),
-        )
-        return trace_of_steps(
-            self,
-            source.path,
-            content,
-            steps,
-            meta=meta,
-            record=record,
-            native=run.trace_id,
-            problems=problems,
-        )
+def _recognises(source: Source) -> bool:
+    """Return whether the file, or its first lines, hold spans or log records."""
+    return layout_of(source) is not None
 
 
-READER: Final = OtelReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace for each trace id; all spans without a trace id are one trace."""
+    problems: list[Problem] = []
+    runs = _runs_by_trace(raw_spans(source, problems), problems)
+    traces = [
+        _trace_of_run(source, run, None if len(runs) == 1 else run_index)
+        for run_index, run in enumerate(runs)
+    ]
+    return report_of(READER, source, traces, problems, layout_of(source))
+
+
+def _trace_of_run(source: Source, run: _Run, record: int | None) -> Trace:
+    """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
+    content = source.data if record is None else canonical_bytes(run.contents)
+    rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
+    service = next((span.service for span in run.spans if span.service), None)
+    first_agent = next((row.agent for row in rows if row.agent), None)
+    meta = TraceMeta(
+        system=system_of(run.spans) if run.spans else first_agent,
+        answer_key=_answer_key(run),
+        version=next((span.version for span in run.spans if span.version), None),
+    )
+    origin = RunOrigin(READER, source.path, content, record, run.trace_id)
+    return trace_of_rows(origin, rows, meta, service=service)
+
+
+READER: Final = FormatReader("otel", _recognises, _read)
+"""Reads spans; span keys are span ids followed by the part of the span.
+
+The keys of tool calls and results are their call ids, those of log records their locations.
+"""
 
 
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
@@ -507,7 +512,9 @@ def _row_without_convention(span: OtelSpan) -> SpanRow:
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
     """Return the framework whose mark is in a name of a span, else the service, else None."""
     for span in spans:
-        attribute_names = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
+        attribute_names = (
+            name for name in span.attributes if name.startswith(("any_agent.", "gcp.vertex.agent."))
+        )
         for name in (span.scope, span.service, *attribute_names):
             lower_name = (name or "").lower()
             for mark, system in _SYSTEM_BY_MARK:
@@ -573,6 +580,8 @@ def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_
     if not any(run.spans for run in runs.values()):
         runs = _runs_by_session(runs)
     for run in runs.values():
+        # Amazon CloudWatch lists the newest record first.
+        run.logs.sort(key=lambda log: time_of_log(log.raw) or 0.0)
         run.logs = [log for log in run.logs if not _move_to_span(log, run, spans_by_ids)]
     return list(runs.values())
 
@@ -604,23 +613,46 @@ def _move_to_span(
     """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
 
     If the file lacks that span, an evaluation is added to the first span of the trace. Any other
-    record creates the span.
+    record creates the span, except the record of a chain, which repeats those within the chain.
     """
-    if log.span_id is None or not log.event.name.startswith("gen_ai."):
+    events = gen_ai_events_of(log.event)
+    attributes = {} if events else call_attributes_of(log.event)
+    is_call = events or attributes or log.event.name.startswith("gen_ai.")
+    if log.span_id is None or not is_call:
         return False
     span = spans_by_ids.get((run.trace_id, log.span_id))
     if span is None and log.event.name == _EVALUATION:
         span = run.spans[0] if run.spans else None
     if span is None:
-        attributes = {"gen_ai.operation.name": "chat"}
-        value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
+        operation = _operation_of(events)
+        if operation is None or attributes.get("openinference.span.kind") == "CHAIN":
+            return True
+        name = operation["gen_ai.operation.name"]
+        value = {"spanId": log.span_id, "name": name, "attributes": attributes or operation}
         raw = log.raw
         span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
-        span.start = _time_of_log(raw)
+        # The record of an agent is written at its end.
+        span.start = time_of_log(run.logs[0].raw if name == "invoke_agent" else raw)
         spans_by_ids[run.trace_id, log.span_id] = span
         run.spans.append(span)
-    span.events.append(log.event)
+    span.attributes = {**attributes, **span.attributes}
+    span.events.extend(events or [log.event])
     return True
+
+
+def _operation_of(events: Sequence[SpanEvent]) -> Attributes | None:
+    """Return the attributes of the call of a model, tool or agent with these events.
+
+    None stands for a loop of an agent: its events repeat those of the calls within it.
+    """
+    if events and events[0].name == "gen_ai.tool.message":
+        call_id = events[0].attributes.get("id")
+        return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": call_id}
+    if any(event.name == "gen_ai.system.message" for event in events):
+        return {"gen_ai.operation.name": "invoke_agent"}
+    if events and not any("finish_reason" in event.attributes for event in events):
+        return None
+    return {"gen_ai.operation.name": "chat"}
 
 
 def _log_row(log: _LogRecord) -> SpanRow | None:
@@ -639,7 +671,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
         kind=RowKind.OTHER,
         name=name,
         location=log.raw.location,
-        start=_time_of_log(log.raw),
+        start=time_of_log(log.raw),
         output="\n".join(filter(None, (content, _attribute_lines(attributes)))) or log.event.name,
         has_readable_output=True,
     )
@@ -648,7 +680,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
     return claude_code.row_of_event(log.step, log.event.attributes, row)
 
 
-def _time_of_log(raw: RawRecord) -> float | None:
+def time_of_log(raw: RawRecord) -> float | None:
     """Return the time of a log record in Unix seconds, or None if it has no time.
 
     The size of a number shows its unit, as some programs write milliseconds here. But a number in

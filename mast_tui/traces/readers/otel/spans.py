@@ -23,6 +23,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
+from mast_tui.traces.result_status import status_of_word
 from mast_tui.traces.times import unix_seconds
 
 _OPENINFERENCE_KINDS: Final = name_set(
@@ -37,6 +38,7 @@ _PARENT_ID_FIELDS: Final = (
     "parentId",
     "parentSpanID",
 )
+_LOG_RECORD_FIELDS: Final = ("timeUnixNano", "traceId", "spanId")
 _NAME_FIELDS: Final = ("name", "span_name")
 _START_FIELDS: Final = names(
     "startTimeUnixNano start_time_unix_nano start_time startTime start_timestamp timestamp"
@@ -53,9 +55,7 @@ _COLUMN_PREFIX: Final = "attributes."
 _CONTENT_ATTRIBUTE: Final = "gen_ai.event.content"
 _MAX_NAME_CHARS: Final = 400
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_OK: Final = SpanStatus.OK
-_ERROR: Final = SpanStatus.ERROR
-_STATUS_BY_CODE: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
+_STATUS_NAMES: Final = {"1": "OK", "2": "ERROR"}
 
 
 @dataclass(slots=True)
@@ -160,6 +160,12 @@ def looks_like_span(value: object) -> bool:
     )
 
 
+def looks_like_log_record(value: object) -> bool:
+    """Return whether a JSON value is a log record of a span, as Amazon CloudWatch stores it."""
+    fields = fields_of(value)
+    return "body" in fields and all(name in fields for name in _LOG_RECORD_FIELDS)
+
+
 def _has_any_field(value: Fields, names: tuple[str, ...]) -> bool:
     return any(name in value for name in names)
 
@@ -197,7 +203,7 @@ def span_of(
     versions = (text_in(candidate, "service.version") for candidate in possible_resources)
     events = _events_of_span(value)
     for event in events:  # The span's own attributes count more than those from its events.
-        attributes = {**_call_attributes_of(event), **attributes}
+        attributes = {**call_attributes_of(event), **attributes}
 
     status, message = _status_of_span(value)
     start = seconds_of_time(_first_field(with_context, _START_FIELDS))
@@ -257,16 +263,16 @@ def event_of(value: Fields) -> SpanEvent:
     return SpanEvent(name or as_text(attributes.get("event.name")) or "", attributes)
 
 
-def _call_attributes_of(event: SpanEvent) -> dict[str, object]:
+def call_attributes_of(event: SpanEvent) -> dict[str, object]:
     """Return the attributes of OpenInference for a call that an event of a span describes.
 
     Amazon CloudWatch keeps the input and output of a call in such an event.
     """
     attributes: dict[str, object] = {}
     for direction in ("input", "output"):
-        messages = items_of(fields_of(event.attributes.get(direction)).get("messages"))
+        messages = _cloudwatch_messages(event, direction)
         if messages:
-            attributes[f"{direction}.value"] = fields_of(messages[-1]).get("content")
+            attributes[f"{direction}.value"] = messages[-1].get("content")
     output = fields_of(json_in(attributes.get("output.value")))
     if "generations" in output:
         attributes["openinference.span.kind"] = "LLM"
@@ -276,6 +282,31 @@ def _call_attributes_of(event: SpanEvent) -> dict[str, object]:
     elif attributes:
         attributes["openinference.span.kind"] = "CHAIN"
     return attributes
+
+
+def gen_ai_events_of(event: SpanEvent) -> list[SpanEvent]:
+    """Return the events of the ``gen_ai`` conventions that Amazon CloudWatch joined to one.
+
+    The attributes of such an event are the content of a message. Without any, the list is empty.
+    """
+    messages = [
+        message
+        for direction in ("input", "output")
+        for message in _cloudwatch_messages(event, direction)
+    ]
+    if not any(isinstance(message.get("content"), Mapping) for message in messages):
+        return []
+    events: list[SpanEvent] = []
+    for message in messages:
+        attributes = fields_of(message.get("content")) or {"content": message.get("content")}
+        name = "choice" if "message" in attributes else f"{message.get('role')}.message"
+        events.append(SpanEvent(f"gen_ai.{name}", attributes))
+    return events
+
+
+def _cloudwatch_messages(event: SpanEvent, direction: str) -> list[Fields]:
+    fields = fields_of(event.attributes.get(direction))
+    return list(map(fields_of, items_of(fields.get("messages"))))
 
 
 def service_of(attributes: Attributes) -> str | None:
@@ -315,7 +346,7 @@ def _status_of_span(value: Fields) -> tuple[SpanStatus, str | None]:
     code = value.get("status_code") if code is None else code
     message = value.get("status_message") if message is None else message
     code_name = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    return _STATUS_BY_CODE.get(code_name, SpanStatus.UNKNOWN), as_text(message)
+    return status_of_word(_STATUS_NAMES.get(code_name, code_name)), as_text(message)
 
 
 def _possible_resources(
@@ -492,8 +523,7 @@ def trace_id(value: object) -> str | None:
 def _hex_id(value: object, digit_count: int) -> str | None:
     """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
 
-    A number that is too big for JSON has ``BIG_ID_PREFIX``. A text of any other form is returned
-    unchanged. The result is None for an id of zeros too.
+    A text of any other form is returned unchanged. The result is None for an id of zeros too.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
@@ -501,9 +531,6 @@ def _hex_id(value: object, digit_count: int) -> str | None:
     if text is None:
         return None
     text = text.strip()[:_MAX_ID_CHARS]
-    if text.startswith(BIG_ID_PREFIX):
-        number = text.removeprefix(BIG_ID_PREFIX)
-        return _hex_id(int(number), digit_count) if number.isdecimal() else None
     hex_digits = text.lower().removeprefix("0x")
     if hex_digits.strip("0123456789abcdef"):
         return _hex_of_base64(text, digit_count) or text
@@ -520,10 +547,6 @@ def _hex_of_base64(text: str, digit_count: int) -> str | None:
     except (binascii.Error, ValueError):
         return None
     return data.hex() if len(data) * 2 == digit_count else None
-
-
-BIG_ID_PREFIX: Final = "int:"
-"""The mark that the reader puts before an id that is too big for a number of a JSON parser."""
 
 
 def unrecorded_prompt(attributes: Attributes) -> str:

@@ -27,7 +27,12 @@ from mast_tui.traces.readers.sessions.messages import (
     KIRO,
     STRANDS,
 )
-from mast_tui.traces.readers.sessions.streams import CURSOR_STREAM, GEMINI_STREAM
+from mast_tui.traces.readers.sessions.streams import (
+    AG_UI,
+    CURSOR_STREAM,
+    GEMINI_STREAM,
+    MANAGED_AGENTS,
+)
 from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
 from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
 
@@ -51,6 +56,8 @@ FORMATS = tuple(
         DROID_STREAM,
         GEMINI_STREAM,
         CURSOR_STREAM,
+        MANAGED_AGENTS,
+        AG_UI,
         ACP,
         MCP,
         GEMINI,

@@ -39,6 +39,7 @@ from mast_tui.traces.readers.sessions.engine import (
     user_prompt_piece,
 )
 from mast_tui.traces.readers.sessions.events import rpc_message_in
+from mast_tui.traces.result_status import status_of_word
 
 _CHUNK_KINDS: Final = name_set("user_message_chunk agent_message_chunk agent_thought_chunk")
 _CALL_KINDS: Final = frozenset({"tool_call", "tool_call_update"})
@@ -54,13 +55,6 @@ _TOOL_NAME: Final = re.compile(r"[\w:-]+")
 _EXPECTED_STOP_REASON: Final = "end_turn"
 _ANSWERS: Final = frozenset({"result", "error"})
 _UNCHANGED: Final[tuple[object, ...]] = (None, "", {}, [])
-_STATUS_BY_END: Final[Mapping[object, SpanStatus]] = {
-    "completed": SpanStatus.OK,
-    "failed": SpanStatus.ERROR,
-    "cancelled": SpanStatus.ERROR,
-}
-"""The statuses of an update that end its call, with the status of the result's span."""
-
 _UPDATE_PATHS: Final = (("params", "update"), ("update",), ("data", "update"), ())
 """Where a record has its update: programs that log only updates drop the message around it."""
 
@@ -190,7 +184,7 @@ class _Calls:
         # An update leaves out what it does not change; some agents write it as null or empty.
         fields.update({name: value for name, value in update.items() if value not in _UNCHANGED})
         self._start_by_id.setdefault(call_id, record)
-        ends = update.get("status") in _STATUS_BY_END
+        ends = status_of_word(update.get("status")) is not SpanStatus.UNKNOWN
         # The result comes at the update that ends the call; if none does, as after an
         # interruption, at the last update with output.
         if call_id not in self._ended and (ends or _output_of(update)):
@@ -285,7 +279,7 @@ class _AcpTranslator:
             call = {"id": _call_id(update), "arguments": _arguments(update)}
             return record_turn(update, call_piece(call, "", ASSISTANT, name=name))
         if kind == "tool_result":
-            status = _STATUS_BY_END.get(update.get("status"), SpanStatus.UNKNOWN)
+            status = status_of_word(update.get("status"))
             output = _output_of(update)
             call_id = _call_id(update)
             piece = result_piece(

@@ -8,9 +8,10 @@ from typing import Final
 
 from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, dump_text
-from mast_tui.traces.model import Problem, SpanKind, SpanStatus
+from mast_tui.traces.model import Problem, SpanStatus
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
+    Piece,
     Turn,
     call_piece,
     log_piece,
@@ -79,11 +80,10 @@ def _without_parents_history(
 class _HarnessTranslator:
     """Makes the turns of a session.
 
-    A call is in the model's message, and again in an event when it starts: only the first is shown.
+    A call is in the model's message, and again in an event when it starts.
     """
 
     def __init__(self, _session: SessionContext) -> None:
-        self._call_ids: set[str | None] = set()
         self._system_prompt: str | None = None
 
     def __call__(self, record: Fields) -> Turn | None:
@@ -98,16 +98,15 @@ class _HarnessTranslator:
                     return turn
                 return replace(turn, pieces=as_system(turn.pieces))
             case "assistant/message":
-                return self._model_turn(record, data)
+                return _model_turn(record, data)
             case "tool/call" | "tool/code-dispatch-start":
-                return self._call_turn(record, data)
+                return record_turn(record, _call_piece(data))
             case "tool/code-dispatch":  # a call by code that the model wrote, with its result
-                call = self._call_turn(record, data)
                 status = status_of_error_flag(data.get("isError") is True)
                 result = result_piece(
                     data, data.get("content"), "", call_id=_call_id(data), status=status
                 )
-                return record_turn(record, *(call.pieces if call else ()), result)
+                return record_turn(record, _call_piece(data), result)
             case "tool/result":
                 return _result_turn(record, data)
             case "request/header":
@@ -118,27 +117,20 @@ class _HarnessTranslator:
                 return record_turn(record, SYSTEM.piece(prompt))
         return None if kind in _SILENT_TYPES else _log_turn(record, kind, data)
 
-    def _model_turn(self, record: Fields, data: Fields) -> Turn | None:
-        """Return the turn of the model's message; older logs have no object around its content."""
-        message = fields_of(data.get("message")) or data
-        input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
-        tokens = usage_tokens(data.get("usage"), input_fields, "outputTokens")
-        model = name_in(fields_of(message.get("source")), "model")
-        message = {**message, "role": "assistant"}
-        turn = message_turn(record, message, tokens=tokens, model=model)
-        if turn is not None:
-            calls = (piece for piece in turn.pieces if piece.kind is SpanKind.TOOL_CALL)
-            self._call_ids.update(piece.call_id for piece in calls)
-        return turn
 
-    def _call_turn(self, record: Fields, data: Fields) -> Turn | None:
-        """Return the turn of a call that started; None if it was shown before."""
-        call_id = _call_id(data)
-        if call_id is not None and call_id in self._call_ids:
-            return None
-        self._call_ids.add(call_id)
-        call = {"id": call_id, "name": data.get("name"), "arguments": data.get("arguments")}
-        return record_turn(record, call_piece(call, "", ASSISTANT))
+def _model_turn(record: Fields, data: Fields) -> Turn | None:
+    """Return the turn of the model's message; older logs have no object around its content."""
+    message = fields_of(data.get("message")) or data
+    input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
+    tokens = usage_tokens(data.get("usage"), input_fields, "outputTokens")
+    model = name_in(fields_of(message.get("source")), "model")
+    return message_turn(record, {**message, "role": "assistant"}, tokens=tokens, model=model)
+
+
+def _call_piece(data: Fields) -> Piece:
+    """Return the call in an event."""
+    call = {"id": _call_id(data), "name": data.get("name"), "arguments": data.get("arguments")}
+    return call_piece(call, "", ASSISTANT)
 
 
 def _call_id(data: Fields) -> str | None:
@@ -181,6 +173,7 @@ DEEPSEEK_HARNESS: Final = SessionFormat(
     typical_bytes=(b'"tool/', b'/message"', b'"turn/start"', b'"createdAt"'),
     recognises=_any_harness_record,
     make_translator=_HarnessTranslator,
+    repeats_calls=True,
     select_records=_without_parents_history,
     list_paths=("events",),
     id_paths="seq",

@@ -36,9 +36,9 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     texts_in,
     value_in,
+    without,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    GEMINI_STATUS,
     SYSTEM,
     USER,
     SessionContext,
@@ -55,7 +55,7 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     user_prompt_piece,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import status_of_code, status_of_word, worst_status
 from mast_tui.traces.times import unix_seconds
 
 
@@ -169,8 +169,8 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
 
     The result has failed if all of its responses are errors.
     """
-    call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
-    stated_status = as_text(call_fields.get("status"))
+    call = call_piece(call_fields, pointer, ASSISTANT)
+    status = status_of_word(call_fields.get("status"))
     output = call_fields.get("result")
     # The output is a list of responses, or in some versions a text.
     responses = [
@@ -178,13 +178,11 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
     ]
     if not responses:
         output_text = as_text(output) or as_text(call_fields.get("resultDisplay"))
-        has_ended = stated_status in GEMINI_STATUS
-        if output_text is None and not has_ended:
+        if output_text is None and status is SpanStatus.UNKNOWN:  # The call has not ended.
             return [call]
         responses = [output_text]
 
     has_failed = all(set(fields_of(response)) == {"error"} for response in responses)
-    status = GEMINI_STATUS.get(stated_status, SpanStatus.UNKNOWN)
     texts = (result_piece({}, response, key_suffix="").text for response in responses)
     result = result_piece(
         {},
@@ -349,32 +347,22 @@ def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
     """Return a call and its result; only the call if it has no output and has not ended."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
-    call_fields = {
-        "id": part.get("callID"),
-        "name": part.get("tool"),
-        "arguments": state.get("input"),
-    }
-    call = replace(
-        call_piece(call_fields, pointer, ASSISTANT), start=unix_seconds(times.get("start"))
-    )
+    fields = {"id": part.get("callID"), "name": part.get("tool"), "input": state.get("input")}
+    call = replace(call_piece(fields, pointer, ASSISTANT), start=unix_seconds(times.get("start")))
     stated_status = state.get("status")
     output = first_in(state, "output", "error")
     if output is None and stated_status in ("pending", "running", None):
         return [call]
 
     # A command that completed may have failed with an exit code.
-    result_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
-    if stated_status == "error":
-        result_status = SpanStatus.ERROR
-    elif result_status is SpanStatus.UNKNOWN and stated_status in ("completed", "success"):
-        result_status = SpanStatus.OK
+    code_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
     result = result_piece(
         {},
         output,
         f"{pointer}/state",
         name=call.name,
         call_id=call.call_id,
-        status=result_status,
+        status=worst_status(code_status, status_of_word(stated_status)),
     )
     return [call, replace(result, start=unix_seconds(times.get("end")))]
 
@@ -571,8 +559,7 @@ class _ClineTranslator:
         # ``readFile`` repeats the path as its content.
         if content_is_result or name == "readFile":
             non_argument_fields.add("content")
-        arguments = {key: value for key, value in fields.items() if key not in non_argument_fields}
-        call = self._new_call(name, arguments)
+        call = self._new_call(name, without(fields, non_argument_fields))
         if not content_is_result or "content" not in fields:
             return [call]
         self._close_last_call()
@@ -651,7 +638,7 @@ def _antigravity_turn(record: Fields) -> Turn | None:
     """Return the turn of a step of Antigravity; None for a step without a text."""
     kind = kind_of(record)
     text = content_text(record.get("content"))
-    failed = str(record.get("status")).upper() in ("ERROR", "FAILED", "CANCELED", "CANCELLED")
+    failed = status_of_word(record.get("status")) is SpanStatus.ERROR
     if kind == "USER_INPUT":
         return turn_without_empty_pieces(record, [user_prompt_piece(text)])
     if kind == "PLANNER_RESPONSE":
@@ -746,7 +733,7 @@ def _fx_turn(record: Fields) -> Turn:
     for number, step in enumerate(steps):
         pieces += _fx_step_pieces(fields_of(step), f"/execution/tool_steps/{number}")
     if isinstance(record.get("tool_call"), Mapping):
-        pieces.append(_fx_call_piece(record.get("tool_call"), "/tool_call"))
+        pieces.append(call_piece(record.get("tool_call"), "/tool_call", ASSISTANT))
     pieces.append(THE_MODEL.piece(content_text(record.get("assistant")), "/assistant"))
     if record.get("kind") == "interrupted":
         pieces.append(
@@ -759,20 +746,12 @@ def _fx_step_pieces(step: Fields, pointer: str) -> list[Piece]:
     """Return the text, the calls and the results of a step."""
     pieces = [THE_MODEL.piece(content_text(step.get("assistant")), pointer)]
     for number, call in enumerate(items_of(step.get("tool_calls"))):
-        pieces.append(_fx_call_piece(call, f"{pointer}/tool_calls/{number}"))
+        pieces.append(call_piece(call, f"{pointer}/tool_calls/{number}", ASSISTANT))
     for number, result in enumerate(items_of(step.get("tool_results"))):
         fields = fields_of(result)
-        result_fields = {**fields, "name": fields.get("tool_name")}
-        piece = result_piece(
-            result_fields, fields.get("output"), f"{pointer}/tool_results/{number}"
-        )
+        piece = result_piece(fields, fields.get("output"), f"{pointer}/tool_results/{number}")
         pieces.append(replace(piece, start=unix_seconds(fields.get("created_at_ms"))))
     return pieces
-
-
-def _fx_call_piece(call: object, pointer: str) -> Piece:
-    fields = fields_of(call)
-    return call_piece({**fields, "arguments": fields.get("arguments_json")}, pointer, ASSISTANT)
 
 
 FX: Final = SessionFormat(

@@ -8,7 +8,7 @@ Several formats share the spellings of pieces and turns that are read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -30,7 +30,6 @@ from mast_tui.traces.model import (
     Problem,
     Role,
     SpanKind,
-    SpanStatus,
     Tokens,
     Trace,
     TraceMeta,
@@ -38,7 +37,12 @@ from mast_tui.traces.model import (
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, json_log_piece, log_piece
 from mast_tui.traces.readers.chat.turns import turn_of
-from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import (
+    RunOrigin,
+    records_by_line,
+    report_of,
+    trace_of_steps,
+)
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -49,18 +53,12 @@ from mast_tui.traces.readers.json_fields import (
     short_name,
     text_in,
     time_in,
+    without,
 )
 from mast_tui.traces.readers.run_facts import task_of
 
 SYSTEM: Final = Speaker("system", Role.SYSTEM)
 USER: Final = Speaker("user", Role.USER)
-
-GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
-    "success": SpanStatus.OK,
-    "error": SpanStatus.ERROR,
-    "cancelled": SpanStatus.ERROR,
-}
-"""The statuses of calls in Gemini CLI and in Qwen Code, which is derived from it."""
 
 _USER_TEXT_TAG: Final = re.compile(
     r"<(?P<tag>USER_REQUEST|user_query)>(?P<text>.*?)</(?P=tag)>", re.DOTALL
@@ -130,7 +128,8 @@ def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
 
 def unknown_record_turn(record: Fields) -> Turn:
     """Return the turn of a record of an unknown type: a log of its fields."""
-    return record_turn(record, json_log_piece(_event_fields(record), name=kind_of(record) or None))
+    fields = without(record, _ENVELOPE_FIELDS)
+    return record_turn(record, json_log_piece(fields, name=kind_of(record) or None))
 
 
 def log_turn(
@@ -146,14 +145,9 @@ def log_turn(
     """
     text = text_in(record, *text_fields)
     if text is None:
-        event_fields = _event_fields(record)
+        event_fields = without(record, _ENVELOPE_FIELDS)
         text = dump_text(event_fields) if event_fields else kind_of(record)
     return record_turn(record, log_piece(text, name or kind_of(record) or None, failed=failed))
-
-
-def _event_fields(record: Fields) -> Fields:
-    """Return the fields of a record that are specific to its event."""
-    return {name: value for name, value in record.items() if name not in _ENVELOPE_FIELDS}
 
 
 def user_prompt_piece(text: str) -> Piece:
@@ -223,6 +217,7 @@ class SessionContext:
         id: The id that the session states.
         model: The first model that a record names.
         version: The version of the agent's program.
+        system: The agent, if it is not the format's.
         tokens: The tokens of the whole session, for sessions without tokens of single model calls.
     """
 
@@ -231,6 +226,7 @@ class SessionContext:
     id: str | None = None
     model: str | None = None
     version: str | None = None
+    system: str | None = None
     tokens: Tokens | None = None
 
 
@@ -286,6 +282,7 @@ class SessionFormat:
         id_paths: The dotted paths to the id of a record, which becomes the key of its spans.
         fact_paths: The dotted paths of a session's ``id``, ``model`` and ``version``.
         documents_only: Whether files of lines are read by another reader.
+        repeats_calls: Whether a later record may repeat a call, which then is not shown again.
         session_of: Returns the name of a record's session, for files with several sessions.
     """
 
@@ -299,6 +296,7 @@ class SessionFormat:
     id_paths: str = "id"
     fact_paths: Mapping[str, str] = field(default_factory=dict)
     documents_only: bool = False
+    repeats_calls: bool = False
     session_of: Callable[[Fields], str | None] | None = None
 
 
@@ -385,20 +383,12 @@ class SessionReader:
             mapper.count_tokens(session.tokens)
         meta = TraceMeta(
             task=task_of(_first_prompt(steps.steps), steps=steps.steps),
-            system=self._format.system,
+            system=session.system or self._format.system,
             model=session.model or mapper.model,
             version=session.version,
         )
-        return trace_of_steps(
-            self,
-            path,
-            content,
-            steps,
-            meta=meta,
-            record=number,
-            native=session.id,
-            problems=[*problems, *mapper.problems],
-        )
+        origin = RunOrigin(self, path, content, number, session.id)
+        return trace_of_steps(origin, steps, meta, [*problems, *mapper.problems])
 
     def _add_turns(
         self, session: SessionContext, records: Sequence[SessionRecord], mapper: MessageMapper
@@ -408,6 +398,8 @@ class SessionReader:
         for record in records:
             turn = translate(record.value)
             if turn is not None:
+                if self._format.repeats_calls:
+                    turn = _without_calls(turn, mapper.calls)
                 key = text_at(record.value, self._format.id_paths) or record.location
                 mapper.add_turn(turn, key, record.location)
 
@@ -440,7 +432,11 @@ class SessionReader:
         if source.json_lines or is_mixed_with_text:
             return {}, list(records_on_lines(source, problems))
         header, values, list_pointer = self._record_list_in(_document_of_file(source, problems))
-        return header, list(_records_of_list(values, list_pointer, problems))
+        located_values = (
+            ("/" if list_pointer is None else f"{list_pointer}/{number}", value)
+            for number, value in enumerate(values)
+        )
+        return header, list(_objects_among(located_values, problems))
 
     def _record_list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
         """Return the fields beside the list of records, the list, and the JSON pointer to the list.
@@ -454,7 +450,7 @@ class SessionReader:
             *outer_fields, name = path.split(".")
             values = fields_at(fields, *outer_fields).get(name)
             if isinstance(values, list):
-                header = {key: value for key, value in fields.items() if key != name}
+                header = without(fields, (name,))
                 return header, values, f"/{path.replace('.', '/')}"
         return {}, [fields] if fields else [], None
 
@@ -480,6 +476,16 @@ class SessionReader:
         first_session = next(iter(records_by_name.values()))
         first_session[:0] = unnamed_records
         return list(records_by_name.values())
+
+
+def _without_calls(turn: Turn, known_ids: Container[str | None]) -> Turn:
+    """Return a turn without the calls that have one of these ids."""
+    new_pieces = (
+        piece
+        for piece in turn.pieces
+        if piece.kind is not SpanKind.TOOL_CALL or piece.call_id not in known_ids
+    )
+    return replace(turn, pieces=tuple(new_pieces))
 
 
 def text_at(value: Fields, paths: str) -> str | None:
@@ -530,31 +536,26 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     ) -> Sequence[SessionRecord]:
         """Return the records that are on no abandoned branch; add a problem for the others."""
         side_branch_by_node = _side_branch_by_node(_parent_by_node(records, id_field, parent_field))
-        messages_by_side_branch: dict[str, list[SessionRecord]] = {}
-        for record in records:
-            side_branch = side_branch_by_node.get(identifier_in(record.value, id_field))
-            if side_branch is not None and has_message(record.value):
-                messages_by_side_branch.setdefault(side_branch, []).append(record)
-        if not messages_by_side_branch:
-            return records
-
-        message_count = sum(map(len, messages_by_side_branch.values()))
-        branch_count = len(messages_by_side_branch)
-        first_message = next(iter(messages_by_side_branch.values()))[0]
-        origin = "an abandoned branch" if branch_count == 1 else f"{branch_count} branches"
-        problem = counted(
-            message_count,
-            f"message of {origin} is not shown",
-            f"messages of {origin} are not shown",
-        )
-        problems.append(Problem(first_message.location, problem))
-
-        return [
-            record
+        located_records = [
+            (side_branch_by_node.get(identifier_in(record.value, id_field)), record)
             for record in records
-            if side_branch_by_node.get(identifier_in(record.value, id_field))
-            not in messages_by_side_branch
         ]
+        messages = [
+            (side_branch, record)
+            for side_branch, record in located_records
+            if side_branch is not None and has_message(record.value)
+        ]
+        if not messages:
+            return records
+        abandoned_branches = {side_branch for side_branch, _record in messages}
+        branch_count = len(abandoned_branches)
+        origin = "an abandoned branch" if branch_count == 1 else f"{branch_count} branches"
+        singular = f"message of {origin} is not shown"
+        plural = f"messages of {origin} are not shown"
+        _side_branch, first_message = messages[0]
+        problem = Problem(first_message.location, counted(len(messages), singular, plural))
+        problems.append(problem)
+        return [record for branch, record in located_records if branch not in abandoned_branches]
 
     return _select_last_branch
 
@@ -620,28 +621,21 @@ def _first_prompt(steps: Sequence[Step]) -> str | None:
 
 
 def records_on_lines(source: Source, problems: list[Problem]) -> Iterator[SessionRecord]:
-    """Yield the objects on the lines of a file as records.
+    """Return the objects on the lines of a file as records.
 
     Args:
         source: The file.
         problems: The list to which a problem is added for each line that is no object.
     """
-    for record in records_by_line(source, problems):
-        if isinstance(record.value, Mapping):
-            yield SessionRecord(record.value, record.location)
-        else:
-            problems.append(Problem(record.location, "not a JSON object, left out"))
+    records = records_by_line(source, problems)
+    return _objects_among(((record.location, record.value) for record in records), problems)
 
 
-def _records_of_list(
-    values: Iterable[object], list_pointer: str | None, problems: list[Problem]
+def _objects_among(
+    located_values: Iterable[tuple[str, object]], problems: list[Problem]
 ) -> Iterator[SessionRecord]:
-    """Yield the objects of a list as records; add a problem for any other element.
-
-    Without a pointer to the list, the document is the only element.
-    """
-    for number, value in enumerate(values):
-        location = "/" if list_pointer is None else f"{list_pointer}/{number}"
+    """Yield the objects among values with locations; add a problem for each other value."""
+    for location, value in located_values:
         if isinstance(value, Mapping):
             yield SessionRecord(value, location)
         else:
@@ -649,12 +643,12 @@ def _records_of_list(
 
 
 def _document_of_file(source: Source, problems: list[Problem]) -> object:
-    """Return the document that a file is, or that follows lines of text in it."""
-    return source.json if source.json is not None else _document_after_text(source, problems)
+    """Return the document that a file is, or that follows lines which a program printed into it.
 
-
-def _document_after_text(source: Source, problems: list[Problem]) -> object:
-    """Return the document after lines that a program printed into the file; None without one."""
+    The result is None without such a document.
+    """
+    if source.json is not None:
+        return source.json
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
     begins_with_json = head.lstrip()[:1] in (b"{", b"[")
     line_end_before_document = head.find(b"\n{")

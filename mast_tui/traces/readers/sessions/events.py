@@ -51,7 +51,12 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     user_prompt_piece,
 )
-from mast_tui.traces.result_status import status_of_code, status_of_error_flag, status_of_flag
+from mast_tui.traces.result_status import (
+    first_known_status,
+    status_of_code,
+    status_of_error_flag,
+    status_of_flag,
+)
 
 _KIMI_INPUT_COUNT_FIELDS: Final = """
     inputOther inputCacheRead inputCacheCreation
@@ -205,12 +210,11 @@ class _KimiTranslator:
         kind = kind_of(event)
         if kind == "content.part":
             return record_turn(record, *_kimi_part_pieces(event.get("part"), agent))
-        call_id = name_in(event, "toolCallId")
         if kind == "tool.call":
-            call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
-            return record_turn(record, call_piece(call, "", agent))
+            return record_turn(record, call_piece(event, "", agent))
         if kind == "tool.result":
-            return record_turn(record, _kimi_result(fields_of(event.get("result")), call_id))
+            result = fields_of(event.get("result"))
+            return record_turn(record, _kimi_result(result, name_in(event, "toolCallId")))
         return None if kind in ("step.begin", "step.end") else unknown_record_turn(record)
 
 
@@ -305,13 +309,12 @@ def _any_copilot_record(records: Sequence[Fields]) -> bool:
 class _CopilotTranslator:
     """Makes the turns of a Copilot session.
 
-    A call is announced with its message, and again when it starts: only the first is shown. Events
-    of a sub-agent name the call that started it.
+    A call is announced with its message, and again when it starts. Events of a sub-agent name the
+    call that started it.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._session = session
-        self._announced_call_ids: set[str | None] = set()
         self._agent_by_call: dict[str, str] = {}
         self._last_thought: str | None = None
 
@@ -336,12 +339,7 @@ class _CopilotTranslator:
                 tokens = usage_tokens(data, input_fields, "outputTokens")
                 return Turn((), tokens=tokens, model=name_in(data, "model"))
             case "tool.execution_start":
-                call = {
-                    "id": data.get("toolCallId"),
-                    "name": data.get("toolName"),
-                    "arguments": data.get("arguments"),
-                }
-                return record_turn(record, *self._announced_call_pieces(call, "", agent))
+                return record_turn(record, call_piece(data, "", agent))
             case "tool.execution_complete":
                 return record_turn(record, _copilot_result(data))
             case "subagent.started":
@@ -373,9 +371,9 @@ class _CopilotTranslator:
         if text.strip():
             pieces.append(Speaker(agent, Role.AGENT).piece(text))
         for number, request in enumerate(items_of(data.get("toolRequests"))):
-            pieces += self._announced_call_pieces(
-                fields_of(request), f"/toolRequests/{number}", agent
-            )
+            # Without a type, which would name a tool that has no name of its own.
+            call = {**fields_of(request), "type": None}
+            pieces.append(call_piece(call, f"/toolRequests/{number}", agent))
         tokens = usage_tokens(data, "inputTokens", "outputTokens")
         return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
 
@@ -387,15 +385,6 @@ class _CopilotTranslator:
         self._last_thought = thought
         speaker = Speaker(agent, Role.AGENT)
         return [speaker.piece(thought, "/reasoningText", kind=SpanKind.REASONING)]
-
-    def _announced_call_pieces(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
-        """Return the piece of a call; none if the call was announced before."""
-        # Without a type, which would name a tool that has no name of its own.
-        piece = call_piece({**call, "type": None}, pointer, agent)
-        if piece.call_id is not None and piece.call_id in self._announced_call_ids:
-            return []
-        self._announced_call_ids.add(piece.call_id)
-        return [piece]
 
 
 def _copilot_result(data: Fields) -> Piece:
@@ -443,6 +432,7 @@ COPILOT: Final = SessionFormat(
     ),
     recognises=_any_copilot_record,
     make_translator=_CopilotTranslator,
+    repeats_calls=True,
     list_paths=("events",),
     fact_paths={
         "id": "session.start:data.sessionId",
@@ -452,9 +442,6 @@ COPILOT: Final = SessionFormat(
 )
 
 
-_DROID_EVENT_TYPES: Final = ("tool_call", "tool_result", "completion")
-
-
 def _any_droid_event(records: Sequence[Fields]) -> bool:
     """Return whether one record is an event or a message of Droid's stream."""
     for record in records:
@@ -462,7 +449,7 @@ def _any_droid_event(records: Sequence[Fields]) -> bool:
             continue
         kind = kind_of(record)
         has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
-        if kind in _DROID_EVENT_TYPES and has_event_fields:
+        if kind in ("tool_call", "tool_result", "completion") and has_event_fields:
             return True
         if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
             return True
@@ -502,16 +489,14 @@ def _droid_event_turn(record: Fields) -> Turn | None:
 def _droid_result(record: Fields) -> Piece:
     """Return the result in an event; its status is that of the error flag or the exit code."""
     value = first_in(record, "value", "error", "content")
-    status = status_of_error_flag(flag_in(record, "isError", "is_error"))
-    if status is SpanStatus.UNKNOWN:
-        status = status_of_code(fields_of(value).get("exitCode"))
+    flag_status = status_of_error_flag(flag_in(record, "isError", "is_error"))
     return result_piece(
         {},
         value,
         "",
         name=name_in(record, "toolName", "toolId"),
         call_id=identifier_in(record, "toolCallId", "id"),
-        status=status,
+        status=first_known_status(flag_status, status_of_code(fields_of(value).get("exitCode"))),
     )
 
 

@@ -7,6 +7,7 @@ projects write each event to a file, either all to one, or each kind of event to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -29,6 +30,7 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     snake_fields,
     text_in,
+    without,
 )
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
@@ -42,7 +44,15 @@ _CALL_EVENTS: Final = ("PreToolUse", "BeforeTool")
 _RESULT_EVENTS: Final = ("PostToolUse", "PostToolUseFailure", "AfterTool")
 _END_EVENTS: Final = ("Stop", "SubagentStop", "AfterAgent")
 _SILENT_EVENTS: Final = name_set("SessionStart SessionEnd Setup CwdChanged InstructionsLoaded")
-_SHOWN_EVENTS: Final = frozenset({*_PROMPT_EVENTS, *_CALL_EVENTS, *_RESULT_EVENTS})
+_SYSTEM_BY_FOLDER: Final = {
+    "codex": "codex",
+    "cursor": "cursor",
+    "factory": "factory-droid",
+    "gemini": "gemini-cli",
+    "qwen": "qwen-code",
+}
+"""The agents that keep their transcripts in a folder such as ``~/.codex``."""
+_SYSTEM_BY_EVENT: Final = {"BeforeAgent": "gemini-cli", "BeforeTool": "gemini-cli"}
 _EVENT_FIELDS: Final = name_set("""
     hook_event_name session_id transcript_path cwd permission_mode timestamp
 """)
@@ -63,8 +73,31 @@ def _event_name(event: Fields) -> str:
 
 
 def _any_hook_event(records: Sequence[Fields]) -> bool:
-    """Return whether one record is the event of a prompt or of a tool."""
-    return any(_event_name(_event_of(record)) in _SHOWN_EVENTS for record in records)
+    """Return whether one record is an event of a session that is shown."""
+    events = (_event_of(record) for record in records if _session_of(record))
+    return any(map(_is_shown, events))
+
+
+def _is_shown(event: Fields) -> bool:
+    name = _event_name(event)
+    if not name:
+        return False
+    return _last_text(event) is not None if name in _END_EVENTS else name not in _SILENT_EVENTS
+
+
+def _last_text(event: Fields) -> str | None:
+    return text_in(event, "last_assistant_message", "prompt_response")
+
+
+def _system_of(event: Fields) -> str | None:
+    """Return the agent whose hook got an event; None if it may be Claude Code."""
+    if "cursor_version" in event:
+        return "cursor"
+    folders = PurePath(text_in(event, "transcript_path") or "").parts
+    systems = (
+        _SYSTEM_BY_FOLDER.get(folder.removeprefix(".")) for folder in folders if folder[0] == "."
+    )
+    return next(filter(None, systems), None) or _SYSTEM_BY_EVENT.get(_event_name(event))
 
 
 class _HookTranslator:
@@ -82,6 +115,8 @@ class _HookTranslator:
         event_names = {_event_name(_event_of(record)) for record in session.values}
         if len(event_names) > 1:  # A file for each kind of event has only a part of the session.
             session.id = next(filter(None, map(_session_of, session.values)), None)
+        events = map(_event_of, session.values)
+        session.system = next(filter(None, map(_system_of, events)), None)
 
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of an event; None for an event that is not shown."""
@@ -89,18 +124,18 @@ class _HookTranslator:
         name = _event_name(event)
         agent = name_in(event, "agent_type", "agent_id") or ASSISTANT
         if name in _PROMPT_EVENTS:
-            text = text_in(event, "prompt", "user_prompt")
+            text = text_in(event, "prompt", "user_prompt", "prompt_text")
             return record_turn(record, user_prompt_piece(text)) if text else None
         if name in _CALL_EVENTS:
             return self._call_turn(record, event, agent)
         if name in _RESULT_EVENTS:
             return self._result_turn(record, event, agent)
         if name in _END_EVENTS:
-            text = text_in(event, "last_assistant_message", "prompt_response")
+            text = _last_text(event)
             return record_turn(record, Speaker(agent, Role.AGENT).piece(text)) if text else None
         if name in _SILENT_EVENTS:
             return None
-        text = text_in(event, "message") or dump_text(_own_fields(event))
+        text = text_in(event, "message") or dump_text(without(event, _EVENT_FIELDS))
         return record_turn(record, log_piece(text, name or None, failed=name == "StopFailure"))
 
     def _call_turn(self, record: Fields, event: Fields, agent: str) -> Turn:
@@ -127,7 +162,9 @@ class _HookTranslator:
             pieces = call_turn.pieces
             call_id = pieces[0].call_id
             self._open_calls.pop(_call_text(event), None)
-        response = first_in(event, "tool_response", "tool_output", "tool_result", "error")
+        response = first_in(
+            event, "tool_response", "tool_output", "tool_result", "error", "error_message"
+        )
         failed = "Failure" in _event_name(event) or _has_failed(response)
         result = result_piece(
             {},
@@ -142,10 +179,6 @@ class _HookTranslator:
 
 def _call_text(event: Fields) -> str:
     return dump_text([event.get("tool_name"), event.get("tool_input")])
-
-
-def _own_fields(event: Fields) -> Fields:
-    return {name: value for name, value in event.items() if name not in _EVENT_FIELDS}
 
 
 def _has_failed(response: object) -> bool:
@@ -166,7 +199,7 @@ def _output_of(response: object) -> object:
         return file_content
     if isinstance(response.get("content"), list):
         return response["content"]
-    return {name: value for name, value in response.items() if name != "originalFile"}
+    return without(response, ("originalFile",))
 
 
 def _session_of(record: Fields) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text
-from mast_tui.traces.model import Role, SpanKind, Tokens
+from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.readers.base import is_gemini_shaped
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
@@ -24,14 +25,17 @@ from mast_tui.traces.readers.json_fields import (
     fields_at,
     fields_of,
     first_in,
+    identifier_in,
     items_of,
     kind_of,
     name_in,
     texts_in,
+    without,
 )
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
+    SessionRecord,
     Translator,
     as_system,
     log_turn,
@@ -218,9 +222,6 @@ CURSOR: Final = SessionFormat(
 )
 
 
-_GROK_MESSAGE_TYPES: Final = ("system", "user", "assistant", "tool_result")
-
-
 def _any_grok_record(records: Sequence[Fields]) -> bool:
     """Return whether one record is of Grok, and none before it has a ``role`` or ``message``."""
     for record in records:
@@ -245,10 +246,10 @@ def _grok_turn(record: Fields) -> Turn | None:
         return record_turn(record, result_piece(record, record.get("content"), ""))
     if kind == "reasoning":
         return turn_without_empty_pieces(record, turn_of(record).pieces)
-    if kind not in _GROK_MESSAGE_TYPES:
+    if kind not in ("system", "user", "assistant", "tool_result"):
         return unknown_record_turn(record)
-    message = {name: value for name, value in record.items() if name != "type"}
-    turn = message_turn(record, {**message, "role": kind}, model=as_text(record.get("model_id")))
+    message = {**without(record, ("type",)), "role": kind}
+    turn = message_turn(record, message, model=as_text(record.get("model_id")))
     is_by_program = as_text(record.get("synthetic_reason")) is not None
     if turn is not None and is_by_program:
         return replace(turn, pieces=as_system(turn.pieces))
@@ -418,11 +419,35 @@ CLAUDE_WEB: Final = SessionFormat(
     fact_paths={"id": "session_id id sessionId", "version": "version"},
 )
 
+
+def _after_their_parents(
+    records: Sequence[SessionRecord], _problems: list[Problem]
+) -> Sequence[SessionRecord]:
+    """Return the records in file order, but none before the record that it follows."""
+    ids = {identifier_in(record.value, "uuid") for record in records}
+    waiting: dict[str | None, list[SessionRecord]] = {}
+    ordered: dict[str | None, SessionRecord] = {}
+    for record in records:
+        parent = identifier_in(record.value, "parentUuid")
+        if parent in ids and parent not in ordered:
+            waiting.setdefault(parent, []).append(record)
+            continue
+        ready = [record]
+        while ready:
+            current = ready.pop(0)
+            key = identifier_in(current.value, "uuid") or current.location
+            ordered.setdefault(key, current)
+            ready[:0] = waiting.pop(key, [])
+    # The parents of the records that still wait form a circle.
+    return [*ordered.values(), *chain.from_iterable(waiting.values())]
+
+
 CLAUDE_LIST: Final = replace(
     CLAUDE_WEB,
     recognises=lambda records: any(
         _is_claude_message(record) and "sessionId" in record for record in records
     ),
+    select_records=_after_their_parents,
     documents_only=True,
     fact_paths={"id": "sessionId", "version": "version"},
 )

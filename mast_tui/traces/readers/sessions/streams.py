@@ -1,7 +1,8 @@
-"""The streams that Gemini CLI and Cursor print with ``--output-format stream-json``."""
+"""The streams of events of Gemini CLI, Cursor, Claude's Managed Agents and the AG-UI protocol."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -14,11 +15,23 @@ from mast_tui.traces.readers.chat.pieces import (
     THE_MODEL,
     Turn,
     call_piece,
+    log_piece,
     result_piece,
 )
 from mast_tui.traces.readers.chat.values import usage_tokens
-from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, kind_of, texts_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    items_of,
+    kind_of,
+    name_set,
+    snake_fields,
+    text_in,
+    texts_in,
+)
 from mast_tui.traces.readers.sessions.engine import (
+    SYSTEM,
     USER,
     SessionContext,
     SessionFormat,
@@ -145,4 +158,186 @@ CURSOR_STREAM: Final = SessionFormat(
     select_records=_with_whole_messages,
     id_paths="",
     fact_paths={"id": "session_id", "model": "model"},
+)
+
+
+_MANAGED_SILENT_TYPES: Final = name_set("""
+    session.status_idle session.status_running session.status_terminated session.thread_status_idle
+    session.thread_status_running session.usage span.model_request_end span.model_request_start
+    span.outcome_evaluation_ongoing span.outcome_evaluation_start
+""")
+_MANAGED_INPUT_COUNTS: Final = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
+_MANAGED_CALL_FIELDS: Final = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
+
+
+def _managed_event(record: Fields) -> Fields:
+    """Return the event that a record is, or that a program put into it, with its time."""
+    for event in (record, fields_of(record.get("raw"))):
+        if "processed_at" in event and "." in kind_of(event):
+            return {"time": event["processed_at"], **event}
+    return {}
+
+
+def _managed_translator(session: SessionContext) -> Translator:
+    """Return the function that makes turns; the tokens of a model call follow its last event."""
+    usage_by_event: dict[str, Fields] = {}
+    last_id = ""
+    for event in map(_managed_event, session.values):
+        if kind_of(event).startswith("agent.") and "result" not in kind_of(event):
+            last_id = text_in(event, "id") or ""
+        elif usage := fields_of(event.get("model_usage")):
+            usage_by_event[last_id] = usage
+
+    def translate(record: Fields) -> Turn | None:
+        event = _managed_event(record)
+        usage = usage_by_event.get(text_in(event, "id") or "")
+        turn = _managed_turn(event)
+        if turn is None or usage is None:
+            return turn
+        return replace(turn, tokens=usage_tokens(usage, _MANAGED_INPUT_COUNTS, "output_tokens"))
+
+    return translate
+
+
+def _managed_turn(event: Fields) -> Turn | None:
+    """Return the turn of an event; None for a change of state, or a thought without a text."""
+    kind = kind_of(event)
+    domain, _dot, action = kind.partition(".")
+    if kind in _MANAGED_SILENT_TYPES:
+        return None
+    if action in ("message", "define_outcome"):
+        speaker = {"user": USER, "system": SYSTEM}.get(domain, THE_MODEL)
+        text = content_text(first_in(event, "content", "description"))
+        return record_turn(event, speaker.piece(text))
+    if action == "thinking":
+        thought = content_text(first_in(event, "content", "thinking"))
+        return (
+            record_turn(event, THE_MODEL.piece(thought, kind=SpanKind.REASONING))
+            if thought
+            else None
+        )
+    if action.endswith("tool_use"):
+        return record_turn(event, call_piece(event, "", ASSISTANT))
+    if action.endswith("tool_result"):
+        call_id = text_in(event, *_MANAGED_CALL_FIELDS)
+        return record_turn(event, result_piece(event, event.get("content"), "", call_id=call_id))
+    text = content_text(first_in(event, "content", "explanation", "deny_message"))
+    failure = text_in(fields_of(event.get("error")), "message")
+    if failure or text:
+        return record_turn(event, log_piece(failure or text, kind, failed=failure is not None))
+    return unknown_record_turn(event)
+
+
+MANAGED_AGENTS: Final = SessionFormat(
+    name="claude-managed-agents",
+    system="claude-managed-agents",
+    typical_bytes=(b'"processed_at"',),
+    recognises=lambda records: any(map(_managed_event, records)),
+    make_translator=_managed_translator,
+    list_paths=("data", "events"),
+    id_paths="id raw.id",
+    fact_paths={"id": "session_id", "model": "agent.model.id agent.model"},
+)
+
+
+_AG_UI_PART: Final = re.compile(r"(TEXT|THINKING_TEXT|REASONING|TOOL)_(?:MESSAGE|CALL)_[A-Z]+")
+
+
+def _ag_ui_part_of(record: Fields) -> str | None:
+    """Return what a record is a part of: ``TEXT``, ``TOOL`` and so on; None for another record."""
+    match = _AG_UI_PART.fullmatch(kind_of(record))
+    return None if match is None or kind_of(record) == "TOOL_CALL_RESULT" else match[1]
+
+
+def _with_joined_parts(
+    records: Sequence[SessionRecord], _problems: list[Problem]
+) -> list[SessionRecord]:
+    """Return the records with one for each message and call, at the place of its first part.
+
+    The messages of a snapshot that were not streamed come before the next message of the snapshot
+    that was.
+    """
+    joined: dict[tuple[str, str | None], SessionRecord] = {}
+    last_ids: dict[str, str | None] = {}
+    for record in records:
+        value = snake_fields(record.value)
+        part_of = _ag_ui_part_of(value)
+        if part_of is None:
+            joined["", record.location] = replace(record, value=value)
+            continue
+        last_ids[part_of] = text_in(value, "message_id", "tool_call_id") or last_ids.get(part_of)
+        key = part_of, last_ids[part_of]
+        first = joined.setdefault(key, replace(record, value={"type": part_of, "delta": ""}))
+        delta = f"{first.value['delta']}{value.get('delta') or ''}"
+        joined[key] = replace(first, value={**value, **first.value, "delta": delta})
+
+    ordered: list[SessionRecord] = []
+    known_keys: set[tuple[str, str]] = set()
+    for record in joined.values():
+        snapshot = fields_of(record.value.get("input")) or record.value
+        pending: list[SessionRecord] = []
+        for number, message in enumerate(items_of(snapshot.get("messages"))):
+            value = {**snake_fields(message), "type": "MESSAGE"}
+            keys = _ag_ui_keys(value)
+            if keys.isdisjoint(known_keys):
+                pending.append(SessionRecord(value, f"{record.location} /messages/{number}"))
+                known_keys |= keys
+            elif pending:
+                same = (i for i, other in enumerate(ordered) if keys & _ag_ui_keys(other.value))
+                position = next(same, len(ordered))
+                ordered[position:position] = pending
+                pending = []
+        known_keys |= _ag_ui_keys(record.value)
+        ordered += pending or [record]
+    return ordered
+
+
+def _ag_ui_keys(record: Fields) -> set[tuple[str, str]]:
+    """Return the ids of the message, the calls and the result in a record, each with its kind."""
+    calls = [text_in(fields_of(call), "id") for call in items_of(record.get("tool_calls"))]
+    if kind_of(record) == "TOOL":
+        calls.append(text_in(record, "tool_call_id"))
+    is_result = kind_of(record) == "TOOL_CALL_RESULT" or record.get("role") == "tool"
+    results = [text_in(record, "tool_call_id")] if is_result else []
+    messages = [text_in(record, name) for name in ("id", "message_id", "parent_message_id")]
+    # Some servers give the messages of each snapshot new ids.
+    has_new_ids = kind_of(record) == "TEXT" or record.get("role") in ("assistant", "system")
+    texts = [text_in(record, "delta", "content")] if has_new_ids else []
+    ids = {"message": messages, "call": calls, "result": results, "text": texts}
+    return {(kind, key) for kind, keys in ids.items() for key in keys if key}
+
+
+def _ag_ui_turn(record: Fields) -> Turn | None:
+    """Return the turn of an event, or of the joined events of a message or a call."""
+    text = content_text(record.get("delta"))
+    match kind_of(record):
+        case "TEXT" if text:
+            speaker = {"user": USER, "system": SYSTEM}.get(str(record.get("role")), THE_MODEL)
+            return record_turn(record, speaker.piece(text))
+        case "THINKING_TEXT" | "REASONING" if text:
+            return record_turn(record, THE_MODEL.piece(text, kind=SpanKind.REASONING))
+        case "TOOL":
+            call = {"id": record.get("tool_call_id"), "name": record.get("tool_call_name")}
+            return record_turn(record, call_piece({**call, "arguments": text}, "", ASSISTANT))
+        case "TOOL_CALL_RESULT":
+            return record_turn(record, result_piece(record, record.get("content"), ""))
+        case "MESSAGE":
+            return message_turn(record, record)
+        case "RUN_ERROR" | "CUSTOM" as kind:
+            return log_turn(record, "message", failed=kind == "RUN_ERROR")
+    return None
+
+
+AG_UI: Final = SessionFormat(
+    name="ag-ui",
+    system=None,
+    typical_bytes=(b'"RUN_STARTED"', b'"TEXT_MESSAGE_', b'"TOOL_CALL_'),
+    recognises=lambda records: any(
+        _ag_ui_part_of(record) or kind_of(record) == "RUN_STARTED" for record in records
+    ),
+    make_translator=stateless(_ag_ui_turn),
+    select_records=_with_joined_parts,
+    list_paths=("events",),
+    id_paths="message_id id",
+    fact_paths={"id": "run_id"},
 )

@@ -24,6 +24,7 @@ from mast_tui.traces.readers.chat.pieces import (
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    add_new,
     fields_of,
     items_of,
     kind_of,
@@ -47,7 +48,6 @@ from mast_tui.traces.result_status import status_of_flag
 _SUB_AGENT_KEY_PART: Final = ":subagent:"
 _MAIN_SESSION: Final = "main"
 _TRAJECTORY: Final = "openclaw-trajectory"
-_COMMON_FIELDS: Final = ("ts", "sessionKey", "modelId")
 
 
 def _session_of(record: Fields) -> str:
@@ -65,7 +65,9 @@ def _as_event(record: SessionRecord) -> SessionRecord:
     if value.get("traceSchema") != _TRAJECTORY:
         return record
     data = fields_of(value.get("data"))
-    event: dict[str, object] = {name: value[name] for name in _COMMON_FIELDS if name in value}
+    event: dict[str, object] = {
+        name: value[name] for name in ("ts", "sessionKey", "modelId") if name in value
+    }
     event["trajectoryOf"] = value.get("sessionId")
     match kind_of(value):
         case "context.compiled":
@@ -100,7 +102,7 @@ class _MessageContents:
         seen_messages: set[bytes] = set()
         for record in records:
             for message in items_of(record.value.get("messages")):
-                if _add_if_new(message, seen_messages):
+                if add_new(seen_messages, canonical_bytes(message)):
                     self._add_message(fields_of(message))
 
     def _add_message(self, message: Fields) -> None:
@@ -136,19 +138,21 @@ def _select_new_records(
         shown_records += [
             SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
-            if _add_if_new(file, seen_values)
+            if add_new(seen_values, canonical_bytes(file))
         ]
         is_shown = kind_of(value).startswith(("tool.", "agent.end"))
         if not is_shown:
             text = content_text(value.get("prompt", value.get("content"))).strip()
             is_repeated = text in contents.texts
-            is_shown = text != "" and not is_repeated and _add_if_new(text, seen_values)
+            is_shown = (
+                text != "" and not is_repeated and add_new(seen_values, canonical_bytes(text))
+            )
         if is_shown:
             shown_records.append(record)
         shown_records += [
             SessionRecord({"type": "message", "message": message}, record.location)
             for message in items_of(value.get("messages"))
-            if _add_if_new(message, seen_values)
+            if add_new(seen_values, canonical_bytes(message))
         ]
     return shown_records
 
@@ -171,15 +175,6 @@ def _without_repeated_calls(
             skipped_start_counts[tool_name] -= 1
             continue
         yield record
-
-
-def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
-    """Add a value to the seen values; return False if it is one of them already."""
-    value_bytes = canonical_bytes(value)
-    if value_bytes in seen_values:
-        return False
-    seen_values.add(value_bytes)
-    return True
 
 
 def _translator_of_session(session: SessionContext) -> Translator:

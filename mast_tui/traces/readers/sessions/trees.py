@@ -9,23 +9,10 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, content_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.base import is_gemini_shaped
-from mast_tui.traces.readers.chat.pieces import (
-    ASSISTANT,
-    Turn,
-    call_piece,
-    log_piece,
-    result_piece,
-)
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, Turn, call_piece, log_piece, result_piece
 from mast_tui.traces.readers.chat.values import usage_tokens
-from mast_tui.traces.readers.json_fields import (
-    Fields,
-    fields_of,
-    items_of,
-    kind_of,
-    name_set,
-)
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, name_set
 from mast_tui.traces.readers.sessions.engine import (
-    GEMINI_STATUS,
     SYSTEM,
     SessionContext,
     SessionFormat,
@@ -39,7 +26,7 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     user_prompt_piece,
 )
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import status_of_code, status_of_word
 
 _PI_SETTING_TYPES: Final = name_set("""
     session model_change thinking_level_change label custom session_info leaf mode_change
@@ -233,8 +220,8 @@ def _qwen_turn(record: Fields) -> Turn | None:
     if record.get("subtype") == "notification":
         pieces = as_system(pieces)
     tool_outcome = fields_of(record.get("toolCallResult"))
-    result_status = GEMINI_STATUS.get(as_text(tool_outcome.get("status")))
-    if result_status is not None:
+    result_status = status_of_word(tool_outcome.get("status"))
+    if result_status is not SpanStatus.UNKNOWN:
         pieces = tuple(
             replace(piece, status=result_status) if piece.kind is SpanKind.TOOL_RESULT else piece
             for piece in pieces

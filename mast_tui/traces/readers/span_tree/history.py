@@ -14,7 +14,7 @@ from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.chat.messages import MessageToolCall, OpenCalls
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.chat.turns import turn_of
-from mast_tui.traces.readers.json_fields import fields_of, json_in, object_in
+from mast_tui.traces.readers.json_fields import add_new, fields_of, json_in, object_in
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _UNMISTAKABLE_CHARS: Final = 40
@@ -388,9 +388,7 @@ class ShownHistory:
         Returns:
             True if the prompt is new to the agent.
         """
-        is_new = (agent, content) not in self._shown_prompts
-        self._shown_prompts.add((agent, content))
-        return is_new
+        return add_new(self._shown_prompts, (agent, content))
 
     def set_call(self, node: int, call: ShownCall) -> None:
         """Record that the call at a node was shown.

@@ -24,6 +24,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.span_tree.rows import Message
+from mast_tui.traces.result_status import status_of_word
 
 _MAX_WRAPPERS: Final = 5
 _REQUEST_FIELDS: Final = names("""
@@ -38,7 +39,6 @@ _ROLES_OF_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
 }
 """The roles in messages that are written as pairs of role and text."""
 
-_CHOICES: Final = ("choices", "generations", "candidates")
 _LOST_MESSAGE: Final = {"content": "role"}
 """LangSmith's OTel exporter writes this in place of a message: a pair of its keys."""
 
@@ -211,7 +211,7 @@ def _without_choices(value: object) -> object:
     """
     value = value_in(value)
     # The choices are the response itself, or in one of its fields.
-    candidates = (value, *map(fields_of(value).get, _CHOICES))
+    candidates = (value, *map(fields_of(value).get, ("choices", "generations", "candidates")))
     choices = next((candidate for candidate in candidates if isinstance(candidate, list)), None)
     if choices is None:
         return value
@@ -357,7 +357,6 @@ class ToolOutput(NamedTuple):
 
 
 _GOOGLE_RESPONSE_FIELDS: Final = {"id", "name", "response"}
-_STATUS_BY_NAME: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
 _MESSAGE_AS_TEXT: Final = re.compile(
     r"content=(?P<content>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\").*?"
     r"tool_call_id='(?P<id>[^']*)'",
@@ -371,8 +370,8 @@ def tool_output(value: object) -> ToolOutput:
     message = tool_message(parsed)
     fields = fields_of(parsed)
     if message is not None:
-        status = _STATUS_BY_NAME.get(str(message.get("status")), SpanStatus.UNKNOWN)
         text = content_text(message.get("content"))
+        status = status_of_word(message.get("status"))
         return ToolOutput(text, as_text(message.get("tool_call_id")), status)
     if fields.keys() == _GOOGLE_RESPONSE_FIELDS:
         return ToolOutput(fields["response"], as_text(fields["id"]))
@@ -390,15 +389,3 @@ def tool_output(value: object) -> ToolOutput:
     if call_id := as_text(output_fields.get("tool_call_id")):
         return ToolOutput(content_text(output_fields.get("content")), call_id)
     return ToolOutput(output)
-
-
-def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
-    """Return ``ERROR`` if one of two statuses is that, else the first status that is known.
-
-    Args:
-        first: A status of a call.
-        second: Another status of the same call.
-    """
-    if SpanStatus.ERROR in (first, second):
-        return SpanStatus.ERROR
-    return second if first is SpanStatus.UNKNOWN else first

@@ -48,8 +48,8 @@ class SpanRow:
         tokens: The tokens of the call.
         request: The messages to a model: the whole history, as every call repeats it.
         answer: The messages of a model.
-        input: The input as a JSON value or a text; of a model's row only if ``request`` is empty.
-        output: The output as a JSON value or a text; of a model's row only if ``answer`` is empty.
+        input: The input as a JSON value or a text; not shown of a model's row.
+        output: The output as a JSON value or a text; not shown of a model's row.
         call_id: The id under which a model requested the tool of a tool's row.
         instructions: The system prompt that a row of an agent or of kind ``OTHER`` has beside
             its messages.
@@ -132,8 +132,8 @@ class RowTree:
 
 
 def has_messages(row: SpanRow) -> bool:
-    """Return whether a model's row has any input or output."""
-    return bool(row.request or row.answer) or row.input is not None or row.output is not None
+    """Return whether a model's row has a request or an answer."""
+    return bool(row.request or row.answer)
 
 
 def _rows_in_tree_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[int]]:

@@ -10,9 +10,11 @@ from typing import Final
 
 from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
-from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Trace, TraceMeta
 from mast_tui.traces.readers.chat.values import message_text
+from mast_tui.traces.readers.document_traces import RunOrigin, trace_of_steps
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
+from mast_tui.traces.readers.run_facts import task_of
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
     MessagePart,
@@ -21,8 +23,9 @@ from mast_tui.traces.readers.span_tree.history import (
     ShownHistory,
     canonical_arguments,
 )
-from mast_tui.traces.readers.span_tree.messages import last_answer, worse_status
+from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
+from mast_tui.traces.result_status import worst_status
 
 _DEFAULT_AGENT: Final = "agent"
 _COMPARED_STEPS_OF_ROW: Final = 6
@@ -50,8 +53,8 @@ def observed_steps(
     Rows are read as a tree: parents before children, children by start time, then in the order of
     ``rows``.
 
-    - A model's row shows the messages of ``request`` that no row has shown, then ``answer``. Its
-      ``input`` and ``output`` replace missing messages. Tokens and an error are on its last span.
+    - A model's row shows the messages of ``request`` that no row has shown, then ``answer``.
+      Tokens and an error are on its last span.
       If models' rows are within each other, the innermost row with content counts.
     - A tool's row answers the call that a model's row showed: the call with the same ``call_id``,
       else with the same name and arguments. If there is no such call, the tool's row shows it.
@@ -84,6 +87,32 @@ def observed_steps(
     if problems is not None:
         problems += timeline.problems
     return steps
+
+
+def trace_of_rows(
+    origin: RunOrigin,
+    rows: Sequence[SpanRow],
+    meta: TraceMeta,
+    *,
+    service: str | None = None,
+    every_row: bool = False,
+    problems: Iterable[Problem] = (),
+) -> Trace:
+    """Return the trace of one run from its rows, with the task and the model that they show.
+
+    Args:
+        origin: The reader and the file of the run, and what identifies it.
+        rows: The rows of the run.
+        meta: The other facts of the run; its task counts more than the first prompt.
+        service: The default agent; see ``observed_steps``.
+        every_row: Whether each row has a span under its bare id; see ``observed_steps``.
+        problems: The problems that the rows do not show.
+    """
+    problems = list(problems)
+    steps = observed_steps(rows, service=service, every_row=every_row, problems=problems)
+    model = next((row.model for row in rows if row.model), meta.model)
+    meta = meta._replace(task=task_of(meta.task, steps=steps.steps), model=model)
+    return trace_of_steps(origin, steps, meta, problems)
 
 
 @dataclass(slots=True)
@@ -132,7 +161,7 @@ class _OpenRow:
             inner_row: The other row, which is under this one.
         """
         self.output = inner_row.output if self.output is None else self.output
-        status = worse_status(self.row.status, inner_row.status)
+        status = worst_status(self.row.status, inner_row.status)
         self.row = replace(self.row, status=status, error=self.row.error or inner_row.error)
 
 
@@ -275,7 +304,7 @@ class _Timeline:
             return
         content = self._parts.content_number(SpanKind.MESSAGE, row.instructions)
         first_model = self._tree.first_model(open_row.row_index)
-        request: tuple[Message, ...] = () if first_model is None else input_messages(first_model)
+        request: tuple[Message, ...] = () if first_model is None else first_model.request
         request_parts = (part for message in request for part in self._parts.parts_of(message))
         if any(part.content == content for part in request_parts):
             return
@@ -296,7 +325,7 @@ class _Timeline:
         if row.input is None:
             return None
         first_model = self._tree.first_model(open_row.row_index)
-        request: tuple[Message, ...] = () if first_model is None else input_messages(first_model)
+        request: tuple[Message, ...] = () if first_model is None else first_model.request
         text = plain_text(row.input)
         if not request:
             return text or as_text(dump_text(row.input))
@@ -370,7 +399,7 @@ class _Timeline:
             return
         contents = [
             part.content
-            for message in output_messages(open_row.row)
+            for message in open_row.row.answer
             for part in self._parts.parts_of(message)
         ]
         if contents and not any(content in self._history.shown_contents for content in contents):
@@ -378,7 +407,7 @@ class _Timeline:
 
     def _show_request(self, open_row: _OpenRow) -> None:
         """Add a span for each part of a model's request that is new in the run."""
-        keyed_parts = self._keyed_parts(open_row.row, "asked", input_messages(open_row.row))
+        keyed_parts = self._keyed_parts(open_row.row, "asked", open_row.row.request)
         parts = [part for _key, part in keyed_parts]
         for new_part in self._history.new_request_parts(parts, open_row.agent):
             key, part = keyed_parts[new_part.part_index]
@@ -387,7 +416,7 @@ class _Timeline:
     def _show_answer(self, open_row: _OpenRow) -> None:
         """Add the spans of a model's answer and of its error; the last span has the tokens."""
         row = open_row.row
-        keyed_parts = self._keyed_parts(row, "answered", output_messages(row))
+        keyed_parts = self._keyed_parts(row, "answered", row.answer)
         if keyed_parts and self._shows_every_row:
             # Existing labels name the row, so its id is the key of the last span.
             _key, last_part = keyed_parts[-1]
@@ -400,7 +429,14 @@ class _Timeline:
             if part.piece.kind is SpanKind.TOOL_CALL and not self._shows_every_row:
                 call = self._calls.pop_row_call(part.piece.call_id)
             if call is None:
-                last_key = self._show_part(open_row, key, part, node, is_answer=True)
+                # A tool that the vendor runs has its result in the same answer.
+                is_result = part.piece.kind is SpanKind.TOOL_RESULT
+                answered_call = (
+                    self._calls.by_id.get(part.piece.call_id or "") if is_result else None
+                )
+                last_key = self._show_part(
+                    open_row, key, part, node, is_answer=True, call=answered_call
+                )
             else:  # The tool's row came before the answer, and has shown the call.
                 last_key = call.key
                 self._history.set_call(node, call)
@@ -647,24 +683,6 @@ def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
     if row.input is None:
         return True
     return canonical_arguments(outer_row.input) == canonical_arguments(row.input)
-
-
-def input_messages(row: SpanRow) -> tuple[Message, ...]:
-    """Return the messages of a model's request, else its input as one message."""
-    if row.request or row.input is None:
-        return row.request
-    return ({"role": "user", "content": _value_text(row.input)},)
-
-
-def output_messages(row: SpanRow) -> tuple[Message, ...]:
-    """Return the messages of a model's answer, else its output as one message."""
-    if row.answer or row.output is None:
-        return row.answer
-    return ({"role": "assistant", "content": _value_text(row.output)},)
-
-
-def _value_text(value: object) -> str:
-    return value if isinstance(value, str) else plain_text(value) or dump_text(value)
 
 
 _MAIN_FIELDS: Final = names("output input answer result response content text question query task")

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from mast_tui.traces.index.document import Step
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
     as_text,
@@ -26,10 +25,18 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
+from mast_tui.traces.readers.base import FormatReader
+from mast_tui.traces.readers.document_traces import RunOrigin, report_of
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    add_new,
+    fields_of,
+    short_name,
+    text_in,
+    value_in,
+)
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
-from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft
 from mast_tui.traces.readers.span_tree.history import canonical_arguments
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
@@ -43,10 +50,9 @@ from mast_tui.traces.readers.span_tree.messages import (
     tool_calls,
     tool_output,
     without_lost_messages,
-    worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
-from mast_tui.traces.readers.span_tree.steps import observed_steps
+from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 from mast_tui.traces.readers.vendors.records import (
     NOTHING,
     TraceRecords,
@@ -58,21 +64,11 @@ from mast_tui.traces.readers.vendors.records import (
     vendor_of,
 )
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
+from mast_tui.traces.result_status import first_known_status, status_of_word, worst_status
 from mast_tui.traces.times import unix_seconds
 
-_OK = SpanStatus.OK
-_ERROR = SpanStatus.ERROR
-_STATUS_BY_NAME: Final = {
-    "success": _OK,
-    "ok": _OK,
-    "error": _ERROR,
-    "failed": _ERROR,
-    "errored": _ERROR,
-}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
-_DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
-_DEFINITION_ROLES: Final = ("Tool Input", "Model Request Parameters")
 _TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: |Function tool: )(?=\S)")
 _DOTTED_PREFIX: Final = "tool."
 _UNKNOWN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
@@ -193,8 +189,8 @@ def _row_of_fields(vendor: Vendor, record: VendorRecord, parsed_record: Fields) 
         kind=kind,
         name=_call_name(text_at(parsed_record, fields.name) or kind.value),
         location=record.location,
-        start=_seconds_of_time(value_at(parsed_record, fields.start)),
-        end=_seconds_of_time(value_at(parsed_record, fields.end)),
+        start=unix_seconds(value_at(parsed_record, fields.start)),
+        end=unix_seconds(value_at(parsed_record, fields.end)),
         status=status,
         error=error,
         agent=_agent_in_metadata(value_at(parsed_record, fields.metadata), kind),
@@ -238,7 +234,7 @@ def _typed_messages(value: object) -> object:
 def _is_left_out(item: Fields) -> bool:
     """Return whether an item is the definition of a tool or a result without the id of its call."""
     role = item.get("role")
-    is_definition = role in _DEFINITION_ROLES
+    is_definition = role in ("Tool Input", "Model Request Parameters")
     has_call_id = not item.keys().isdisjoint(("call_id", "tool_call_id"))
     return is_definition or (role == "tool" and not has_call_id)
 
@@ -325,18 +321,10 @@ def _call_name(text: str) -> str:
     return short_name(text) or "call"
 
 
-def _seconds_of_time(value: object) -> float | None:
-    if isinstance(value, str) and _DIGITS.match(value):
-        value = int(value)
-    return unix_seconds(value)
-
-
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     """Return the status of a call, and its error; None without an error."""
-    status_name = text_at(record, vendor.fields.status)
-    status = SpanStatus.UNKNOWN
-    if status_name:
-        status = _STATUS_BY_NAME.get(status_name.lower().removeprefix("status_code_"), status)
+    status_name = text_at(record, vendor.fields.status) or ""
+    status = status_of_word(status_name.lower().removeprefix("status_code_"))
 
     # The error may be in several fields, and one text may contain another.
     error_values = values_at(record, vendor.fields.error)
@@ -429,7 +417,7 @@ def _tool_row(row: SpanRow) -> SpanRow:
         row,
         output=tool_result.output,
         call_id=row.call_id or tool_result.call_id,
-        status=worse_status(row.status, tool_result.status),
+        status=worst_status(row.status, tool_result.status),
     )
 
 
@@ -523,8 +511,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     shown_thoughts: set[str] = set()
     rows_with_thoughts: list[SpanRow] = []
     for row, thought in zip(rows, thoughts, strict=True):
-        if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
-            shown_thoughts.add(thought)
+        is_other = row.kind is RowKind.OTHER
+        if thought is not None and is_other and add_new(shown_thoughts, thought):
             # As it is written within the JSON of a request.
             escaped_thought = json.dumps(thought.strip('"'), ensure_ascii=False)[1:-1]
             if not any(escaped_thought in request for request in requests):
@@ -602,7 +590,7 @@ def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
             end=max(filter(None, (call_row.end, row.end)), default=None),
             answer=call_row.answer or _joined_answer(row),
             output=row.output if call_row.output is None else call_row.output,
-            status=row.status if call_row.status is SpanStatus.UNKNOWN else call_row.status,
+            status=first_known_status(call_row.status, row.status),
             error=call_row.error or row.error,
         )
     return joined_rows
@@ -615,13 +603,10 @@ def _event_sort_key(row: SpanRow) -> int:
     return 1 if is_later_event else 0
 
 
-def _has_call(message: Message) -> bool:
-    return next(tool_calls(message), None) is not None
-
-
 def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
     """Return the messages of an answer joined to one; unchanged if one of them has a tool call."""
-    if len(row.answer) < 2 or any(map(_has_call, row.answer)):
+    calls = [call for message in row.answer for call in tool_calls(message)]
+    if len(row.answer) < 2 or calls:
         return row.answer
     text = "".join(content_text(message.get("content")) for message in row.answer)
     return ({"role": "assistant", "content": text},)
@@ -630,72 +615,55 @@ def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
 _QUESTION_FIELDS: Final = ("input", "question", "query", "task", "prompt", "request")
 
 
-class VendorExportReader:
-    """Reads the exports of tracing vendors; keys begin with the vendor's ids."""
-
-    name: Final = "vendor-export"
-    key_scheme: Final = 1
-
-    def recognises(self, source: Source) -> bool:
-        """Return whether the first records of the file are those of one of the vendors."""
-        return vendor_of(source) is not None
-
-    def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id in the file; the only trace of a file has no number."""
-        vendor = vendor_of(source)
-        if vendor is None:
-            return FileReport(source.path, skipped="no records of a known vendor")
-        problems: list[Problem] = []
-        runs = traces_in(source, vendor, problems)
-        traces = [
-            self._trace_of_records(source, vendor, records, run_index if len(runs) > 1 else None)
-            for run_index, records in enumerate(runs)
-        ]
-        return report_of(self, source, traces, problems, vendor.name)
-
-    def _trace_of_records(
-        self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
-    ) -> Trace:
-        """Return the trace of some records.
-
-        Calls that scored the run are no spans; the answer key has their scores.
-
-        Args:
-            source: The file.
-            vendor: The vendor.
-            records: The records of the trace.
-            record_number: The number of the trace in the file; None for the only one, which the
-                bytes of the file identify.
-        """
-        scoring_calls = _scoring_calls(vendor, records)
-        run_records = [
-            record for record in records.by_id.values() if record.id not in scoring_calls
-        ]
-        rows = rows_of(vendor, run_records) or [_trace_row(records)]
-        problems: list[Problem] = []
-        steps = observed_steps(rows, problems=problems)
-        meta = TraceMeta(
-            task=_task_of_root(rows, steps.steps),
-            system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
-            model=next((row.model for row in rows if row.model), None),
-            answer_key=_answer_key(vendor, records, scoring_calls),
-            version=_system_version(vendor, records),
-        )
-        values = records.values
-        content = source.data if record_number is None else canonical_bytes(values)
-        return trace_of_steps(
-            self,
-            source.path,
-            content,
-            steps,
-            meta=meta,
-            record=record_number,
-            native=records.id,
-            problems=problems,
-        )
+def _recognises(source: Source) -> bool:
+    """Return whether the first records of the file are those of one of the vendors."""
+    return vendor_of(source) is not None
 
 
-READER: Final = VendorExportReader()
+def _read(source: Source) -> FileReport:
+    """Return a trace for each trace id in the file; the only trace of a file has no number."""
+    vendor = vendor_of(source)
+    if vendor is None:
+        return FileReport(source.path, skipped="no records of a known vendor")
+    problems: list[Problem] = []
+    runs = traces_in(source, vendor, problems)
+    traces = [
+        _trace_of_records(source, vendor, records, run_index if len(runs) > 1 else None)
+        for run_index, records in enumerate(runs)
+    ]
+    return report_of(READER, source, traces, problems, vendor.name)
+
+
+def _trace_of_records(
+    source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
+) -> Trace:
+    """Return the trace of some records.
+
+    Calls that scored the run are no spans; the answer key has their scores.
+
+    Args:
+        source: The file.
+        vendor: The vendor.
+        records: The records of the trace.
+        record_number: The number of the trace in the file; None for the only one, which the
+            bytes of the file identify.
+    """
+    scoring_calls = _scoring_calls(vendor, records)
+    run_records = [record for record in records.by_id.values() if record.id not in scoring_calls]
+    rows = rows_of(vendor, run_records) or [_trace_row(records)]
+    meta = TraceMeta(
+        task=_question_of_root(rows),
+        system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
+        answer_key=_answer_key(vendor, records, scoring_calls),
+        version=_system_version(vendor, records),
+    )
+    content = source.data if record_number is None else canonical_bytes(records.values)
+    origin = RunOrigin(READER, source.path, content, record_number, records.id)
+    return trace_of_rows(origin, rows, meta)
+
+
+READER: Final = FormatReader("vendor-export", _recognises, _read)
+"""Reads the exports of tracing vendors; keys begin with the vendor's ids."""
 
 
 def _trace_row(records: TraceRecords) -> SpanRow:
@@ -758,9 +726,9 @@ def _root_row(rows: Sequence[SpanRow]) -> SpanRow:
     return next((row for row in rows if row.parent not in ids), rows[0])
 
 
-def _task_of_root(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:
-    """Return the question in the input of the root row, else the first message of a user."""
+def _question_of_root(rows: Sequence[SpanRow]) -> str | None:
+    """Return the question in the input of the root row, else None."""
     root_input = value_in(_root_row(rows).input)
     if isinstance(root_input, Mapping):
-        root_input = text_in(root_input, *_QUESTION_FIELDS)
-    return task_of(root_input, steps=steps)
+        return text_in(root_input, *_QUESTION_FIELDS)
+    return as_text(root_input)

@@ -12,7 +12,7 @@ from mast_tui.traces.io.json_values import as_text, identifier
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.document_traces import Record, records_by_line
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, value_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, located_items, value_in
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 _COMPARED_ENTRIES: Final = 5
@@ -175,8 +175,7 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
 def _listed_records(vendor: Vendor, trace: object) -> Iterator[tuple[str, object]]:
     """Yield the records in the lists of a trace, each after its JSON pointer."""
     for path in vendor.record_lists:
-        for record_index, record in enumerate(items_of(value_at(trace, (path,)))):
-            yield f"/{path}/{record_index}", record
+        yield from located_items(value_at(trace, (path,)), f"/{path}")
 
 
 def _facts_of_trace(vendor: Vendor, value: object) -> Fields:
@@ -195,8 +194,7 @@ def _traces_and_records(
     value itself.
     """
     if isinstance(value, list):
-        for item_index, item in enumerate(value):
-            item_location = f"{location}/{item_index}"
+        for item_location, item in located_items(value, location):
             if isinstance(item, Mapping):
                 yield from _traces_and_records(vendor, item, item_location)
             else:
