@@ -301,8 +301,7 @@ class LineIndex:
         return self._line_starts[first - 1], self._line_starts[last]
 
     def line_at(self, offset: int) -> int:
-        """Return the number of the line with the byte at ``offset``, or of the next line to
-        find."""
+        """Return the number of the line with the byte at ``offset``, or of the next new line."""
         return bisect_right(self._line_starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:

@@ -161,8 +161,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and a hash of the state as time of change, since some stores have no
-        time."""
+        """Return the size, and a hash of the state as time of change, which some stores lack."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
         size = int(facts.get("size") or 0)
