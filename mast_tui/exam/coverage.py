@@ -381,9 +381,9 @@ def _random_share(step_count: int, rng: np.random.Generator) -> float:
 def _set_limit(sums: Sequence[float], draw: float) -> float:
     """Return the cumulative probability up to which steps are in the set of their run.
 
-    ``sums`` has the cumulative probability of the true step in each calibration run; the limit is
-    at least that of the share ``LEVEL`` of them. ``draw`` in [0, 1) rounds the rank of the limit up
-    or down. With too few runs, the limit is infinite.
+    ``sums`` has the cumulative probability of the true step in each calibration run. The share
+    ``LEVEL`` of new runs then have their true step in the set. ``draw`` in [0, 1) rounds the rank
+    of the limit up or down. With too few runs, the limit is infinite.
     """
     exact_rank = (len(sums) + 1) * LEVEL
     rank = floor(exact_rank)

@@ -26,7 +26,7 @@ _PATIENCE: Final = 30
 """The seconds to wait for a cluster."""
 
 _LEAVING: Final = 2
-"""The seconds to wait for the end of a connection, as the cluster may be gone."""
+"""The seconds to wait for the end of a connection, because the cluster may be gone."""
 
 
 class Cluster(Workers):

@@ -213,19 +213,21 @@ def _repeated_keys(key_arrays: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return np.unique(all_keys[1:][all_keys[1:] == all_keys[:-1]])
 
 
-def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -> NDArray[np.bool_]:
+def _first_rows(
+    table: Any, repeated_keys: NDArray[np.uint64], seen_keys: set[int]
+) -> NDArray[np.bool_]:
     """Return a mask of the rows that are the first of their trace.
 
     Args:
         table: The rows.
-        repeated: The keys of traces that occur more than once.
+        repeated_keys: The keys of traces that occur more than once.
         seen_keys: The repeated keys of earlier rows; those of this table are added.
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
-    if not len(repeated):
+    if not len(repeated_keys):
         return is_first
-    for row in np.flatnonzero(np.isin(keys, repeated)):
+    for row in np.flatnonzero(np.isin(keys, repeated_keys)):
         key = int(keys[row])
         is_first[row] = key not in seen_keys
         seen_keys.add(key)

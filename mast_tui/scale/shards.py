@@ -561,7 +561,7 @@ def _finding_of_row(row: Mapping[str, Any]) -> Finding:
     if row["evidence"] is not None:
         values = dict(row["evidence"])
         match = None if values["match"] is None else Match(values["match"])
-        named_spans = values.pop("named")  # to which the judge wrongly attributed it
+        named_spans = values.pop("named")  # the spans that the judge wrongly named
         misnamed_spans = None if named_spans is None else tuple(named_spans)
         evidence = Evidence(**values | {"match": match}, misnamed_spans=misnamed_spans)
     fields = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}

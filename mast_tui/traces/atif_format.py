@@ -88,7 +88,7 @@ class _StepBuilder:
         self.steps: list[Record] = []
         self._agent = agent
         self._turn: _Turn | None = None
-        """The turn of an agent that the next span may still be a part of."""
+        """The turn of an agent to which the next span may be added."""
         spans = [trace.span(index) for index in range(len(trace))]
         self._call_keys = {span.key for span in spans if span.kind is SpanKind.TOOL_CALL}
         self._call_ids_and_turns: dict[str, tuple[str, _Turn]] = {}

@@ -666,7 +666,7 @@ class Trace:
         self.opened: OpenedFile | None = None
         self._masks: TraceMasks | None = None
         self._masked_meta: tuple[TraceMeta, TraceMeta] | None = None
-        """The facts without and with masks, as of the last look at ``meta``."""
+        """The facts without and with masks, from the last use of ``meta``."""
         self._take_spans(spans)
         self._identity = identity
         self._meta = meta
@@ -983,7 +983,7 @@ class Trace:
             self._added_facts = facts if earlier_facts is None else fill_in(facts, earlier_facts)
         self._identity = identity
         self.become(reading)
-        self._summary = None  # last, as other threads may read meanwhile
+        self._summary = None  # last, because other threads may read
 
     def _index_error(self, index: int) -> IndexError:
         return IndexError(f"no span {index} in a trace of {len(self._spans)}")

@@ -101,8 +101,8 @@ def _find_harbor(folder: Path, member_names: frozenset[str]) -> Trial | None:
     """Return the trial in a folder with Harbor's ``result.json``; None for any other folder."""
     if not {"result.json", "agent"} <= member_names:
         return None
-    # If the file is unreadable, the folder is no trial. Its files are then read one by one, which
-    # reports the problem, so it is dropped here.
+    # With an unreadable file the folder is no trial. Its files are then read one by one, and
+    # that reports the problem.
     result = _json_object(folder / "result.json", problems=[])
     if not any(mark in result for mark in _HARBOR_FIELDS):
         return None
@@ -482,8 +482,8 @@ def _find_terminal_bench(folder: Path, member_names: frozenset[str]) -> Trial | 
     """Return the trial in a folder with ``results.json`` for one task, if any."""
     if "results.json" not in member_names or not member_names & {"agent-logs", "sessions", "panes"}:
         return None
-    # If the file is unreadable, the folder is no trial. Its files are then read one by one, which
-    # reports the problem, so it is dropped here.
+    # With an unreadable file the folder is no trial. Its files are then read one by one, and
+    # that reports the problem.
     result = _json_object(folder / "results.json", problems=[])
     if not result.keys() >= _TERMINAL_BENCH_FIELDS:
         return None

@@ -233,7 +233,7 @@ class StepSpans(Spans):
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps: Final = tuple(steps)
-        """The steps of which the spans are made."""
+        """The steps of the spans."""
         self._spans: list[Span | None] = [None] * len(self.steps)
         self._columns = ColumnsOfSteps()
 

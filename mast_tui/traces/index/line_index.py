@@ -77,11 +77,11 @@ class LineIndex:
         self._line_starts = array("I" if size <= _MOST_NARROW else "Q", [begin])
         """The offset of each line that was found, and the end of the last one."""
         self._piece_lines: list[bytes] = []
-        """The lines of the last piece, of which some may have been returned."""
+        """The lines of the last piece; some of them may have been returned."""
         self._returned_count = 0
         """The number of lines that were returned."""
         self._open_line_parts: list[bytes] = []
-        """The parts of the line after ``_piece_lines`` that were read."""
+        """The known parts of the incomplete line after ``_piece_lines``."""
         self._read_to = begin
         self._ahead_cache = (0, b"")
         """An offset, and the bytes that were read in advance from there."""

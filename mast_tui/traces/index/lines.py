@@ -361,12 +361,12 @@ class LineSpans(IndexedSpans):
         self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
         """A function that returns the stored index of an earlier reading, if there is one.
 
-        Else, if its argument is True and the rest is long, it starts another process and returns
-        the index that the process makes.
+        Without one, if its argument is True and the rest is long, it starts another process and
+        returns the index from that process.
         """
         self._background: BackgroundReader | None = None
         self._totals_end = 0
-        """The byte of the file up to which ``_totals`` counts."""
+        """The offset in the file up to which ``_totals`` counts."""
         self._finish_if_complete()
 
     @property

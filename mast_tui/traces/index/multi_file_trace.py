@@ -68,8 +68,8 @@ class RunSpans(Spans):
         """The index of each merged span in its own file."""
         self._columns = ColumnsOfParts()
         self._merging_files = [0]
-        """The numbers of the files that are being merged: each but the first is the file of a
-        sub-agent that a call in the file before it began."""
+        """The numbers of the files that are being merged, as a stack: the main file, then the file
+        of a sub-agent, then that of its own sub-agent, and so on."""
         self._files[0].begun = True
         self._finished = False
         self._merge_new_spans()

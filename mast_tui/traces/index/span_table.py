@@ -66,13 +66,13 @@ class KeyTable:
         self._last_line = 0
         """The line of the last key in ``_line_key_spans``."""
         self._has_other_line_key = False
-        """True if an explicit key begins like one made of a line, and so may equal one."""
+        """True if an explicit key begins like the key of a line, and so may be equal to one."""
         self._last_numbers: dict[str, int] = {}
-        """The last number of each key with many repetitions, at which the next search begins."""
+        """The last number of each key with many repetitions, where the next search begins."""
         self._further_keys: dict[str, int] = {}
         """The index of a span by each of its keys from ``add_line_keys``."""
         self._block_hashes: list[Column] = []
-        """For each block the sorted entries of its keys, as ``_hash_entry`` makes them."""
+        """For each block the sorted results of ``_hash_entry`` for its keys."""
         self.repeat_count = 0
         """The number of spans that got another key because their key was in use."""
 
@@ -338,9 +338,9 @@ class SpanTable:
         self.state_before_open_line: TableState | None = None
         """The state before a last line without a line feed."""
         self.amendment_count = 0
-        """The number of changes to spans that were there already."""
+        """The number of changes to existing spans."""
         self.spawned: dict[str, str] = {}
-        """The key of the span before which the spans of each sub-agent belong, by thread id."""
+        """By the thread id of each sub-agent, the key of the span before which its spans belong."""
         self._shapes = ShapeNumbers()
         self._first = array("I")
         self._last = self._first  # a column of its own once a span lies on several lines

@@ -126,7 +126,7 @@ class _Container:
         self.key = next(reversed(value), "") if isinstance(value, dict) else ""
         """The key of an object's last member."""
         self.first_keys: tuple[str, ...] = ()
-        """The different first keys of the objects in a list, of which a new object has one."""
+        """The different first keys of the objects in a list; new objects have one of them."""
         for member in value if isinstance(value, list) else ():
             self.learn_first_key(member)
 
@@ -199,9 +199,9 @@ class _Repair:
         self._text = text
         self._pos = 0
         self._failure_budget = _MOST_FAILED_SCANS * len(text) + (1 << 20)
-        """The number of characters that may still be read in vain; it limits the time."""
+        """The number of characters that failed attempts may still read, to limit the time."""
         self._drop_size = max(_WINDOW, len(text) >> 8)
-        """The number of read characters after which they are dropped."""
+        """The number of read characters at which they are dropped."""
         self._has_surrogates = _SURROGATE_ESCAPE.search(text) is not None
         """True if the text may have lone surrogates."""
         self._decoder = json.JSONDecoder(strict=False)

@@ -59,7 +59,7 @@ class OpenedFile:
         self._file_id = (stat.st_dev, stat.st_ino)
         self._size_and_time = (stat.st_size, stat.st_mtime_ns)
         self._ends_digest: bytes | None = None
-        """The digest of the first and last bytes up to ``size`` if the file may grow, else None."""
+        """The digest of the first and last bytes up to ``size``; None if the file may not grow."""
 
     def let_grow(self) -> None:
         """Allow the file to become longer, as the log of a running agent does.

@@ -53,7 +53,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
-        """The damage of ``json``, once that was read; empty if it is intact."""
+        """The damage of ``json``, set when it is read; empty if it is intact."""
         self.remarks: list[Problem] = []
         """Remarks about plug-ins that failed on the file, even if another reader has read it."""
 

@@ -98,7 +98,7 @@ def split_url(url: str) -> SplitUrl | None:
     if user_match is not None and scheme not in _NAMES_BEFORE_AT:
         user = user_match["user"]
         location = location[user_match.end() :]
-    # With an unquoted ``?`` or ``#`` in it, the end of a password was taken for the query.
+    # A password with an unquoted ``?`` or ``#`` is split: its end is in the query.
     if scheme in _WEB_SCHEMES and "@" in query:
         location = _PASSWORD_START.sub(r"\g<host>", location, count=1)
     return SplitUrl(scheme, user, location, query)

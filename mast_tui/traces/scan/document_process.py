@@ -86,11 +86,11 @@ class DocumentProcess:
         """
         self.path = path
         self.blocks: deque[Block] = deque()
-        """The blocks of an index that have arrived and were not taken yet."""
+        """The blocks of an index that have arrived and are still to be taken."""
         self.written = False
-        """True once all blocks of an index have come."""
+        """True once all blocks of an index have arrived."""
         self.failed: str | None = None
-        """The reason why the document is not kept, at the end; None for success."""
+        """The reason why the document could not be stored; None for success."""
         size = path.stat().st_size
         self._progress = ReadingProgress(0, size, "reading …")
         self._parsing_since: float | None = None

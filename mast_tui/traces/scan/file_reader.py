@@ -165,9 +165,7 @@ def _read_by_recognition(source: Source, named: bool) -> FileReport:
     if source.size == 0:
         return FileReport(path, skipped=_empty_file_text(source))
     if not source.is_binary and codex.READER.recognises(source):
-        return codex.READER.read(
-            source
-        )  # must come first, as other readers may need the whole file
+        return codex.READER.read(source)  # first, as other readers may need the whole file
     return _read_known(source) or _read_text(source, named)
 
 

@@ -65,7 +65,7 @@ class _TraceIds:
     def __init__(self) -> None:
         self._ids = UniqueKeys()
         self._files_by_id: dict[str, dict[str, Path]] = {}
-        """The file of each trace by its id and the hash of its content."""
+        """The file of each trace, by the id and the content hash of the trace."""
 
     def unique_traces(self, report: FileReport) -> FileReport:
         """Return the report without repeated traces, and with unique ids.

@@ -60,7 +60,7 @@ class Needle:
         """True if case counts."""
         self._needle = text if self.exact else folded(text)
         self.prefilter: Final = Prefilter.for_any(text)
-        """The filter that rules out most texts that cannot match; None if there is none."""
+        """A filter that rules out most texts without a match; None if there is none."""
 
     def _comparable_text(self, text: str) -> str:
         return text if self.exact else folded(text)
