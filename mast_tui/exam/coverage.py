@@ -335,8 +335,8 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
     """Fit, calibrate and test sets with one random division of the runs.
 
     Returns:
-        The share of test runs whose set has the true step, the mean share of a run's steps in its
-        set, and the share of steps in sets of random steps with the same coverage.
+        The share of test runs with the true step in their set, the mean share of steps in the sets,
+        and that share for sets of random steps with the same coverage.
     """
     order = rng.permutation(len(runs))
     fitted_end = round(FITTED * len(runs))

@@ -73,7 +73,7 @@ StepScorer = Callable[[int, int], bool]
 
 
 def contains_digits(true_step: int, named_step: int) -> bool:
-    """Check whether the named step has the digits of the true step, as 15 has those of 1.
+    """Check whether the named step has the digits of the true step: step 15 has those of step 1.
 
     The published scorer of Who&When compares the numbers as texts in this way (``evaluate.py`` in
     github.com/ag2ai/Agents_Failure_Attribution), so that it counts some wrong steps as right.

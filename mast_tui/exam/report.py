@@ -333,7 +333,7 @@ def _decisive_section(result: ExamResult) -> ReportSection | None:
 def _published_note(figures_by_judge: Mapping[str, FigureTable]) -> Iterator[Note]:
     """Yield a note on the set's own scorer, if there is one.
 
-    It lists the judges whose share differs from the share of exact steps.
+    It lists the judges with another share than that of exact steps.
     """
     shares_by_judge = {
         judge: (figures["published_step"].value, figures.value("step", "0"))

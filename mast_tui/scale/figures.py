@@ -103,11 +103,7 @@ def _counts_of_files(
     workers: Workers | None,
     tell: Callable[[int, int], object],
 ) -> _Counts:
-    """Return the counts of files, with each trace counted once.
-
-    Raises:
-        ShardsError: A file cannot be read.
-    """
+    """Return the counts of files, with each trace counted once."""
     counts = new_counts()
     keys_by_batch = []
     batches = list(_batches(files))
@@ -218,10 +214,8 @@ def _first_rows(
 ) -> NDArray[np.bool_]:
     """Return a mask of the rows that are the first of their trace.
 
-    Args:
-        table: The rows.
-        repeated_keys: The keys of traces that occur more than once.
-        seen_keys: The repeated keys of earlier rows; those of this table are added.
+    Only keys in ``repeated_keys`` can have several rows. ``seen_keys`` has those of earlier rows;
+    the keys of this table are added.
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
@@ -420,8 +414,8 @@ class _Counts:
             scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
         figures_by_mode = FigureIndex(figures).figures_by_key("mode")
-        stated = stated_for(ref)
-        classes = {} if stated is None else stated.classes
+        published = stated_for(ref)
+        classes = {} if published is None else published.classes
         return {
             mode.code: {
                 "name": mode.name,

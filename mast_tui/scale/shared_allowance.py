@@ -124,8 +124,8 @@ class SharedAllowance:
         Args:
             connection: The connection of the process.
             surplus: The checked out share that the process returns.
-            unanswered_share: The share of its requests that are not answered yet.
-            requested_share: The share that it needs in addition; 0 to only return the surplus.
+            unanswered_share: The share of its unanswered requests.
+            requested_share: The additional share that it needs; 0 to only return the surplus.
 
         Returns:
             The granted share; 0.0 if too little is left; None if nothing is requested, or if

@@ -34,8 +34,8 @@ Values from 1.2 to 2 found planted forks equally often.
 """
 
 MOST_PAIRS: Final = 40_000
-"""The most pairs in a gap whose texts are compared; in longer gaps only kind, role and tool
-count."""
+"""The most pairs of steps in a gap that are compared by text; in longer gaps kind, role and tool
+decide."""
 
 _SPACE: Final = re.compile(r"\s+")
 _RUN_SPECIFIC: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")

@@ -168,12 +168,9 @@ def _is_rewritten(word: str) -> bool:
 
 
 def _rewritten_numbers(lowered: bytes) -> Iterator[int]:
-    """Yield the offsets of numbers whose digits a reader may change.
+    """Yield the offsets of numbers whose digits a reader may change, in text of small letters.
 
     ``1e2`` becomes 100.0, 0.00001 becomes 1e-05, and a number of too many digits is rounded.
-
-    Args:
-        lowered: A part of a file, in small letters.
     """
     yield from _first_on_each_line(lowered, b"0.0000")
     with_zeros = lowered.translate(_DIGITS_TO_ZEROS)

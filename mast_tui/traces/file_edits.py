@@ -265,11 +265,9 @@ def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
 
 
 def _call_edits(name: str | None, text: str) -> Iterator[FileEdit]:
-    """Yield the edits of a call, with ``index`` and ``failed`` not set.
+    """Yield the edits of a call, without ``index`` and ``failed``.
 
-    Args:
-        name: The name of the tool.
-        text: The arguments in JSON, or a command.
+    ``text`` is the arguments in JSON, or a command.
     """
     arguments: object = None
     if text[:1] in ("{", "["):
@@ -397,9 +395,7 @@ def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
 def _script_edits(text: str, *, is_script: bool) -> Iterator[FileEdit]:
     """Yield the edits of files by a shell script, in order.
 
-    Args:
-        text: The script, or another text that may contain ``cat > FILE <<'EOF'``.
-        is_script: True if the text is a script, so that its other commands are examined too.
+    If ``is_script`` is False, only texts after ``cat > FILE <<'EOF'`` are edits.
     """
     end = 0
     for match in _HEREDOC.finditer(text):

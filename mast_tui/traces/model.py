@@ -363,12 +363,12 @@ class Spans(ABC):
 
     @property
     def meta(self) -> TraceMeta:
-        """The facts of the run, as far as the source was read."""
+        """The facts of the run from the part of the source that was read."""
         return _NO_META
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problems of the source, as far as it was read."""
+        """The problems of the part of the source that was read."""
         return ()
 
     @property
@@ -740,7 +740,7 @@ class Trace:
     def spawned(self) -> Mapping[str, str]:
         """By the thread id of each sub-agent, the key of the span before which its spans belong.
 
-        Sub-agents whose spans are not read yet are missing.
+        Sub-agents with unread spans are missing.
         """
         return self._spans.spawned
 

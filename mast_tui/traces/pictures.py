@@ -206,12 +206,8 @@ class PictureFinder:
     ) -> list[_PictureText]:
         """Return the texts of pictures in the value at a pointer, without those of inner spans.
 
-        An inner span has its pointer below the pointer of the value.
-
-        Args:
-            record: The JSON value of the file or line.
-            pointer: The JSON pointer of the value.
-            pointers: The JSON pointers of the spans of the record.
+        An inner span has its pointer below ``pointer``. ``pointers`` has the JSON pointers of all
+        spans of the record.
         """
         value = record
         for part in pointer.split("/")[1:]:

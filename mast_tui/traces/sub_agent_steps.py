@@ -104,11 +104,8 @@ def _thread_of(key: str) -> str:
 def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
     """Return whether a span begins a sub-agent.
 
-    Args:
-        span: A span whose key has a slash.
-        thread: The part before the slash: a sub-agent's thread, or the key of a record with several
-            spans.
-        previous_key: The key of the previous span.
+    ``thread`` is the part of the span's key before the slash: a sub-agent's thread, or the key of a
+    record with several spans.
     """
     continues = previous_key == thread or _thread_of(previous_key) == thread
     if continues or span.kind is SpanKind.TOOL_RESULT:

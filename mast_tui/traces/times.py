@@ -52,7 +52,10 @@ def _seconds_of_plain_text(text: str) -> float | None:
 
 
 def _seconds_by_size(number: float) -> float | None:
-    """Return the seconds of a positive number, whose unit is guessed by its size; else None."""
+    """Return the seconds of a number in s, ms, µs or ns; None if it is not positive.
+
+    The size of the number shows its unit.
+    """
     if number <= 0:
         return None
     for unit, scale in ((_NANOSECONDS, 1e9), (_MICROSECONDS, 1e6), (_MILLISECONDS, 1e3)):

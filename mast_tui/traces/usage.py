@@ -43,7 +43,7 @@ class RunUsage:
 
 
 def usage_of(trace: Trace) -> RunUsage:
-    """Return the sums of a trace, as far as it was read."""
+    """Return the sums of the spans of a trace that were read so far."""
     return usage_of_spans(trace.span(index) for index in range(len(trace)))
 
 

@@ -1,4 +1,4 @@
-"""The blocks of columns of which an index file consists.
+"""The blocks of an index file, each with columns of numbers or bytes.
 
 A block has a few facts as JSON, followed by columns of numbers and bytes as they are in memory. It
 is valid if it is complete and its checksums are right.

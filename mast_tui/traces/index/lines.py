@@ -371,7 +371,7 @@ class LineSpans(IndexedSpans):
 
     @property
     def meta(self) -> TraceMeta:
-        """The facts of the run, as far as the file was read."""
+        """The facts of the run from the lines read so far."""
         return self._parser.meta
 
     @property

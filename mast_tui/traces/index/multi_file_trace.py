@@ -1,4 +1,4 @@
-"""A run with files of its own for sub-agents, as one trace."""
+"""A run as one trace, read from the file of its main agent and the files of its sub-agents."""
 
 from __future__ import annotations
 

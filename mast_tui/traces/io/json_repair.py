@@ -558,10 +558,8 @@ class _Repair:
     ) -> None:
         """Make a container the innermost one.
 
-        Args:
-            container: The container.
-            has_opening: True to move past its opening bracket at the current position.
-            is_attached: True if the container is a member of its parent already.
+        ``has_opening`` moves past its opening bracket. ``is_attached`` is True if the container is
+        a member of its parent already.
         """
         if self._open_containers and not is_attached:
             self._open_containers[-1].add_member(container.value)

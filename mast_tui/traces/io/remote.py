@@ -161,7 +161,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and a hash of the state as time of change, which some stores lack."""
+        """Return the size, and a hash of the state as time of change (some stores have no time)."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
         size = int(facts.get("size") or 0)
@@ -400,12 +400,8 @@ def _download(
 ) -> None:
     """Download a file to ``copy``; for a web server, try again after an error.
 
-    Args:
-        file_system: The file system.
-        name: The name of the file in it.
-        copy: The path of the copy.
-        make_callback: Makes the callback of one try, which raises an error if the file is too big.
-            For each piece it calls the ``_CacheRoom``, which makes room in the cache.
+    ``make_callback`` makes the callback of one try, which raises an error if the file is too big.
+    For each piece it calls the ``_CacheRoom``, which makes room in the cache.
     """
     make_private(copy.parent)
     draft = copy.with_name(f"{copy.name}.{uuid4().hex}{PART}")

@@ -27,8 +27,7 @@ _NAMES_BEFORE_AT: Final = frozenset(
 """The schemes with a container or a repository before the ``@``, not a user."""
 
 _NO_USER: Final = frozenset({"s3", "s3a", "gs", "gcs", "oss", "oci"})
-"""The schemes whose libraries take keys from elsewhere, and a user in a URL for the bucket's
-name."""
+"""The schemes with no user in their URLs, because their libraries take keys from elsewhere."""
 
 _USER_PART: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
 """A user, or user and password; keys of S3 may have a ``/``."""

@@ -206,14 +206,8 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
     """Return the report on a file whose JSON records are laid out in an unusual way.
 
     The records may be in a list, in one JSON string, or have any separators. They are read as JSON
-    lines, or else as one document each.
-
-    Args:
-        source: The file.
-        format_name: The format of the first record; None if unknown.
-
-    Returns:
-        The report; None if the layout is not unusual, or no reader knows the records.
+    lines, or else as one document each. Return None if the layout is not unusual, or no reader
+    knows the records.
     """
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:

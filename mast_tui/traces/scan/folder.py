@@ -73,10 +73,8 @@ def _entries_of_members(
 ) -> Iterator[FolderEntry]:
     """Yield the entry of a folder that is a trial, or else the entries of its members.
 
-    Args:
-        folder: The folder.
-        files: The paths of its files without links, by name; None if unknown.
-        subfolders: The entries of its folders, by name.
+    ``files`` has the paths of its files without links (None if unknown), ``subfolders`` the entries
+    of its folders, both by name.
     """
     entry = _trial_entry(folder, frozenset((*files, *subfolders)))
     if entry is not None:
@@ -95,10 +93,7 @@ def _entries_of_members(
 def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Iterator[FolderEntry]:
     """Yield the entry of a file, or the entries of the rows of a table of traces.
 
-    Args:
-        path: The file.
-        real: Its path without links; None if unknown.
-        names: The names of the files in its folder.
+    ``real`` is its path without links, ``names`` the names of the files in its folder.
     """
     table = table_of(path)
     if table is None:

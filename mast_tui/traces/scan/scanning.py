@@ -224,10 +224,8 @@ class Scan:
     ) -> Iterator[Step]:
         """Yield the steps for entries that were not seen before; ``outcomes.csv`` comes last.
 
-        Args:
-            entries: The files and trials of a folder, or one file that the user named.
-            threads: The sub-agents among the files; their files are read with that of their run.
-            named: True if the user named the file, not its folder.
+        ``threads`` has the sub-agents among the files, which are read with the file of their run.
+        ``named`` is True if the user named the file, not its folder.
         """
         outcomes_paths = []
         for entry in entries:

@@ -60,7 +60,7 @@ def may_hold_thread(path: Path) -> bool:
 def threads_among(
     paths: Iterable[Path], known_thread: Callable[[Path], Thread | None] | None = None
 ) -> Threads:
-    """Return the sub-agents among files whose run is also there.
+    """Return the sub-agents among files, without sub-agents whose run is missing.
 
     Only the beginning of each file is read. Files that cannot be read are ignored.
 

@@ -94,7 +94,7 @@ _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])"
 
 
 def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
-    """Return literal texts of which each match has at least one; None if none are known.
+    """Return literal texts, at least one of which is in each match; None if none are known.
 
     Args:
         pattern: A valid pattern in the syntax of RE2.
