@@ -1,1 +1,1 @@
-"""The exam: judges scored on labelled sets, and their consistency without one."""
+"""The exam: judges scored on labelled sets, and their consistency without a set."""

@@ -181,7 +181,8 @@ def exam_command(request: ExamRequest) -> None:
         _show_consistency(request, output)
         return
     rules = RulesJudge(chosen_rules(request.rule_names or "default"))
-    # The work of judges other than the rules, and a set that is not in files, is in the workspace.
+    # The answers of other judges than the rules are in the workspace, and so is a set without
+    # files.
     needs_workspace = not request.from_files or set(request.judges) != {RULES}
     workspace = open_workspace(request.common) if needs_workspace else None
     outputs = (
@@ -217,17 +218,17 @@ def exam_command(request: ExamRequest) -> None:
         with_coverage=request.coverage,
     )
     if request.keep:
-        # The check of the options has made sure of a workspace and of one judge.
+        # The check of the options ensures a workspace and a single judge.
         assert workspace is not None
         result = replace(result, stored_sets=_store_step_sets(workspace, result))
     _show_report(exam_report(result), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
-    """Print the figures that judges have without a labelled set, such as their consistency.
+    """Print the figures of judges that need no labelled set, such as their consistency.
 
     Raises:
-        click.ClickException: The judges have judged no trace that is visible.
+        click.ClickException: The judges have judged no visible trace.
     """
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
@@ -250,7 +251,7 @@ def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
 
 
 def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
-    """Read a labelled set from files; a ``judge`` judges each trace as soon as it is read."""
+    """Read a labelled set from files; ``judge`` runs on each trace that is read."""
     name = request.set_name
     assert name is not None  # ``from_files`` is true only with a name
     with WorkerPool(request.workers) as pool:
@@ -264,8 +265,8 @@ def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
 def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
     """Return the reference of the taxonomy whose finished traces decide what is visible.
 
-    If the user names none, and the workspace has several taxonomies but not MAST, as after imports
-    from several tools, this is the taxonomy of the labelled set.
+    It is the taxonomy of the labelled set if the user names none, and the workspace has several but
+    not MAST, as after imports from several tools.
     """
     refs = workspace.current_taxonomies()
     if taxonomy is None and exam is not None and len(refs) > 1 and load_mast().ref not in refs:
@@ -276,9 +277,9 @@ def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: Exam
 def _show_report(
     report: Report, output: ReportOutput, outputs: Outputs, viewer: Viewer | None
 ) -> None:
-    """Write and print a report, with the number of traces hidden from the viewer in its document.
+    """Write and print a report, with the number of hidden traces in its document.
 
-    The workspace records that the viewer has seen what judges say on the visible traces.
+    The workspace records that the viewer has seen the judges' labels on the visible traces.
     """
     document = dict(report.document)
     if viewer is not None:
@@ -294,8 +295,7 @@ def _read_workspace_set(
 ) -> ExamSet:
     """Read gold, or an annotator's labels, as a set.
 
-    If the user names no taxonomy and all labels of the annotator have the same one, as those of an
-    imported set, this is the taxonomy of the set.
+    If the user names no taxonomy, and all labels of the annotator have the same one, it is used.
     """
     truth = name if name == GOLD else annotator_named(workspace, name)
     used_taxonomy = workspace_taxonomy(workspace, taxonomy)
@@ -308,9 +308,9 @@ def _read_workspace_set(
 
 
 def _store_step_sets(workspace: Workspace, result: ExamResult) -> LookHere:
-    """Store a set of steps for each trace of the workspace: those likely to be the decisive step.
+    """Store the likely decisive steps of each trace of the workspace, which the app marks.
 
-    The app marks them for annotators, see ``LookHere``. The result has one judge.
+    The result has a single judge.
 
     Raises:
         click.ClickException: There are too few labelled runs.
@@ -347,7 +347,7 @@ def _step_sets(
 ) -> dict[str, tuple[str, ...]]:
     """Return the keys of the spans of likely decisive steps, by trace id.
 
-    The model is fitted on the labelled traces, and gives sets for all traces of the workspace.
+    The sets are for all traces of the workspace, also without labels.
     """
     find_trace = traces_from_files(workspace)
     traces = dict(exam.traces)
@@ -374,16 +374,13 @@ def _is_always_visible(_trace_id: str) -> bool:
 
 
 def _visibility_check(viewer: Viewer) -> Callable[[str], bool]:
-    """Return a function that checks, by a trace's id, whether all labels on the trace are visible.
-
-    The labels of other annotators and those of judges may be hidden.
-    """
+    """Return a function that checks by id whether the labels of others and judges are visible."""
     may_see_judges = viewer.may_see_judges()
     return lambda trace_id: viewer.may_see_others(trace_id) and may_see_judges(trace_id)
 
 
 def _outputs_without_workspace(set_paths: Sequence[Path], force: bool) -> Outputs:
-    """Return outputs that replace neither the nearest workspace nor the files of the exam set.
+    """Return outputs that replace neither the nearest workspace nor the files of the set.
 
     ``set_paths`` are the files and folders of the set.
     """

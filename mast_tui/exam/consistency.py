@@ -1,8 +1,8 @@
-"""``mast-tui exam`` without a set: the consistency of judges, which needs no truth.
+"""``mast-tui exam`` without a set: the consistency of judges, which needs no true labels.
 
-A judge whose answer differs when nothing that matters has changed (another reading, smaller
-windows, another order of the modes) cannot be right both times. Its readings of one trace are
-compared with each other, and with those of another judge. All figures are over traces.
+A judge whose answer changes with another reading, smaller windows or another order of the modes
+cannot be right both times. Its readings of one trace are compared with each other, and with those
+of another judge. All figures are over traces.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TraceComparison:
     """The comparison of two judges on one trace.
 
     Attributes:
-        modes: The number of modes by the verdicts of both judges; only modes with both count.
+        modes: The numbers of modes by the verdicts of both judges; only modes with both count.
         same_step: True if both judges name the same decisive step; None if neither names a step.
     """
 
@@ -57,13 +57,14 @@ def samples_figures(
 
     Args:
         scope: The scope of the figures.
-        shares_by_trace: For each trace and each finding in it, the share of the samples that have
-            the finding.
+        shares_by_trace: For each trace and each finding in it, the share of the samples with the
+            finding.
         samples: The number of samples of each trace, two or more.
         resampling: The resamples of the traces.
     """
     counts_by_trace = [[round(share * samples) for share in shares] for shares in shares_by_trace]
-    # Of the ordered pairs of samples whose first has a finding, those whose second has it too.
+    # Among ordered pairs of samples whose first sample has a finding, count those whose second
+    # sample has it, too.
     repeated_counts = [
         (sum(count * (count - 1) for count in counts), sum(counts) * (samples - 1))
         for counts in counts_by_trace
@@ -91,12 +92,12 @@ def judge_pair_figures(
     modes_by_trace = [comparison.modes for comparison in comparisons]
     hits_and_cases: dict[str, list[tuple[int, int]]] = {
         "same_verdicts": [(modes.both + modes.neither, modes.compared) for modes in modes_by_trace],
-        # The modes that both call present, twice, among all modes that each calls present.
+        # Twice the modes that both call present, among all modes that each calls present.
         "same_modes": [
             (2 * modes.both, 2 * modes.both + modes.first + modes.second)
             for modes in modes_by_trace
         ],
-        # Of the modes that both call present, those whose span ranges overlap.
+        # Among modes that both call present, those with overlapping ranges of spans.
         "same_places": [(modes.meet, modes.meet + modes.apart) for modes in modes_by_trace],
         "same_step": [
             (comparison.same_step is True, comparison.same_step is not None)
@@ -120,7 +121,7 @@ class JudgeLabels:
         name: The name of the judge.
         labels: Its labels by trace id; a judged trace without labels has an empty list.
         side: Its labels and verdicts for the comparison with another judge.
-        settings: The settings of its last run by name; empty for a judge that asks no model.
+        settings: The settings of its last run by name; empty for a judge without a model.
     """
 
     name: str
@@ -135,14 +136,13 @@ class JudgeLabels:
 
 
 def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
-    """Return the judges whose names are, or begin with, one of some texts.
+    """Return the judges with these names or beginnings of names.
+
+    They are in the order of their last runs, judges without a run first.
 
     Args:
         workspace: The workspace.
         texts: Names, or beginnings of names.
-
-    Returns:
-        The names in the order of the judges' last runs, judges without a run first.
 
     Raises:
         ClickException: No judge has such a name.
@@ -169,7 +169,7 @@ def labels_of_judge(
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and verdicts.
         name: The judge's name.
-        may_see: Checks whether the user may see the labels on a trace, by its id.
+        may_see: Returns True if the user may see the labels on a trace, by its id.
     """
     ref = taxonomy.ref
     traces = [
@@ -193,7 +193,7 @@ def labels_of_judge(
 
 
 def _last_settings(runs: Sequence[Run], name: str) -> dict[str, str]:
-    """Return the settings of a judge's last run with a model; empty if there is no such run."""
+    """Return the settings of a judge's last run with a model; empty without such a run."""
     all_settings = [run.settings for run in runs if run.judge == name and run.settings is not None]
     if not all_settings:
         return {}
@@ -219,7 +219,7 @@ class Consistency:
     index: FigureIndex
 
     def differing_settings(self, judge: JudgeLabels) -> dict[str, list[str | None]]:
-        """Return the settings that differ, by name: the value of the first judge, then of this."""
+        """Return the settings that differ: by name, the first judge's value and this judge's."""
         first = self.judges[0].settings
         return {
             name: [first.get(name), judge.settings.get(name)]
@@ -254,14 +254,11 @@ def consistency_of(
 
 
 def _judge_figures(judge: JudgeLabels, taxonomy: str, resampling: Resampling) -> Iterator[Figure]:
-    """Yield figures of a judge: agreement of its repeated readings, share of quotes found.
-
-    There is no agreement for a judge that reads a trace once.
-    """
+    """Yield figures of a judge: agreement of its repeated readings, and share of quotes found."""
     scope = FigureScope("judge", taxonomy, subject=(judge.name,))
     yield scope.number("judged_traces", len(judge.labels))
     if judge.samples > 1:
-        # The confidence of a label is the share of readings that have the finding.
+        # The confidence of a label is the share of readings with the finding.
         shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
         samples_scope = replace(scope, name="samples")
         yield from samples_figures(samples_scope, shares, judge.samples, resampling)
@@ -277,7 +274,7 @@ _PATHS: Final = scope_paths("""
     samples | judges.{subject}.samples | no n
     beside  | beside.others.{subject}  | no n
 """)
-"""The places of the figures in the document of ``exam --json`` without a set."""
+"""The locations of the figures in the document of ``exam --json`` without a set."""
 
 
 def consistency_json(consistency: Consistency) -> dict[str, Any]:

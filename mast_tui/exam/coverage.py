@@ -1,10 +1,11 @@
 """Sets of steps that contain the decisive step with 90 % probability (split conformal sets).
 
-A model of plain features and of a judge's marks gives each step of a run a probability. A step is
-in the set if the steps before it in the order of probability, and a part of its own, come to at
-most the quantile of the same sum for the true steps of calibration runs (adaptive prediction sets:
-Romano, Sesia and Candès 2020, arXiv 2006.02544). The set then contains the true step of another
-run with the stated probability, even if the model is poor; a poor model only has larger sets.
+A model of plain features and of a judge's marks gives each step of a run a probability. The steps
+are ordered by probability. The sum for a step is that of all steps before it and a random part of
+its own. A step is in the set if this sum is at most a limit: the quantile of the sums of the true
+steps in calibration runs (adaptive prediction sets: Romano, Sesia and Candès 2020, arXiv
+2006.02544). The set of another run then contains the true step with the stated probability; a poor
+model only has larger sets.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.traces.model import Trace
 
 LEVEL: Final = 0.9
-"""The probability with which a set contains the step."""
+"""The probability that a set contains the true step."""
 
 SPLITS: Final = 100
 LEAST_RUNS: Final = 30
-"""The runs below which no model can be fitted and calibrated apart."""
+"""The least number of runs with which a model can be fitted and calibrated separately."""
 
 FITTED: Final = 0.4
 CALIBRATED: Final = 0.4
 """The shares of the runs for the model and for its calibration; the rest measures coverage."""
 
 PENALTY: Final = 10.0
-"""The weight of the squared coefficients: with few runs most features should count little."""
+"""The weight of the squared coefficients, so that with few runs most features count little."""
 
 _MOST_ITERATIONS: Final = 50
 _CONVERGED: Final = 1e-6
 
 MOST_CHARS: Final = 4_000
-"""The characters of a step that its features are taken from."""
+"""The characters of a step from which its features are computed."""
 
 MOST_COMPARED: Final = 200
-"""The earlier steps that a step is compared with, for repetition."""
+"""The most earlier steps that are compared with a step, for repetition."""
 
 _ERROR: Final = re.compile(
     r"error|failed|exception|traceback|not found|cannot|unable|invalid|incorrect|timeout", re.I
@@ -57,7 +58,7 @@ Matrix = NDArray[np.float64]
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
-    """Return the plain features of each step, those that depend on no judge.
+    """Return the plain features of each step, which depend on no judge.
 
     They are its position, errors, repetition, agent and length.
 
@@ -100,7 +101,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
 
 
 class _Step(NamedTuple):
-    """A step of a run, as far as its features need it."""
+    """The parts of a step from which its features are computed."""
 
     text: str
     agent: str
@@ -156,9 +157,9 @@ def coverage_figures(
 
     Args:
         scope: The scope of the figures.
-        questions: The runs with their truth.
+        questions: The runs with their true marks.
         features: The plain features of the steps, by trace id.
-        answers: The marks of a judge, which become features too; None for plain features alone.
+        answers: The marks of a judge, as further features; None for plain features alone.
         splits: The number of splits.
         seed: The seed of the splits.
     """
@@ -179,7 +180,7 @@ def _runs_of(
     features: Mapping[str, tuple[tuple[float, ...], ...]],
     answers: Answers | None,
 ) -> list[_Run]:
-    """Return the runs whose true step and features are known."""
+    """Return the runs with known true steps and features."""
     runs = []
     for question in questions:
         true_step = _true_step(question)
@@ -201,7 +202,7 @@ def _feature_matrix(
 
 
 def _true_step(question: Question) -> int | None:
-    """Return the decisive step, or else the first step with a failure; None if neither is known."""
+    """Return the decisive step, or else the first step with a failure, if known."""
     if question.truth.decisive is not None:
         return question.truth.decisive.step
     return min(
@@ -210,10 +211,9 @@ def _true_step(question: Question) -> int | None:
 
 
 def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
-    """Return a matrix with a row for each step and two columns of 0 and 1.
+    """Return a row for each step with two flags, 1 if the step is decisive, 1 if it has a mark.
 
-    The first column is 1 if the step is decisive, the second if it has a mark. A mark without a
-    step's number has no row.
+    A mark without a step's number has no row.
     """
     is_decisive = np.zeros(step_count)
     has_mark = np.zeros(step_count)
@@ -227,13 +227,13 @@ def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class StepSets:
-    """A fitted and calibrated model, which returns for a run the set of its steps to look at.
+    """A fitted and calibrated model, which returns the set of likely decisive steps of a run.
 
     Attributes:
         weights: The weights of the standardised features.
         mean: The mean of each feature in the fitted runs.
         spread: The standard deviation of each feature in the fitted runs.
-        limit: The highest value that ``cumulative_probabilities`` has for a step in the set.
+        limit: The highest result of ``cumulative_probabilities`` for a step in the set.
     """
 
     weights: Matrix
@@ -249,7 +249,7 @@ class StepSets:
         rng: np.random.Generator,
         draw: float = 0.0,
     ) -> StepSets:
-        """Fit the model on some runs, and on others the limit up to which steps are in a set.
+        """Fit the model on some runs, and the limit of the sets on others.
 
         Args:
             fitted: The runs for the model.
@@ -266,9 +266,7 @@ class StepSets:
         return replace(model, limit=_set_limit(true_step_values, draw))
 
     def cumulative_probabilities(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
-        """Return for each step the sum of probabilities that decides if it is in the set.
-
-        It is in the set if the sum is at most ``limit``.
+        """Return a sum of probabilities for each step; the step is in the set up to ``limit``.
 
         Args:
             steps: The features of the steps of a run.
@@ -282,12 +280,10 @@ class StepSets:
         features: tuple[tuple[float, ...], ...],
         answers: Answers | None,
     ) -> frozenset[int]:
-        """Return the steps of a trace among which the decisive one probably is.
-
-        Each call returns the same steps.
+        """Return the likely decisive steps of a trace, the same at each call.
 
         Args:
-            trace_id: The id of the trace, from which the random numbers are seeded.
+            trace_id: The id of the trace, the seed of the random numbers.
             features: The features of its steps, without those from a judge's marks.
             answers: The answers of the judge whose marks are features of the model, or None.
         """
@@ -313,18 +309,16 @@ def fit_sets(
     *,
     seed: int = 0,
 ) -> StepSets | None:
-    """Return a model that gives for a run the set of steps to look at for the decisive one.
+    """Return a model for the likely decisive steps of further runs.
 
-    The model is fitted on half of the runs, and calibrated on the other half.
+    The model is fitted on half of the runs, and calibrated on the other half. Return None with
+    fewer than ``LEAST_RUNS`` runs.
 
     Args:
-        questions: The runs with their truth.
+        questions: The runs with their true marks.
         features: The plain features of the steps, by trace id.
-        answers: The marks of a judge, which become features too; None for plain features alone.
+        answers: The marks of a judge, as further features; None for plain features alone.
         seed: The seed of the division.
-
-    Returns:
-        The model for further runs; None with fewer than ``LEAST_RUNS`` runs.
     """
     runs = _runs_of(questions, features, answers)
     if len(runs) < LEAST_RUNS:
@@ -341,8 +335,8 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
     """Fit, calibrate and test sets with one random division of the runs.
 
     Returns:
-        The share of test runs whose set has the true step, the mean share of a run's steps in its
-        set, and the share of steps that sets of random steps would need for the same coverage.
+        The share of test runs with the true step in their set, the mean share of steps in the sets,
+        and that share for sets of random steps with the same coverage.
     """
     order = rng.permutation(len(runs))
     fitted_end = round(FITTED * len(runs))
@@ -369,7 +363,7 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
 def _cumulative_probabilities(scores: Matrix, rng: np.random.Generator) -> Matrix:
     """Return for each step the sum of all higher probabilities and a random part of its own.
 
-    The random part makes the coverage of sets of steps below a limit exact on average.
+    With the random part, the coverage of the sets is exact on average.
     """
     probabilities = _step_probabilities(scores)
     higher_sums = np.array(
@@ -387,8 +381,8 @@ def _random_share(step_count: int, rng: np.random.Generator) -> float:
 def _set_limit(sums: Sequence[float], draw: float) -> float:
     """Return the cumulative probability up to which steps are in the set of their run.
 
-    The set then has the true step in the share ``LEVEL`` of runs. ``sums`` has the cumulative
-    probability of the true step in each calibration run. The random number ``draw`` rounds the rank
+    ``sums`` has the cumulative probability of the true step in each calibration run. The share
+    ``LEVEL`` of new runs then have their true step in the set. ``draw`` in [0, 1) rounds the rank
     of the limit up or down. With too few runs, the limit is infinite.
     """
     exact_rank = (len(sums) + 1) * LEVEL
@@ -413,7 +407,7 @@ def _fit_model(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
     for _ in range(_MOST_ITERATIONS):
         change = _newton_change(weights, runs)
         loss = _loss(weights, runs)
-        # A full Newton step can lead too far if the features separate the true steps well.
+        # A full Newton step can be too long if the features separate the true steps well.
         while _loss(weights + change, runs) > loss and float(np.abs(change).max()) > _CONVERGED:
             change = change / 2
         weights = weights + change
@@ -448,7 +442,7 @@ def _newton_change(weights: Matrix, runs: Sequence[_Run]) -> Matrix:
 
 
 def _step_probabilities(scores: Matrix) -> Matrix:
-    """Return the probabilities of the steps of a run from their scores."""
+    """Return the probabilities of the steps of a run from their scores (softmax)."""
     odds = np.exp(scores - scores.max())
     probabilities: Matrix = odds / odds.sum()
     return probabilities

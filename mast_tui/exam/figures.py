@@ -1,7 +1,7 @@
 """The figures of an exam: the answers of judges, scored by a labelled set.
 
-Steps are counted from 0; they are the set's own steps where a span is part of one. All figures are
-over the questions that a judge was asked. A question to which it names no step counts as wrong.
+Steps are counted from 0; they are the set's own steps. All figures are over the questions that a
+judge was asked. A question without a named step counts as wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Location = tuple[int | str, str]
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """The step that decided a run, with its agent and category; None if they are unknown."""
+    """The step that decided a run, with its agent and category; None if unknown."""
 
     step: int
     agent: str | None = None
@@ -46,9 +46,9 @@ class StepMarks:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A trace of the set with its truth.
+    """A trace of the set with its true marks.
 
-    ``agents`` names the agent of each step, None if the trace was not read.
+    ``agents`` has the agent of each step; None if the trace was not read.
     """
 
     trace_id: str
@@ -58,9 +58,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The marks of a judge by trace id, without the traces that it has not judged.
+    """The marks of a judge by trace id, without traces that it has not judged.
 
-    ``uses_set_taxonomy`` is True if the judge used the set's taxonomy: only then its categories
+    ``uses_set_taxonomy`` is False if the judge used another taxonomy, so that its categories do not
     count.
     """
 
@@ -69,11 +69,11 @@ class Answers:
 
 
 StepScorer = Callable[[int, int], bool]
-"""A function that checks a named step; its arguments are the true step and the named one."""
+"""A function that checks a named step; its arguments are the true step and the named step."""
 
 
 def contains_digits(true_step: int, named_step: int) -> bool:
-    """Check whether the digits of the true step are in those of the named step: 1 is in 15.
+    """Check whether the named step has the digits of the true step: step 15 has those of step 1.
 
     The published scorer of Who&When compares the numbers as texts in this way (``evaluate.py`` in
     github.com/ag2ai/Agents_Failure_Attribution), so that it counts some wrong steps as right.
@@ -97,8 +97,7 @@ def decisive_figures(
         scope: The scope of the figures.
         questions: The questions of the set.
         answers: The answers of one judge.
-        published: The scorer published with the set; None if there is none, and only the exact
-            step is right.
+        published: The scorer published with the set, if there is one.
     """
     truths = [
         (question.trace_id, question.truth.decisive)
@@ -156,11 +155,7 @@ def decisive_figures(
 
 
 def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> StepMarks:
-    """Return marks whose modes are replaced by their categories at a level.
-
-    Before that, the category of the decisive step is a mode. A mode without a category at the level
-    stays.
-    """
+    """Return marks with each mode replaced by its category at a level, if it has one."""
     decisive = marks.decisive
     if decisive is not None and decisive.category:
         mode = decisive.category
@@ -175,7 +170,7 @@ _LEVEL_STATISTICS: Final = {
     "category": "decisive_category",
     "step_and_category": "step_and_category",
 }
-"""The statistics of a level by those of the decisive step."""
+"""The statistics of a level, by the corresponding statistics of the decisive step."""
 
 
 def level_figures(
@@ -224,7 +219,8 @@ def level_figures(
 
 
 _StepChoice = Callable[[int], Sequence[int]]
-"""A function of a trace's number of steps; it returns the steps to name, each equally likely."""
+"""A function that returns the steps to name, each equally likely, from a trace's number of
+steps."""
 
 _BASELINES: Final[Mapping[str, _StepChoice]] = {
     "random": range,
@@ -238,13 +234,12 @@ def baseline_figures(
 ) -> list[Figure]:
     """Score three judges that read no trace: a random step, the first step, and the last step.
 
-    Only the traces with a decisive step whose agents are known count.
+    Only traces with a decisive step and known agents count.
 
     Args:
         scope: The scope of the figures.
         questions: The questions of the set.
-        published: The scorer published with the set; None if there is none, and only the exact
-            step is right.
+        published: The scorer published with the set, if there is one.
     """
     traces = [
         (question.truth.decisive, question.agents)
@@ -304,13 +299,13 @@ _PARTS: Final[Mapping[str, Callable[[Location], object]]] = {
     "category": itemgetter(1),
     "joint": itemgetter(0, 1),
 }
-"""The parts by which true and named locations are compared, with the function that returns each."""
+"""The parts of a location that are compared, each with a function that returns it."""
 
 
 def places_figures(
     scope: FigureScope, questions: Sequence[Question], answers: Answers, resampling: Resampling
 ) -> Iterator[Figure]:
-    """Score the locations of failures: by step, by the categories in a trace, and by both together.
+    """Score the locations of failures: by step, by category, and by both together.
 
     Args:
         scope: The scope of the counts; the figures of a part have the scope ``match``.
@@ -335,8 +330,8 @@ def _match_figures(
 ) -> list[Figure]:
     """Return precision, recall and F1 of the named locations, counted over all traces together.
 
-    ``part`` is the part of a location that must be equal. If it has a category, but the judge's
-    categories do not count, the figures are zero or undefined.
+    ``part`` is the part of a location that must be equal. Parts with a category are not scored if
+    the judge used another taxonomy.
     """
     part_of = _PARTS[part]
     is_scored = part == "location" or answers.uses_set_taxonomy

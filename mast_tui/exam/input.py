@@ -60,14 +60,15 @@ SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, 
 """The sets with their own file formats: the reader of each, and the scorings of its labels."""
 
 PUBLISHED_SCORERS: Final[Mapping[str, StepScorer]] = {"who-and-when": contains_digits}
-"""The published scorers of steps that count more than the exact step as right, by set."""
+"""The published scorers that count more than the exact step as right, by set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSteps:
     """The numbers of a trace's steps by span key, and the agents of the steps.
 
-    Without the trace, only the keys of message lists tell a number, and the agents are unknown.
+    Without the trace, numbers are known only from the keys of message lists, and agents are
+    unknown.
     """
 
     numbers: Mapping[str, int] | None = None
@@ -77,7 +78,7 @@ class TraceSteps:
     def from_trace(cls, trace: Trace) -> TraceSteps:
         """Number the steps of a trace that was read to its end."""
         numbers = step_numbers(trace)
-        # The agent of a step is the first one that a span of the step names.
+        # The agent of a step is that of its first span with an agent.
         agents = [""] * (max(numbers.values(), default=-1) + 1)
         for index in range(len(trace)):
             span = trace.span(index)
@@ -85,13 +86,13 @@ class TraceSteps:
         return cls(numbers, tuple(agents))
 
     def number(self, key: str | None) -> int | None:
-        """Return the number of the step that a span is part of, or None if it is unknown."""
+        """Return the number of the step that contains a span; None if unknown."""
         if key is None:
             return None
         return step_of_key(key) if self.numbers is None else self.numbers.get(key)
 
     def agent(self, step: int) -> str | None:
-        """Return the agent of a step, or None if it is unknown."""
+        """Return the agent of a step; None if unknown."""
         return None if self.agents is None else self.agents[step] or None
 
 
@@ -105,7 +106,7 @@ class ExamTrace:
     """The facts of a trace that an exam needs, small enough to send between processes.
 
     ``named_agent`` is the agent to which the trace's own metadata attributes the failure.
-    ``rule_findings`` are None if no rules were run. ``features`` holds a tuple for each step.
+    ``rule_findings`` are None if no rules were run. ``features`` has a tuple for each step.
     """
 
     trace_id: str
@@ -123,7 +124,7 @@ class ExamTrace:
             trace: The trace.
             rules: The rules to run on it; None for none.
         """
-        # The agent of the decisive step, as the files of Who&When name it.
+        # The agent of the decisive step in files of Who&When.
         named_agent = dict(trace.meta.hidden).get("mistake_agent")
         findings = None if rules is None else rules.judge(trace).findings
         features = step_features(trace, step_numbers(trace))
@@ -165,7 +166,7 @@ class ExamSet:
 
     @property
     def features(self) -> dict[str, tuple[tuple[float, ...], ...]]:
-        """The features of the steps of the traces that were read, by trace id."""
+        """The features of the steps of each trace that was read, by trace id."""
         return {trace_id: trace.features for trace_id, trace in self.traces.items()}
 
     def asks_about(self, mode: str) -> bool:
@@ -188,8 +189,8 @@ class ExamCandidate:
         name: The name of the judge.
         answers: Its answers to the questions.
         judged: Its verdicts for the comparison with the reference; None if the set has no verdicts.
-        cost: The mean cost of a trace; None if no model was asked.
-        quotes: The number of its quotes by kind of match; None if it has no quotes.
+        cost: The mean cost of a trace; None without a model.
+        quotes: The number of its quotes by kind of match; None without quotes.
     """
 
     name: str
@@ -218,12 +219,10 @@ def _finding_of_gold(label: GoldLabel) -> Finding:
 def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, is_truth: bool) -> StepMarks:
     """Convert findings to marks on steps.
 
-    The decisive step is the earliest step with a decisive finding. Without a decisive finding:
-
-    - the decisive step of a judge is that of its highest confidence, the earliest on a tie;
-    - a truth has no decisive step.
+    The decisive step is the earliest step with a decisive finding. Without such a finding, a
+    judge's decisive step is that of its highest confidence, and a truth has none.
     """
-    # A span that belongs to no step has no number; its key is its location.
+    # A span without a step has no number, and its key is its location.
     locations: set[Location] = set()
     numbered_findings: list[tuple[int, Finding]] = []
     for finding in findings:
@@ -237,7 +236,7 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, is_truth: boo
     def rank(candidate: tuple[int, Finding]) -> tuple[float, int]:
         """Return the sort key of a candidate; the lowest key is the decisive step.
 
-        The confidence does not matter between findings that are marked as decisive.
+        Confidence is ignored among decisive findings.
         """
         step, finding = candidate
         return (0.0 if finding.decisive else -finding.confidence, step)
@@ -253,9 +252,9 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, is_truth: boo
 
 
 def _make_question(trace_id: str, findings: Iterable[Finding], trace: ExamTrace | None) -> Question:
-    """Make the question on a trace, with the findings as its truth.
+    """Make the question on a trace, with the findings as its true marks.
 
-    The agent that the trace's metadata names replaces that of the decisive step.
+    An agent in the trace's metadata replaces that of the decisive step.
     """
     steps = TraceSteps() if trace is None else trace.steps
     marks = _step_marks(findings, steps, is_truth=True)
@@ -272,15 +271,15 @@ def set_from_files(
     pool: WorkerPool,
     crosswalk: Path | None = None,
 ) -> ExamSet:
-    """Read a set that has its own file format.
+    """Read a set with its own file format.
 
     Args:
         name: The name of the set, a key of ``SETS``.
         paths: The files and folders of the set.
         rules: The rules to run on its traces; None for none.
         pool: The processes that read the files.
-        crosswalk: A crosswalk from the set's categories to modes of MAST. Categories without a link
-            are left out, and so are a judge's findings of other modes.
+        crosswalk: A crosswalk from the set's categories to modes of MAST. Categories without a
+            link, and a judge's findings of other modes, are left out.
 
     Raises:
         ExchangeError: The paths have nothing of the set, or the crosswalk does not fit.
@@ -291,20 +290,20 @@ def set_from_files(
     else:
         incoming = reader(pool.reachable(paths))
     modes = None
-    mast = load_mast()
+    mast_taxonomy = load_mast()
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
         entries = read_crosswalk(file)
-        incoming = translated(incoming, entries, mast, file)
-        targets = (mast.find(target) for entry in entries for target in entry.targets)
+        incoming = translated(incoming, entries, mast_taxonomy, file)
+        targets = (mast_taxonomy.find(target) for entry in entries for target in entry.targets)
         modes = frozenset(mode.slug for mode in targets if mode is not None)
 
     works = list(incoming.work)
-    if name == "mast-human":  # the set has the labels of each annotator too
+    if name == "mast-human":  # the set also has the labels of each annotator
         works = [work for work in works if work.annotator == CONSENSUS]
     refs = {work.taxonomy for work in works}
-    taxonomies = (mast, *incoming.taxonomies)
-    taxonomy = next((taxonomy for taxonomy in taxonomies if taxonomy.ref in refs), mast)
+    taxonomies = (mast_taxonomy, *incoming.taxonomies)
+    taxonomy = next((taxonomy for taxonomy in taxonomies if taxonomy.ref in refs), mast_taxonomy)
     trace_ids = frozenset(work.trace_id for work in works)
     files = sorted({trace.path for trace in incoming.traces if trace.path is not None})
     traces = _traces_in(files, partial(_traces_by_file, rules, trace_ids), pool)
@@ -342,7 +341,7 @@ def _exam_trace(
 def _traces_by_file(
     rules: RulesJudge | None, trace_ids: frozenset[str], files: Sequence[Path]
 ) -> list[list[ExamTrace]]:
-    """Return a list for each file: its traces on which the set has a question."""
+    """Return for each file its traces on which the set has a question."""
     traces_by_file = []
     for file in files:
         traces = (_exam_trace(rules, trace_ids, trace) for trace in read_traces(file))
@@ -357,7 +356,7 @@ def set_from_table(
     rules: RulesJudge | None,
     pool: WorkerPool,
 ) -> ExamSet:
-    """Return a labelled set whose truth is the work of the only annotator in a ``csv-long`` file.
+    """Return a labelled set from a ``csv-long`` file with the labels of one annotator.
 
     Args:
         file: The table.
@@ -399,7 +398,7 @@ def _make_set(
 ) -> ExamSet:
     """Return a labelled set of imported work.
 
-    ``scorings`` names the ways to score it; None for all that the labels allow.
+    ``scorings`` is None for all scorings that the labels allow.
     """
     traces_by_id = {trace.trace_id: trace for trace in traces}
     questions = []
@@ -430,7 +429,7 @@ def _possible_scorings(
 ) -> tuple[str, ...]:
     """Return the scorings that labels allow.
 
-    Verdicts are scored only if one of them is absent: otherwise every "present" would be right.
+    Verdicts are scored only if one of them is absent, because otherwise every "present" is right.
     """
     truths = [question.truth for question in questions]
     is_possible = {
@@ -448,16 +447,14 @@ def set_from_workspace(
     trace_of: Callable[[str], Trace | None],
     may_see: Callable[[str], bool],
 ) -> ExamSet:
-    """Make an exam's set of labelled traces from a workspace.
-
-    The true answers are the gold, or the labels and verdicts of one annotator.
+    """Make a labelled set from the gold, or one annotator's labels and verdicts, of a workspace.
 
     Args:
         workspace: The workspace.
         name: ``gold``, or the name of the annotator.
         taxonomy: The taxonomy of the labels.
         trace_of: Returns the trace with an id, or None if its file cannot be read.
-        may_see: Checks whether the user may see the labels on a trace, by its id.
+        may_see: Returns True if the user may see the labels on a trace, by its id.
     """
     truth = (
         _gold_truth(workspace, taxonomy)
@@ -582,13 +579,13 @@ def candidate_from_workspace(
         workspace: The workspace.
         exam: The labelled set.
         name: The name of the judge or annotator.
-        may_see: Returns True if the user may see the labels on the trace with an id.
+        may_see: Returns True if the user may see the labels on a trace, by its id.
     """
     visible_trace_ids = {
         question.trace_id for question in exam.questions if may_see(question.trace_id)
     }
     ref = _taxonomy_of_work(workspace, name, exam.taxonomy.ref)
-    # Labels under another taxonomy show where the errors are, but not their modes.
+    # Labels under another taxonomy show the steps of errors, but not their modes.
     uses_set_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
     labels_by_trace = _labels_by_trace(label for label in labels if exam.asks_about(label.mode))
@@ -621,14 +618,14 @@ def candidate_from_workspace(
 
 
 def _taxonomy_of_work(workspace: Workspace, name: str, preferred: str) -> str:
-    """Return a taxonomy under which an annotator has worked: the preferred one if possible."""
+    """Return a taxonomy under which an annotator has worked, preferably ``preferred``."""
     refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
     refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
     return preferred if preferred in refs else min(refs, default=preferred)
 
 
 def annotator_named(workspace: Workspace, text: str) -> str:
-    """Return the annotator with this name, or the one judge whose name begins with it.
+    """Return the annotator with this name, or the only judge whose name begins with it.
 
     Args:
         workspace: The workspace.
@@ -674,7 +671,7 @@ def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
 
 
 def _mean_cost(workspace: Workspace, name: str) -> dict[str, float | None] | None:
-    """Return the mean cost of a trace that a judge has asked a model about; None without one."""
+    """Return the mean cost of a trace by the runs of a judge with a model; None without one."""
     runs = [run for run in workspace.runs() if run.judge == name and run.usage.requests]
     trace_count = sum(trace.problem is None for run in runs for trace in run.traces)
     if not trace_count:

@@ -158,7 +158,7 @@ def _coverage_section(result: ExamResult) -> ReportSection | None:
             {
                 "judge": judge,
                 "labelled_runs": figures.count("labelled_runs"),
-                # NaN has no reason in its cell: the number of runs tells it.
+                # NaN has no reason in its cell, because the number of runs explains it.
                 **{
                     key: nan if figures.value(key) is None else figures.value(key)
                     for key in _COVERAGE_SHARES
@@ -205,7 +205,7 @@ def _coverage_notes(
 
 
 def consistency_report(consistency: Consistency) -> Report:
-    """Put the consistency of judges, which needs no truth, into tables and sentences."""
+    """Return the report on the consistency of judges, in tables and sentences."""
     judges = consistency.judges
     sections = [ReportSection("steady", "Without a truth", (_single_judges_table(consistency),))]
     if len(judges) > 1:
@@ -221,7 +221,7 @@ def consistency_report(consistency: Consistency) -> Report:
 
 
 def _single_judges_table(consistency: Consistency) -> Table:
-    """Return the table of the figures that each judge has by itself."""
+    """Return the table of the figures of each judge by itself."""
     index = consistency.index
     rows = [
         Row(
@@ -299,13 +299,12 @@ def _settings_text(differing_settings: Mapping[str, Sequence[str | None]]) -> st
 def _decisive_section(result: ExamResult) -> ReportSection | None:
     """Return the section on the shares of traces in which each judge names the decisive step.
 
-    Return None if the labelled set is not scored by the decisive step, the one that led to the
-    failure.
+    Return None if the set is not scored by the decisive step, the one that led to the failure.
     """
     figures_by_judge = result.tables("decisive")
     if not figures_by_judge:
         return None
-    # A set without agents or categories gives no judge a figure for them.
+    # A set without agents or categories has no figures for them.
     columns_with_values = [
         column
         for column in _DECISIVE
@@ -332,9 +331,9 @@ def _decisive_section(result: ExamResult) -> ReportSection | None:
 
 
 def _published_note(figures_by_judge: Mapping[str, FigureTable]) -> Iterator[Note]:
-    """Yield a note on the set's own scorer, if the set has one.
+    """Yield a note on the set's own scorer, if there is one.
 
-    The note names the judges whose share differs from the share of exact steps.
+    It lists the judges with another share than that of exact steps.
     """
     shares_by_judge = {
         judge: (figures["published_step"].value, figures.value("step", "0"))
@@ -357,10 +356,7 @@ def _published_note(figures_by_judge: Mapping[str, FigureTable]) -> Iterator[Not
 
 
 def _baseline_rows(result: ExamResult) -> Iterator[Row]:
-    """Yield the rows of the baselines: a random step, always the first, always the last.
-
-    There are no rows if they have no traces.
-    """
+    """Yield the rows of the baselines: a random step, always the first, always the last."""
     figures = result.index.table("baselines")
     if not figures.count("asked"):
         return
@@ -376,7 +372,7 @@ def _baseline_rows(result: ExamResult) -> Iterator[Row]:
 def _places_section(result: ExamResult) -> ReportSection | None:
     """Return the section on precision, recall and F1 of the marked locations.
 
-    Return None if the labelled set is not scored by locations.
+    Return None if the set is not scored by locations.
     """
     figures_by_judge = result.tables("places")
     if not figures_by_judge:
@@ -403,10 +399,7 @@ def _places_section(result: ExamResult) -> ReportSection | None:
 
 
 def _levels_section(result: ExamResult) -> ReportSection | None:
-    """Return the section with the score of categories at each level of the taxonomy.
-
-    Return None if there are no levels.
-    """
+    """Return the section with the score of categories at each level of the taxonomy, if any."""
     # All levels are measured on the same traces.
     figures_by_judge = result.tables("decisive") or result.tables("places")
     rows = [
@@ -449,7 +442,7 @@ def _not_asked_notes(figures_by_judge: Mapping[str, FigureTable]) -> Iterator[No
 def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
     """Yield the report sections on the verdicts of judges.
 
-    A single judge has one section. Several judges have a common section, then one each.
+    Several judges have a common section, then one each.
     """
     if len(reports) == 1:
         yield from map(judge_section, reports.values())
@@ -462,7 +455,7 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
                 for table in judge_section(report).tables
                 if table.id in ("judge", "judge_chance")
             ]
-            # Ids are unique in the report.
+            # Ids must be unique in the report.
             unique_tables = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
             yield ReportSection(f"judge_{number}", name, unique_tables)
 
@@ -496,7 +489,7 @@ def _cost_section(candidates: Sequence[ExamCandidate]) -> ReportSection | None:
 
 
 def _cost_cells(cost: Mapping[str, float | None]) -> dict[str, Cell]:
-    """Return the cells of a cost by column, without the costs that are unknown."""
+    """Return the known costs by column."""
     return {
         column.key: round(value) if column.kind is Kind.COUNT else value
         for column in _COST

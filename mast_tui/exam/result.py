@@ -32,7 +32,7 @@ from mast_tui.figures.record import (
 from mast_tui.workspace.registers.look_here import LookHere
 
 FEATURES: Final = "features"
-"""The name of the sets that depend on features of the steps alone, not on a judge."""
+"""The name of the sets of steps from features of the steps alone, without a judge."""
 
 _PATHS: Final = scope_paths("""
     baselines      | baselines                                | no n
@@ -44,7 +44,7 @@ _PATHS: Final = scope_paths("""
     level_joint    | judges.{subject}.levels.{group}.joint    | no n
     coverage       | coverage.{subject}                       | no n
 """)
-"""The places of the figures in the document of ``exam --json``."""
+"""The locations of the figures in the document of ``exam --json``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class ExamResult:
         exam: The labelled set.
         candidates: The judges and their answers.
         resampling: The resamples of the traces.
-        verdicts: The figures of the verdicts by judge, without the judges that have no verdicts.
+        verdicts: The figures of the verdicts by judge, without judges that have none.
         index: All other figures.
-        stored_sets: The sets of steps that are stored in the workspace; None if none are.
+        stored_sets: The sets of steps that are stored in the workspace, if any.
     """
 
     exam: ExamSet
@@ -68,7 +68,7 @@ class ExamResult:
     stored_sets: LookHere | None = None
 
     def tables(self, scope: str, *, group: str = "") -> dict[str, FigureTable]:
-        """Return the figures of a scope by judge, without the judges that have none.
+        """Return the figures of a scope by judge, without judges that have none.
 
         Args:
             scope: The name of the scope.
@@ -94,7 +94,7 @@ def exam_result(
         exam: The labelled set.
         candidates: The judges and their answers.
         resampling: The resamples of the traces.
-        with_coverage: Whether to measure sets of steps that contain the decisive step.
+        with_coverage: True to measure sets of steps that contain the decisive step.
     """
     figures = list(_score_figures(exam, candidates, resampling))
     if with_coverage:
@@ -145,8 +145,8 @@ def _coverage_figures(
 ) -> Iterator[Figure]:
     """Yield how often the predicted set of a run's steps contains the true step.
 
-    The sets under ``FEATURES`` are predicted from features of the steps alone, those of a judge
-    from the steps that it named too.
+    The sets under ``FEATURES`` depend on features of the steps alone, those of a judge also on the
+    steps that it named.
     """
     answers_by_name = {candidate.name: candidate.answers for candidate in candidates}
     for name, answers in {FEATURES: None, **answers_by_name}.items():
@@ -198,7 +198,7 @@ def _candidate_json(result: ExamResult, candidate: ExamCandidate) -> dict[str, A
         "decisive": None,
         "places": None,
         "verdicts": None if report is None else judge_json(report),
-        "categories": candidate.answers.uses_set_taxonomy,  # whether its categories count
+        "categories": candidate.answers.uses_set_taxonomy,  # True if its categories count
         "quotes": candidate.quotes,
         "cost": candidate.cost,
         "cases": decisive_cases(exam.questions, candidate.answers) if has_decisive else [],

@@ -1,1 +1,1 @@
-"""Judges on millions of traces: their findings as Parquet shards, by clusters of workers."""
+"""Judges on millions of traces: their findings in Parquet shards, written by many workers."""

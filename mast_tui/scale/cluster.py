@@ -1,4 +1,4 @@
-"""Workers of a cluster with a Dask scheduler, which the extra ``cluster`` installs."""
+"""The workers of a cluster with a Dask scheduler, which the extra ``cluster`` installs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _PATIENCE: Final = 30
 """The seconds to wait for a cluster."""
 
 _LEAVING: Final = 2
-"""The seconds to take leave of a cluster that may be gone."""
+"""The seconds to wait for the end of a connection, because the cluster may be gone."""
 
 
 class Cluster(Workers):
-    """The workers of a Dask scheduler, which replaces those that are killed."""
+    """The workers of a Dask scheduler, which replaces workers that are killed."""
 
     is_remote = True
 
@@ -110,7 +110,7 @@ class Cluster(Workers):
         )
 
     def close(self) -> None:
-        """Close the connection; Dask drops the tasks that no client waits for."""
+        """Close the connection; Dask then drops the tasks without a client."""
         self._client.close(timeout=_LEAVING)
 
 

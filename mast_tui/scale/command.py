@@ -1,4 +1,4 @@
-"""``mast-tui judge --out`` with rules, and what is printed of any run into shards."""
+"""``mast-tui judge --out`` with rules, and the printed results of any run into shards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool)
     Args:
         request: The options of the command.
         judge: The rules.
-        pool: The workers, and the bar of progress.
+        pool: The workers, and the progress bar.
 
     Raises:
         ShardsError: The folder cannot be used.
@@ -55,20 +55,20 @@ def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool)
 
 
 def shard_folder(request: JudgeRequest) -> ShardFolder:
-    """Return the folder that ``--out`` names."""
+    """Return the folder of ``--out``."""
     assert request.out is not None
     return ShardFolder(request.out)
 
 
 def show_progress(pool: WorkerPool, run: ShardRun) -> None:
-    """Show the traces that a run has judged, and the share of shards that exist.
+    """Show the number of judged traces, and the share of shards that exist.
 
     Args:
-        pool: The pool, which has the progress bar.
+        pool: The pool with the progress bar.
         run: The counts of the run so far.
     """
     pool.set_counts(run.traces, len(run.failed))
-    existing_shards = run.known + run.written  # the known ones were written by earlier runs
+    existing_shards = run.known + run.written  # earlier runs wrote the known ones
     pool.show_progress(existing_shards, run.shards)
 
 
@@ -113,7 +113,7 @@ def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document
 def _print_counts(document: Document) -> None:
     """Print the numbers of shards, traces, suggestions, requests and tokens."""
     shards = document["shards"]
-    # Without a number of suggestions, a sentence of its own says that they are hidden.
+    # Hidden suggestions have no number, and a sentence of their own follows.
     separator = ";" if document["suggestions"] is None else ","
     print_line(
         f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} "

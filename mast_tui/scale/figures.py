@@ -48,10 +48,10 @@ _FILES_PER_BATCH: Final = 128
 """The number of shards that are counted at once."""
 
 _NULL: Final = -128
-"""The number in place of a missing verdict or onset; it is no value of either."""
+"""The number for a missing verdict or onset; neither has this value."""
 
 _CELLS_PER_GROUP: Final = 3
-"""The number of cells of a group: failed, succeeded and unknown outcomes."""
+"""The number of cells of a group, one for each outcome: failed, succeeded, unknown."""
 
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
@@ -70,7 +70,7 @@ def shard_report(
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Document:
-    """Add up the verdicts in all shards of a folder, and return the document of the report.
+    """Return the document of the report on all shards of a folder.
 
     It has those fields of a report on failure signatures that counts can fill.
 
@@ -80,7 +80,7 @@ def shard_report(
         rules: The thresholds of the report; None for the defaults of ``Rules``.
         failed_below: The score below which a trace counts as failed; None to use its outcome.
         workers: The processes that read and count; None for this process alone.
-        tell: Called with the number of counted shards and the number of all shards.
+        tell: Receives the number of counted shards and the number of all shards.
 
     Raises:
         ShardsError: The shards cannot be read, or there is no such field.
@@ -103,11 +103,7 @@ def _counts_of_files(
     workers: Workers | None,
     tell: Callable[[int, int], object],
 ) -> _Counts:
-    """Return the counts of files, in which each trace counts once.
-
-    Raises:
-        ShardsError: A file cannot be read.
-    """
+    """Return the counts of files, with each trace counted once."""
     counts = new_counts()
     keys_by_batch = []
     batches = list(_batches(files))
@@ -122,8 +118,8 @@ def _counts_of_files(
     repeated_keys = _repeated_keys(keys_by_batch)
     if not len(repeated_keys):
         return counts
-    # A trace in two shards was counted twice. To count only its first row, the files must be read
-    # in order, so all are counted again in one process.
+    # Traces in two shards were counted twice. Count all files again in order, in one process, with
+    # only the first row of each trace.
     counts = new_counts()
     seen_keys: set[int] = set()
     for table in _read_tables(folder, files, counts.columns):
@@ -139,14 +135,14 @@ def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
 def judged_outside_workspace(
     address: str, judge: str, stored_traces: Iterable[TraceRecord]
 ) -> JudgedOutsideWorkspace:
-    """Count the verdicts of a judge on the traces of shards that are not in a workspace.
+    """Count the verdicts of a judge on traces of shards that are not in a workspace.
 
-    A trace that occurs several times in the shards is counted once.
+    Each trace counts once.
 
     Args:
         address: The path or URL of the shards.
         judge: The name of the judge.
-        stored_traces: The traces of the workspace that have verdicts of the judge.
+        stored_traces: The traces of the workspace with verdicts of the judge.
 
     Raises:
         ShardsError: The shards cannot be read, or another judge wrote them.
@@ -189,8 +185,7 @@ def _read_tables(
 ) -> Iterator[Any]:
     """Yield a table for each batch of files.
 
-    A data set keeps the metadata of all its files in memory, so one for all files would be too
-    large.
+    A single data set of all files would be too large, because it keeps their metadata in memory.
 
     Raises:
         ShardsError: A file cannot be read.
@@ -214,19 +209,19 @@ def _repeated_keys(key_arrays: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return np.unique(all_keys[1:][all_keys[1:] == all_keys[:-1]])
 
 
-def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -> NDArray[np.bool_]:
+def _first_rows(
+    table: Any, repeated_keys: NDArray[np.uint64], seen_keys: set[int]
+) -> NDArray[np.bool_]:
     """Return a mask of the rows that are the first of their trace.
 
-    Args:
-        table: The rows.
-        repeated: The keys of traces that occur more than once.
-        seen_keys: The repeated keys of earlier rows, which this function extends.
+    Only keys in ``repeated_keys`` can have several rows. ``seen_keys`` has those of earlier rows;
+    the keys of this table are added.
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
-    if not len(repeated):
+    if not len(repeated_keys):
         return is_first
-    for row in np.flatnonzero(np.isin(keys, repeated)):
+    for row in np.flatnonzero(np.isin(keys, repeated_keys)):
         key = int(keys[row])
         is_first[row] = key not in seen_keys
         seen_keys.add(key)
@@ -234,9 +229,9 @@ def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -
 
 
 class _Counts:
-    """The sums over rows by cell: the traces of one outcome in a group.
+    """The counts of traces by cell: the traces of a group with one outcome.
 
-    The first axis of each array is the cells, which grow with the groups that are found.
+    The first axis of each array is the cell; new groups add cells.
     """
 
     def __init__(self, manifest: Manifest, group_by: str, failed_below: float | None) -> None:
@@ -263,7 +258,7 @@ class _Counts:
         """Add rows to the counts.
 
         Args:
-            table: The rows, with the columns that ``self.columns`` names.
+            table: The rows, with the columns of ``self.columns``.
             is_counted: True for each row that counts; other rows repeat a trace.
         """
         self._repeated_count += int((~is_counted).sum())
@@ -312,11 +307,11 @@ class _Counts:
             sums[cells] += other._verdicts[value]
 
     def _group_number(self, name: str | None) -> int:
-        """Return the number of a group; a group that is not known yet is added."""
+        """Return the number of a group; a new group is added."""
         return self._groups.setdefault(name, len(self._groups))
 
     def _add_cells_for_new_groups(self) -> None:
-        """Lengthen the arrays by the cells of groups that were added since the last call."""
+        """Lengthen the arrays by the cells of new groups."""
         missing_count = len(self._groups) * _CELLS_PER_GROUP - len(self._traces)
         if missing_count:
             self._traces = _with_zeros(self._traces, missing_count)
@@ -379,7 +374,7 @@ class _Counts:
         }
 
     def _group_json(self, group_number: int, rules: Rules) -> Document:
-        """Return the figures of one group, which has a cell of counts for each outcome."""
+        """Return the figures of one group."""
         cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
         all_counts = self._counts_of_cells(cells)
@@ -419,8 +414,8 @@ class _Counts:
             scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
         figures_by_mode = FigureIndex(figures).figures_by_key("mode")
-        stated = stated_for(ref)
-        classes = {} if stated is None else stated.classes
+        published = stated_for(ref)
+        classes = {} if published is None else published.classes
         return {
             mode.code: {
                 "name": mode.name,
@@ -431,9 +426,9 @@ class _Counts:
         }
 
     def _modes_per_failed_trace(self, cell: int) -> Document:
-        """Return the number of modes in a trace of the cell with the failed traces of a group."""
+        """Return the number of modes per trace in a cell of failed traces."""
         counts = self._counts_of_cells(cell)
-        # A failed trace has as many modes on average as these shares make together.
+        # The mean number of modes in a failed trace is the sum of these shares.
         shares = [
             present / judged
             for present, judged in zip(counts.present, counts.judged, strict=True)
@@ -447,17 +442,14 @@ class _Counts:
         }
 
     def _counts_of_cells(self, cells: int | slice) -> Counts:
-        """Return for each mode the numbers of present and of judged traces in one or more cells.
-
-        A cell is an index of the counts: a group with an outcome.
-        """
+        """Return the numbers of present and of judged traces of each mode in some cells."""
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )
         return Counts(tuple(present.tolist()), tuple((present + absent).tolist()))
 
     def _categories_json(self, groups: Iterable[Group], all_counts: Counts) -> Document:
-        """Return the number of present verdicts of each category, and their share of all."""
+        """Return the number of present verdicts of each category, and its share of all."""
         total = sum(all_counts.present)
         categories: Document = {}
         for ident, name, slugs in groups:
@@ -474,7 +466,7 @@ class _Counts:
 def _count_files(
     folder: ShardFolder, new_counts: Callable[[], _Counts], items: Sequence[Sequence[str]]
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Yield for each item (a list of files) the keys of its traces and the sums of their rows."""
+    """Yield the keys and the counts of the traces in each item, a list of files."""
     for files in items:
         counts = new_counts()
         keys = []
@@ -486,7 +478,7 @@ def _count_files(
 
 
 def _numbers_of_names(column: Any, number_of: Callable[[str | None], int]) -> Integers:
-    """Return the number of the name in each row; each name is looked up once, not in each row."""
+    """Return the number of the name in each row, with one call of ``number_of`` per name."""
     names = column.combine_chunks().dictionary_encode(null_encoding="encode")
     numbers = [number_of(name or None) for name in names.dictionary.to_pylist()]
     row_numbers: Integers = np.array(numbers, dtype=np.int64)[names.indices.to_numpy()]
@@ -494,7 +486,7 @@ def _numbers_of_names(column: Any, number_of: Callable[[str | None], int]) -> In
 
 
 def _missing_facts(shard_count: int, missing_count: int) -> Iterator[str]:
-    """Yield what the figures of a folder with so many shards, of which some are missing, lack."""
+    """Yield sentences on the limits of the figures."""
     yield (
         "These are unchecked suggestions of a judge; 'mast-tui import' imports a sample of them "
         "into a workspace for people to label."

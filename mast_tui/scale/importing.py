@@ -1,4 +1,4 @@
-"""``mast-tui import SHARDS``: the import of some judged traces of shards into a workspace."""
+"""``mast-tui import SHARDS``: the import of judged traces from shards into a workspace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mast_tui.traces.model import Trace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "outcome", "reader", "version")
-"""The fields of a trace on which ``--where`` may have a condition, besides its modes."""
+"""The fields of a trace that ``--where`` accepts, besides modes."""
 
 _OF_STUDY: Final = "study=yes"
 """The condition of ``--where`` for the traces of the workspace's study."""
@@ -62,8 +62,7 @@ class _ShardsJudge:
 def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     """Import traces of shards and the judge's suggestions, and return the exit code.
 
-    The keys of all traces that meet the conditions are read first. Only the traces of the sample
-    are read whole.
+    The keys of all matching traces are read first, then the traces of the sample.
 
     Args:
         request: The options of the command; its first file is the folder's path or URL.
@@ -102,7 +101,7 @@ def _print_import(
     matching_count: int,
     traces: Mapping[str, int],
 ) -> None:
-    """Print how many traces were imported, by the status of each, as a line or as JSON."""
+    """Print the number of imported traces by status, as a line or as JSON."""
     if request.as_json:
         print_json(
             {
@@ -131,10 +130,7 @@ def _print_import(
 def _parsed_conditions(
     where: Sequence[str], manifest: Manifest, common: CommonOptions
 ) -> _Conditions:
-    """Parse the conditions of ``--where``.
-
-    Returns:
-        The accepted values by column. Each shard has a table with a row for each judged trace.
+    """Return the accepted values of ``--where`` by column of the table of traces.
 
     Raises:
         click.UsageError: A condition has no valid field or mode.
@@ -191,7 +187,7 @@ def _results_of_shards(
 
 
 _Conditions = Mapping[str, set[object]]
-"""The allowed values of each column that has a condition."""
+"""The accepted values of each column with a condition."""
 
 
 def _matching_keys(
@@ -217,7 +213,7 @@ def _read_selection(
 
 
 class _Sample(NamedTuple):
-    """The keys of a sample of traces by shard, and the number of traces that it is drawn from."""
+    """The keys of a sample of traces by shard, and the number of traces to draw from."""
 
     keys: Mapping[str, set[int]]
     matching_count: int
@@ -237,7 +233,7 @@ def _draw_sample(
             shard_by_key.setdefault(key, shard)  # the first shard that has the trace
     drawn_keys: Iterable[int] = shard_by_key
     if size is not None:
-        # The key decides between equal hashes, so that the order of the shards does not.
+        # The key breaks ties, so that the order of the shards has no influence.
         drawn_keys = nsmallest(size, shard_by_key, key=lambda key: (_seeded_hash(seed, key), -key))
     keys_by_shard: dict[str, set[int]] = {}
     for key in drawn_keys:

@@ -1,4 +1,4 @@
-"""Judging more traces than one workspace should hold: each batch of files becomes a shard."""
+"""Judging of more traces than fit in one workspace: each batch of files becomes a shard."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _FEWEST_FILES: Final = 8
 _FEWEST_SHARDS: Final = 16
 """The number of shards of a small set; a larger set has more, of the greatest size.
 
-With this number, workers end at about the same time, and little is lost when one of them dies.
+With so many, workers end at about the same time, and little is lost when one of them dies.
 """
 
 _MOST_BYTES: Final = 256 << 20
-"""The size from which no file is added to a shard."""
+"""The size above which no file is added to a shard."""
 
 _SIZE_RATIO: Final = 4
 """The ratio of the most files of a shard to the average, and of the average to the fewest."""
@@ -45,9 +45,9 @@ _NOTHING_USED: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Files whose traces are judged together.
+    """Files that are judged together.
 
-    The name follows from the files, the judge and the taxonomy.
+    The name is a hash of the files, the judge and the taxonomy.
     """
 
     name: str
@@ -56,11 +56,11 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """The result of judging a unit: its judged traces, and its reports, without traces.
+    """The result of judging a unit (files that are read together).
 
-    ``unanswered`` has the path of each trace that a later run may judge, with the reason;
-    ``stopped`` is the reason why the run cannot go on. ``usage`` is what the requests to a model
-    used, ``requests`` are those on whose answers the judgements rest.
+    ``judged`` are its judged traces, ``reports`` its reports without traces. ``unanswered`` has the
+    path and the reason of each trace that a later run may judge. ``stopped`` is the reason why the
+    run cannot go on. ``usage`` and ``requests`` are those of the model.
     """
 
     judged: tuple[JudgedTrace, ...] = ()
@@ -72,7 +72,7 @@ class UnitResult:
 
 
 class Judging(Protocol):
-    """A judge of the traces of units; it can be sent to other processes."""
+    """A judge of the traces of units, which can be sent to other processes."""
 
     @property
     def name(self) -> str:
@@ -80,22 +80,22 @@ class Judging(Protocol):
 
     @property
     def looks_at(self) -> Sequence[str]:
-        """The slugs on which it gives verdicts."""
+        """The slugs of the modes on which it gives verdicts."""
 
     def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitResult]:
         """Judge the traces of each unit."""
 
     def outdated(self, shards: Iterable[str], /) -> Collection[str]:
-        """Return those of some written shards that have to be judged again."""
+        """Return the written shards among these that have to be judged again."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ShardTotals:
     """The counts of judged shards.
 
-    ``written`` does not count the shards with a trace that a later run may judge: these are not
+    ``written`` leaves out shards with a trace that a later run may judge, because they are not
     written. ``failed`` and ``skipped`` are paths with the reason. ``stopped`` is the reason of an
-    early end, ``usage`` what the requests to a model used.
+    early end, ``usage`` that of the model.
     """
 
     written: int = 0
@@ -141,9 +141,9 @@ class ShardRun(ShardTotals):
     known: int
 
     def forget_shard(self, totals: ShardTotals | None) -> None:
-        """Subtract the counts of a shard that is judged again; its usage stays, as it was paid.
+        """Subtract the counts of a shard that is judged again, except its usage.
 
-        ``totals`` is None for a shard that an earlier run has written.
+        ``totals`` is None for a shard of an earlier run.
         """
         if totals is None:
             self.known -= 1
@@ -157,7 +157,7 @@ class ShardRun(ShardTotals):
 
 @dataclass(frozen=True, slots=True)
 class JudgeUnits:
-    """Judging of the traces in files; it can be sent to other processes."""
+    """A judge of the traces in files, which can be sent to other processes."""
 
     judge: Judge
 
@@ -168,11 +168,11 @@ class JudgeUnits:
 
     @property
     def looks_at(self) -> Sequence[str]:
-        """The slugs on which it gives verdicts."""
+        """The slugs of the modes on which it gives verdicts."""
         return self.judge.looks_at
 
     def outdated(self, _shards: Iterable[str], /) -> Collection[str]:
-        """Return none: what is judged depends on the traces alone."""
+        """Return none, because the verdicts depend on the traces alone."""
         return ()
 
     def __call__(self, units: Sequence[Unit], /) -> list[UnitResult]:
@@ -193,7 +193,7 @@ class JudgeUnits:
 
 @dataclass(frozen=True, slots=True)
 class WriteShards:
-    """Judging and writing of shards; it can be sent to other processes."""
+    """A function that judges and writes shards, which can be sent to other processes."""
 
     folder: ShardFolder
     manifest: Manifest
@@ -255,17 +255,17 @@ def judge_into_shards(
 ) -> ShardRun:
     """Judge all traces under paths, write the results as shards, and return the counts.
 
-    After an interruption, the same call continues the run: it keeps the written shards, except
-    those that are outdated because a model's server truncated requests for them.
+    After an interruption, the same call continues the run. Written shards are judged again only if
+    a model's server truncated requests for them.
 
     Args:
-        judging: The judge; workers need one that can be pickled.
-        taxonomy: The taxonomy; modes that are not in it do not count.
+        judging: The judge; workers need a picklable one.
+        taxonomy: The taxonomy; other modes do not count.
         paths: The files and folders of the traces.
         folder: The folder of the shards.
         workers: The processes that read and judge; None for this process alone.
         files: The average number of files of a shard; None to derive it from their number.
-        tell: Called with the counts of the run so far.
+        tell: Receives the counts of the run so far.
 
     Raises:
         WorkspaceError: The judge knows no mode of the taxonomy.
@@ -283,7 +283,7 @@ def judge_into_shards(
     tell(run)
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}
-    judged_again: set[str] = set()  # these shards are not judged a third time
+    judged_again: set[str] = set()  # no shard is judged a third time
     remaining = [shard for shard in shards if shard.name not in written_names]
     while True:
         for shard, totals in _write_all(write, remaining, workers, run):
@@ -320,11 +320,11 @@ def _write_all(
 ) -> Iterator[tuple[Shard, ShardTotals]]:
     """Write shards until the run stops, and yield each with its counts.
 
-    Shards that ended every process in which they ran are written last, unit by unit.
+    Shards that killed their workers are written last, unit by unit.
     """
     lost_shards: list[Shard] = []
     started_shards = takewhile(lambda _: run.stopped is None, shards)
-    # There are fewer results than shards if the run stops.
+    # If the run stops, there are fewer results than shards.
     for shard, totals in zip(shards, each(write, started_shards, workers), strict=False):
         if isinstance(totals, LostItem):
             lost_shards.append(shard)
@@ -337,7 +337,7 @@ def _write_all(
 def _write_without_lost_units(
     write: WriteShards, shard: Shard, workers: Workers | None
 ) -> ShardTotals:
-    """Judge a shard again, one unit per task, and write it without the units that kill a worker."""
+    """Judge a shard again, one unit per task, and write it without units that kill a worker."""
     units = each(write.judging, shard.units, workers)
     return write.write(
         shard,
@@ -367,7 +367,8 @@ def _divide_into_shards(
     for unit in all_units:
         units.append(unit)
         size_in_bytes += sum(file.size for file in _file_states(unit))
-        # All shards but the last have a quarter of the average number of files to four times it.
+        # The number of files is between a quarter of the average and four times it, except in the
+        # last shard.
         is_last = (
             len(units) * _SIZE_RATIO >= files_per_shard
             and crc32(str(unit.path).encode()) % files_per_shard == 0
@@ -389,7 +390,7 @@ def _files_per_shard(file_count: int) -> int:
 
 
 def _named_shard(units: Sequence[Unit], judge: str, folder_states: dict[Path, object]) -> Shard:
-    """Return a shard whose name is a hash of its files' states, the judge and the version."""
+    """Return a shard with a hash of its files' states, the judge and the version as its name."""
     states_of_units: list[Any] = [judge, __version__]
     for unit in units:
         # The outcomes of traces may come from a file in their folder.
@@ -417,6 +418,6 @@ def _state_of_file(path: Path) -> _FileState:
     """Return the state of a file; size and time are 0 if it cannot be read."""
     try:
         stat = path.stat()
-    except OSError:  # the error is reported when the file is read
+    except OSError:  # reading the file reports the error
         return _FileState(str(path), 0, 0)
     return _FileState(str(path), stat.st_size, stat.st_mtime_ns)

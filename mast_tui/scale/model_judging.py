@@ -1,4 +1,4 @@
-"""Judging into shards with a model and many processes; its answers are stored with the shards."""
+"""Judging by a model into shards, with many processes; answers are stored with the shards."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from mast_tui.traces.scan.scanning import Scan, Unit
 from mast_tui.workspace import TraceRecord, Usage
 
 ANSWERS: Final = "answers"
-"""The folder within that of the shards with a file for each answer, named after its request."""
+"""The folder in that of the shards with a file for each answer, named by its request."""
 
 _TRUNCATED: Final = "truncated-"
-"""The prefix of the files that record to how many tokens a server truncated requests."""
+"""The prefix of files that record the number of tokens to which a server truncated requests."""
 
 
 @dataclass(frozen=True)
 class JudgeUnitsByModel:
-    """Judging of the traces in files with a model; it can be sent to other processes.
+    """A judge by a model of the traces in files, which can be sent to other processes.
 
     Attributes:
         setup: The model, its prompt and parameters, and the number of concurrent requests of this
             process.
-        folder: The folder of the shards, in which answers are stored.
+        folder: The folder of the shards, which stores the answers.
         allowance: The address of the shared allowance; None without a limit.
     """
 
@@ -65,11 +65,11 @@ class JudgeUnitsByModel:
 
     @property
     def looks_at(self) -> Sequence[str]:
-        """The slugs on which it gives verdicts."""
+        """The slugs of the modes on which it gives verdicts."""
         return self.setup.prompt.modes
 
     def outdated(self, shards: Iterable[str], /) -> Collection[str]:
-        """Return the shards that rest on answers to requests which the server truncated."""
+        """Return the shards with verdicts from requests that the server truncated."""
         truncations = _read_truncations(self.folder)
         if not truncations:
             return ()
@@ -88,7 +88,7 @@ class JudgeUnitsByModel:
         return asyncio.run(self._judge_units(units))
 
     async def _judge_units(self, units: Sequence[Unit]) -> list[UnitResult]:
-        """Judge the traces of units; a run that stops has a single result with the reason."""
+        """Judge the traces of units; if the run stops, return a single result with the reason."""
         setup = self.setup
         if setup.redaction.rules:  # the setup is sent to processes without the key
             secret = os.environ.get(setup.key_variable, "").strip()
@@ -110,12 +110,12 @@ class JudgeUnitsByModel:
                 budget.close()
         if not judged_units:
             return []
-        # The first result carries the usage and the requests of all.
+        # The first result has the usage and the requests of all.
         return [replace(judged_units[0], usage=budget.used, requests=requests), *judged_units[1:]]
 
 
 class _ConcurrentJudging:
-    """The judging of traces by a model, some of them at the same time."""
+    """The judging of several traces by a model at the same time."""
 
     def __init__(self, setup: Setup, answers: ShardAnswers, client: ModelClient) -> None:
         self._setup = setup
@@ -126,8 +126,8 @@ class _ConcurrentJudging:
         """The number of further traces that may be in memory and judged."""
 
     async def judge(self, units: Iterable[Unit]) -> list[UnitResult]:
-        """Judge all traces of units; the result of a unit names its traces without an answer."""
-        scan = Scan(())  # without paths, as it only reads the units
+        """Judge all traces of units; the result of a unit lists its traces without an answer."""
+        scan = Scan(())  # without paths, because it only reads the units
         started_units: list[tuple[list[asyncio.Task[UnitResult]], list[FileReport]]] = []
         for unit in units:
             tasks: list[asyncio.Task[UnitResult]] = []
@@ -148,7 +148,7 @@ class _ConcurrentJudging:
         return judged_units
 
     async def _judge_trace(self, trace: Trace) -> UnitResult:
-        """Judge one trace; the result may also be a problem, or no answer."""
+        """Judge one trace, and return a judgement, a problem or no answer."""
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
             result = await trace_judge.judge(
@@ -172,13 +172,13 @@ class _ConcurrentJudging:
 
 
 def _judged_trace(trace: Trace, judgement: Judgement) -> JudgedTrace:
-    """Combine a trace, of which all spans have been indexed, with the judgement on it."""
+    """Combine a trace that was read to its end with the judgement on it."""
     indices = finding_indices(trace, judgement.findings)
     return JudgedTrace(TraceRecord.from_trace(trace), judgement, indices=indices)
 
 
 class ShardAnswers:
-    """The stored answers: one file for each request, which any process finds by the request's key.
+    """The stored answers, one file for each request, named by the request's key.
 
     Attributes:
         requests: The sizes of requests whose answers this process used.
@@ -190,10 +190,10 @@ class ShardAnswers:
         self.requests: set[RequestSize] = set()
 
     async def find_answer(self, key: str) -> Reply | None:
-        """Return the stored answer to a request by its key.
+        """Return the stored answer to a request by its key, if there is an intact one.
 
-        Return None if there is no answer or its file is damaged. If the server truncated the
-        request, return an empty answer whose end is ``length``, as if it had been cut off.
+        For a truncated request, return an empty answer that ends with ``length``, as if it were cut
+        off.
         """
         content = await asyncio.to_thread(self._folder.read, _answer_file(key))
         try:
@@ -214,13 +214,13 @@ class ShardAnswers:
         return reply
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Store a usable answer; it is on disk when this returns.
+        """Store a usable answer; it is on disk when this method returns.
 
         Args:
             key: The key of the request.
             reply: The answer.
-            usable: Whether the answer can be used; other answers are not stored.
-            sent: An estimate of the request's tokens.
+            usable: False for an answer that is not stored.
+            sent: The estimated tokens of the request.
         """
         if usable:
             self._note_used(reply, sent)
@@ -232,20 +232,19 @@ class ShardAnswers:
             self.requests.add(RequestSize(reply.tokens_in, estimated_tokens))
 
     async def reject(self, key: str) -> None:
-        """Do nothing: the answer is read again before it counts, and requested again."""
+        """Do nothing, because each answer is read again, and requested again, before it counts."""
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Record that the server truncates requests; take back the answers to such requests.
+        """Record that the server truncates requests, so that stored answers to them are not used.
 
-        From now on, no stored answer of this kind is used. The command judges the shards that used
-        one again (``JudgeUnitsByModel.outdated``).
+        ``JudgeUnitsByModel.outdated`` then finds the shards that used one.
 
         Args:
             limit: The number of tokens to which the server truncates.
-            sent: An estimate of the tokens of the request by which that was noticed.
+            sent: The estimated tokens of the request that showed the truncation.
         """
         earlier_estimates = self._read_truncations.get(limit, ())
-        # At most three estimates are recorded: the least and the greatest so far, and this one.
+        # At most three estimates are stored: the least, the greatest, and this one.
         noticed_by = tuple(sorted({*earlier_estimates[:1], *earlier_estimates[-1:], sent}))
         self._read_truncations[limit] = noticed_by
         content = orjson.dumps(noticed_by)
@@ -253,11 +252,10 @@ class ShardAnswers:
 
 
 def _read_truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
-    """Read the recorded truncations.
+    """Return the recorded truncations.
 
-    Returns:
-        By the number of tokens to which a server truncated requests, the estimated tokens of the
-        requests by which that was noticed.
+    The key is the number of tokens to which a server truncated requests. The values are the
+    estimated tokens of requests that showed it.
     """
     truncations: dict[int, tuple[int, ...]] = {}
     for name in folder.names():
@@ -270,8 +268,7 @@ def _read_truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
 def _was_request_truncated(size: RequestSize, truncations: Mapping[int, tuple[int, ...]]) -> bool:
     """Return whether the server truncated a request of this size.
 
-    ``truncations`` has the estimated tokens of truncated requests, by the tokens that the server
-    counted of them.
+    ``truncations`` has the estimated tokens of truncated requests, by the server's count.
     """
     return any(
         was_truncated(size.counted, size.estimated, truncated_estimate)

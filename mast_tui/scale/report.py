@@ -69,7 +69,7 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
 
 
 def _summary_lines(report: Document) -> Iterator[str]:
-    """Yield the judge, traces, shards and taxonomy, then the unread and repeated traces."""
+    """Yield sentences on the judge, shards and taxonomy, and on unread and repeated traces."""
     traces = report["traces"]
     shards = report["shards"]
     yield (
@@ -92,7 +92,7 @@ def _outcome_counts(group: Document) -> str:
 
 
 def _mode_columns(group: Document) -> tuple[TableColumn[str], ...]:
-    """Return the columns of a table whose rows are the codes of modes."""
+    """Return the columns of a table with the codes of modes as rows."""
     modes = group["modes"]
     onsets = group["onset"]
 

@@ -2,8 +2,8 @@
 
 A folder is on this machine or on object storage. Each shard has two files: ``traces-NAME.parquet``
 with a row for each trace and its verdicts, and ``events-NAME.parquet`` with a row for each
-suggestion. The traces are written last: a shard with that file is done. The name of a shard follows
-from its files and the judge, so that a shard which is written twice is the same one.
+suggestion. The traces are written last, so that a shard with that file is done. The name of a shard
+depends only on its files and the judge, so writing it twice gives the same shard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FORMAT: Final = "mast-tui-shards@1"
 
 
 class ShardsError(MastError):
-    """A fault in a folder of shards, or in its use; the message says what to do."""
+    """An error in a folder of shards, or in its use; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def events_file(shard: str) -> str:
 
 
 class ShardFolder:
-    """A folder by its path or URL; several processes may write to it, as their files differ."""
+    """A folder of shards by its path or URL; several processes may write different files to it."""
 
     def __init__(self, address: str) -> None:
         """Open a folder, which need not exist.
@@ -92,7 +92,7 @@ class ShardFolder:
                 raise ShardsError(f"{self.address}: {reason}") from None
 
     def __reduce__(self) -> tuple[type[ShardFolder], tuple[str]]:
-        # The process that receives it may have another working folder.
+        # The receiving process may have another working folder.
         if self._fsspec is None:
             return ShardFolder, (str(Path(self._root).absolute()),)
         return ShardFolder, (ADDRESSES.full_url(self.address),)
@@ -111,7 +111,7 @@ class ShardFolder:
             raise self._error_of(error) from error
 
     def done(self, manifest: Manifest) -> list[str]:
-        """Return the names of the shards that are written, in the order of the manifest."""
+        """Return the names of the written shards, in the order of the manifest."""
         files = self.names()
         return [name for name in manifest.shards if traces_file(name) in files]
 
@@ -246,7 +246,7 @@ class ShardFolder:
 PRESENT: Final = 1
 ABSENT: Final = 0
 UNSURE: Final = -1
-"""The values in the column of a mode; null if the judge gave no verdict."""
+"""The values in the column of a mode; null without a verdict."""
 
 BINS: Final = 10
 """The number of bins for the onset of a mode, the part of the run in which it first appears."""
@@ -276,7 +276,7 @@ _RECORD_FIELDS: Final = (
     *("trace_id", "record", "spans", "task", "system", "model", "benchmark"),
     *("score", "version", "started"),
 )
-"""The columns that have the name and value of a field of the trace's record."""
+"""The columns with the name and value of a field of the trace's record."""
 
 _IDENTITY: Final = TraceIdentity._fields
 _EVENT: Final = {
@@ -306,7 +306,7 @@ _REQUESTS: Final = b"mast_tui.requests"
 
 
 class RequestSize(NamedTuple):
-    """The tokens of a request to a model: the server's count and our estimate."""
+    """The tokens of a request to a model, by the server's count and by our estimate."""
 
     counted: int
     estimated: int
@@ -360,7 +360,7 @@ def write_shard(
         shard: The name of the shard.
         traces: The judged traces.
         manifest: The manifest, with the judge, its modes and the taxonomy.
-        requests: The requests to a model on whose answers the judgements rest.
+        requests: The sizes of the requests to a model for these judgements.
 
     Raises:
         ShardsError: pyarrow is not installed, or a file cannot be written.
@@ -435,14 +435,14 @@ def _trace_row(trace: JudgedTrace, taxonomy: Taxonomy, looks_at: frozenset[str])
             continue
         absent_or_unsure = UNSURE if mode.slug in judgement.unsure else ABSENT
         row[verdict_column(mode.slug)] = PRESENT if mode.slug in present_modes else absent_or_unsure
-        # The trace has ``BINS`` equal parts; the onset is the part in which the mode first shows.
+        # The onset is the number of the first of ``BINS`` equal parts of the trace with the mode.
         if mode.slug in onsets and record.spans:
             row[onset_column(mode.slug)] = min(BINS - 1, onsets[mode.slug] * BINS // record.spans)
     return row
 
 
 def _onsets(findings: Iterable[Finding], indices: Mapping[str, SpanIndex]) -> dict[str, int]:
-    """Return by mode the index of the first span of its earliest finding, if it is known."""
+    """Return by mode the index of the first span of its earliest finding, if known."""
     onsets: dict[str, int] = {}
     for finding in findings:
         span = indices.get(finding.first or "")
@@ -463,7 +463,7 @@ def _event_row(
 
 
 def read_requests(folder: ShardFolder, shard: str) -> tuple[RequestSize, ...]:
-    """Read the sizes of the requests to a model on whose answers a shard rests.
+    """Read the sizes of the requests to a model for the judgements of a shard.
 
     Args:
         folder: The folder of the shard.
@@ -561,7 +561,7 @@ def _finding_of_row(row: Mapping[str, Any]) -> Finding:
     if row["evidence"] is not None:
         values = dict(row["evidence"])
         match = None if values["match"] is None else Match(values["match"])
-        named_spans = values.pop("named")  # where the judge placed the quote, if it is elsewhere
+        named_spans = values.pop("named")  # the spans that the judge wrongly named
         misnamed_spans = None if named_spans is None else tuple(named_spans)
         evidence = Evidence(**values | {"match": match}, misnamed_spans=misnamed_spans)
     fields = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}

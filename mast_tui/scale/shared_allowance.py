@@ -1,7 +1,7 @@
-"""One allowance for many processes, which check out parts of it and return the rest.
+"""An allowance that many processes share: they check out parts of it and return the rest.
 
-The command keeps the account; each process that sends requests to a model has a connection to it.
-The part of a process that is killed counts as spent, since its requests may have to be paid.
+The command keeps the account; each process that sends requests to a model is connected to it. The
+part of a killed process counts as spent, because its requests may have to be paid.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PART: Final = 1 / 64
 """The share of the allowance that a process checks out at once, unless a request needs more."""
 
 _PAUSE: Final = 0.1
-"""The seconds until a process asks again when only concurrent requests hold the rest."""
+"""The seconds until a process asks again while only concurrent requests hold the rest."""
 
 _BACKLOG: Final = 256
 
@@ -52,7 +52,7 @@ class SharedAllowanceAddress:
 class SharedAllowance:
     """The account of an allowance that several processes share.
 
-    A process checks out a part of the allowance, and returns what it does not need.
+    A process checks out a part of the allowance, and returns the surplus.
     """
 
     def __init__(self, host: str, used: float, record: Callable[[float], object]) -> None:
@@ -103,7 +103,7 @@ class SharedAllowance:
             ).start()
 
     def _serve_connection(self, connection: Connection) -> None:
-        """Grant one process the shares of the allowance that it requests, until it disconnects."""
+        """Grant one process the shares that it requests, until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
                 surplus, unanswered_share, requested_share = connection.recv()
@@ -124,12 +124,12 @@ class SharedAllowance:
         Args:
             connection: The connection of the process.
             surplus: The checked out share that the process returns.
-            unanswered_share: The share of its requests that are not answered yet.
-            requested_share: The share that it needs in addition; 0 to only return the surplus.
+            unanswered_share: The share of its unanswered requests.
+            requested_share: The additional share that it needs; 0 to only return the surplus.
 
         Returns:
-            The granted share; 0.0 if too little is left; None if nothing is requested, or if there
-            may be enough once concurrent requests are answered.
+            The granted share; 0.0 if too little is left; None if nothing is requested, or if
+            answers to concurrent requests may leave enough.
         """
         with self._lock:
             self.used -= surplus
@@ -183,7 +183,7 @@ class SharedBudget(Budget):
         """Reserve the estimated tokens of a request; check out more of the allowance if needed.
 
         Args:
-            tokens_in: An estimate of the request's tokens.
+            tokens_in: The estimated tokens of the request.
             answer_tokens: The most tokens of the answer.
 
         Raises:
@@ -196,7 +196,7 @@ class SharedBudget(Budget):
                 if planned_share <= self._checked_out_share + _ROUNDING:
                     self._reservations.add(reserved)
                     return reserved
-                # The shares without this request, and of the answered requests alone.
+                # The share without this request, and the share of the unanswered requests in it.
                 held_share = self._share_of_allowance([*self._reservations])
                 surplus = self._checked_out_share - held_share
                 unanswered_share = held_share - self._share_of_allowance([])
@@ -227,8 +227,7 @@ class SharedBudget(Budget):
     ) -> float | None:
         """Return a surplus to the account, request a share, and return the granted share.
 
-        Also report the share of the requests that are not answered yet: their answers may leave a
-        surplus for other processes.
+        The account also needs the share of unanswered requests, which may leave a surplus.
         """
         try:
             self._connection.send((surplus, unanswered_share, requested_share))
@@ -238,7 +237,7 @@ class SharedBudget(Budget):
         return granted
 
     def _share_of_allowance(self, planned: list[Reserved]) -> float:
-        """Return the share of the allowance that used and planned tokens take together."""
+        """Return the share of the allowance for used and planned tokens together."""
         total_usage = self.used
         for reserved in planned:
             total_usage += Usage(0, reserved.tokens_in, reserved.tokens_out)
@@ -251,7 +250,7 @@ def shared_account(
 ) -> Iterator[SharedAllowance | None]:
     """Open the account from which processes take parts of the allowance; None without a limit.
 
-    The used part is recorded in the folder of the shards, so that an interrupted run continues with
+    The used part is stored in the folder of the shards, so that an interrupted run continues with
     the rest.
 
     Args:

@@ -1,4 +1,4 @@
-"""Two runs of one task side by side: which steps belong together, and where the runs part."""
+"""Two runs of one task side by side: the pairs of steps, and the row at which the runs part."""
 
 from __future__ import annotations
 
@@ -18,24 +18,28 @@ from rapidfuzz.process import cdist
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
 COMPARED_CHARS: Final = 2000
-"""Of longer texts only the beginning is compared, in code points."""
+"""The code points at the beginning of a text that are compared."""
 
 ALIKE: Final = 60.0
-"""From which per cent of likeness on two steps of one kind are the same step, done otherwise."""
+"""The least likeness of two steps of one kind, in percent, that count as one step done
+differently."""
 
 SAME_WORDS: Final = 90.0
-"""The likeness in per cent from which on two messages count as the same."""
+"""The least likeness of two messages, in percent, that count as the same."""
 
 LATE_MATCH_WEIGHT: Final = 1.2
-"""The weight of a likeness after the fork; a difference before it has 1. Between 1.2 and 2 planted
-forks are found equally often."""
+"""The cost of an equal action after the fork; a different action before it costs 1.
+
+Values from 1.2 to 2 found planted forks equally often.
+"""
 
 MOST_PAIRS: Final = 40_000
-"""In longer stretches without a step in common, steps are put together by kind and tool alone."""
+"""The most pairs of steps in a gap that are compared by text; in longer gaps kind, role and tool
+decide."""
 
 _SPACE: Final = re.compile(r"\s+")
 _RUN_SPECIFIC: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")
-"""The parts of tools' answers that differ from run to run: ids, times, counts."""
+"""Ids, times and counts in the results of tools, which differ from run to run."""
 
 
 class Likeness(StrEnum):
@@ -43,15 +47,15 @@ class Likeness(StrEnum):
 
     SAME = "same"
     CHANGED = "changed"
-    """Steps of one kind and tool, or two answers to one call, with another text."""
+    """Two steps of one kind and tool, or two results of one call, with different texts."""
     OTHER = "other"
-    """Two steps without anything in common, side by side."""
+    """Two steps with nothing in common, side by side."""
     ONLY_A = "only_a"
     ONLY_B = "only_b"
 
 
 class Pair(NamedTuple):
-    """A row of two runs side by side: the indices of the spans, None if a run has none there."""
+    """A row of two runs side by side: a span of each run, by its index; None for a missing span."""
 
     a: int | None
     b: int | None
@@ -64,12 +68,11 @@ class RunAlignment:
 
     Attributes:
         pairs: All rows; each run keeps its own order.
-        action_flags: For each row True if an agent acts there, by a call or in words.
-        first_difference: The first row at which the agents act differently; None if there is none.
-        fork: The row at which the runs part; None if they stay together to the end. Before this
-            action the runs are alike, from it on they differ, with as few exceptions as possible.
-        cause: The last row before the fork at which one question got two answers, if no action
-            is between the two; None if there is none.
+        action_flags: For each row, True if an agent acts, by a call or in words.
+        first_difference: The first row with different actions; None without one.
+        fork: The row of the action from which the runs mostly differ; None if they stay together.
+        cause: The last row before the fork with different results of one call, if no action follows
+            it before the fork.
     """
 
     pairs: Sequence[Pair]
@@ -101,17 +104,12 @@ class RunAlignment:
 def align(a: Trace, b: Trace) -> RunAlignment:
     """Put the steps of two runs side by side.
 
-    Equal steps are paired first (the longest common subsequence). Between them, steps of the same
-    kind and tool with similar texts are paired. Ids, times and counts in the answers of tools make
-    no difference, and two similar messages of agents count as the same.
+    Equal steps are paired first (the longest common subsequence), then similar steps between them.
+    Ids, times and counts in the results of tools are ignored.
 
     Args:
         a: A run, read to its end.
         b: Another run, read to its end.
-
-    Returns:
-        The rows of paired steps, the first different action, the row at which the runs part (the
-        fork), and the different answers just before it.
 
     Raises:
         OSError: A text cannot be read any more.
@@ -146,14 +144,14 @@ def is_action(span: Span) -> bool:
 
 
 class _ComparedStep(NamedTuple):
-    """A span in the form in which it is compared.
+    """A span in the form for comparison.
 
     Attributes:
         head: The kind, role and tool of the span.
         text: The beginning of its text, without parts that differ from run to run.
         signature: A hash of the head and the text.
         is_action: True if an agent acts in the step.
-        call: The index of the call that a result answers; None if it is unknown.
+        call: The index of the call of a tool result; None if unknown.
     """
 
     head: tuple[SpanKind, Role, str | None]
@@ -170,7 +168,6 @@ def _compared_steps(trace: Trace) -> Sequence[_ComparedStep]:
 
 
 def _compared_step(trace: Trace, span: Span, text: str) -> _ComparedStep:
-    """Return a span in the form in which it is compared."""
     text = _SPACE.sub(" ", text[:COMPARED_CHARS]).strip()
     if span.kind is SpanKind.TOOL_RESULT:
         text = _RUN_SPECIFIC.sub("0", text)
@@ -189,7 +186,7 @@ def _aligned_pairs(
         [step.signature for step in steps_a], [step.signature for step in steps_b]
     )
     equal_steps = dict(matches)
-    # There is also a gap before the first match and one after the last.
+    # The sentinels add a gap before the first match and one after the last.
     ends = [(-1, -1), *matches, (len(steps_a), len(steps_b))]
     for (a, b), (next_a, next_b) in pairwise(ends):
         if a >= 0:
@@ -201,7 +198,7 @@ def _aligned_pairs(
 def _common_subsequence(
     signatures_a: Sequence[int], signatures_b: Sequence[int]
 ) -> Sequence[tuple[int, int]]:
-    """Return the elements of a longest common subsequence as pairs of indices in both sequences."""
+    """Return a longest common subsequence, each element by its indices in both sequences."""
     return [
         (block.src_start + offset, block.dest_start + offset)
         for block in LCSseq.opcodes(signatures_a, signatures_b)
@@ -219,8 +216,8 @@ class _Gap:
         steps_b: All steps of the second run.
         gap_a: The indices of the steps in the gap, in the first run.
         gap_b: The indices of the steps in the gap, in the second run.
-        equal_steps: The equal steps of the whole runs: the index in the second run by that in the
-            first.
+        equal_steps: The pairs of equal steps of the whole runs: the index in the first run, then in
+            the second.
     """
 
     steps_a: Sequence[_ComparedStep]
@@ -230,14 +227,14 @@ class _Gap:
     equal_steps: Mapping[int, int]
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield the rows of the gap: first pair similar steps, then put the others side by side."""
+        """Yield the rows of the gap: similar steps are paired, the others put side by side."""
         steps_a = self.steps_a
         steps_b = self.steps_b
         gap_a = self.gap_a
         gap_b = self.gap_b
         if len(gap_a) * len(gap_b) <= MOST_PAIRS:
             matches = self._best_matches()
-        else:  # too many pairs to compare their texts: kind, role and tool decide
+        else:  # too many texts to compare; kind, role and tool decide
             head_matches = _common_subsequence(
                 [hash(steps_a[a].head) for a in gap_a], [hash(steps_b[b].head) for b in gap_b]
             )
@@ -255,7 +252,7 @@ class _Gap:
                 yield Pair(index_a, index_b, likeness)
 
     def _best_matches(self) -> Sequence[tuple[int, int]]:
-        """Return the pairs with the greatest sum of gains, in the order of both runs."""
+        """Return the pairs of steps with the greatest sum of gains, in the order of both runs."""
         if not self.gap_a or not self.gap_b:
             return []
         return [(self.gap_a[row], self.gap_b[column]) for row, column in _best_path(self._gains())]
@@ -263,8 +260,8 @@ class _Gap:
     def _gains(self) -> NDArray[np.float64]:
         """Return the gain of each pair: a row for each step of the first run.
 
-        The gain of a pair of one kind, role and tool (head) grows with the likeness of the texts
-        above ``ALIKE``; two answers to the same call gain most.
+        The gain of two steps with the same head grows with the likeness of their texts above
+        ``ALIKE``. Two results of the same call gain most.
         """
         left_steps = [self.steps_a[a] for a in self.gap_a]
         right_steps = [self.steps_b[b] for b in self.gap_b]
@@ -279,7 +276,7 @@ class _Gap:
             [step.text for step in left_steps], [step.text for step in right_steps], scorer=ratio
         )
         gains = np.where(has_same_head & (likeness >= ALIKE), likeness - ALIKE + 1, 0.0)
-        # The calls as indices in the second run; unknown calls must not equal each other.
+        # Results match if their calls are a pair of equal steps. Unknown calls must not match.
         left_calls = [
             -1 if step.call is None else self.equal_steps.get(step.call, -1) for step in left_steps
         ]
@@ -289,13 +286,13 @@ class _Gap:
 
 
 def _best_path(gains: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
-    """Yield the row and column of each pair whose gains have the greatest sum.
+    """Yield the pairs (row, column) with the greatest sum of gains.
 
     Rows and columns grow from pair to pair. This is the algorithm of Needleman and Wunsch (1970)
     without a cost of gaps.
     """
     row_count, column_count = gains.shape
-    # best_sum[row, column] is the greatest sum of gains of the steps from there to the end.
+    # best_sum[row, column] is the greatest sum of gains from this row and column on.
     best_sum = np.zeros((row_count + 1, column_count + 1))
     for row in range(row_count - 1, -1, -1):
         if_paired = np.where(gains[row] > 0, gains[row] + best_sum[row + 1, 1:], 0.0)
@@ -319,7 +316,7 @@ def _best_path(gains: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
 def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
     """Return ``SAME`` or ``CHANGED`` for two paired steps.
 
-    Steps with equal texts are the same; so are similar steps, unless they call a tool.
+    Texts that are only similar count as the same, except in tool calls.
     """
     if a.text == b.text:
         return Likeness.SAME
@@ -329,11 +326,11 @@ def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
 
 
 def _fork_row(pairs: Sequence[Pair], action_flags: Sequence[bool]) -> int | None:
-    """Return the row at which two runs part, None if they stay together.
+    """Return the row at which two runs part; None if they stay together.
 
-    The rows are cut so that few differences are before the cut and few matches after it; the runs
-    part at the first difference after the cut. A match after the cut weighs more than a difference
-    before it, as two runs that have parted seldom act the same.
+    A cut is chosen with few differences before it and few matches after it. The fork is the first
+    difference after the cut. Matches after the cut weigh more, because parted runs seldom act the
+    same.
     """
     matches = [
         is_action_row and pair.likeness is Likeness.SAME
@@ -353,8 +350,8 @@ def _fork_row(pairs: Sequence[Pair], action_flags: Sequence[bool]) -> int | None
 def _differences_before(pairs: Sequence[Pair], action_flags: Sequence[bool]) -> Iterator[int]:
     """Yield the number of different actions before each row, and before the end.
 
-    Between two equal actions, only the differences of the run with more of them count: an action
-    done in two ways counts once.
+    Between two equal actions, the differences of the two runs are not added: the greater number
+    counts.
     """
     count_up_to_match = 0
     count_a_since_match = 0
@@ -372,9 +369,9 @@ def _differences_before(pairs: Sequence[Pair], action_flags: Sequence[bool]) -> 
 
 
 def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | None) -> int | None:
-    """Return the last row before the fork at which the agents got different answers.
+    """Return the last row before the fork at which one call got different results.
 
-    Return None if there is no such row between the fork and the action before it.
+    Return None if an action comes between this row and the fork.
     """
     for row in range((fork or 0) - 1, -1, -1):
         if action_flags[row]:
@@ -385,10 +382,7 @@ def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | 
 
 
 def sentences(alignment: RunAlignment) -> Iterator[str]:
-    """Yield sentences on two runs: where they part, and how many actions are the same.
-
-    The runs part at the fork. An earlier difference, after which they act alike again, is named.
-    """
+    """Yield sentences on two runs: where they part, and how many actions are the same."""
     if alignment.first_difference is None:
         yield "The agents do the same in both."
         return

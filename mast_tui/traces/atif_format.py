@@ -1,10 +1,10 @@
-"""A trace as ATIF, the Agent Trajectory Interchange Format, for tools that read it.
+"""A trace as ATIF, the Agent Trajectory Interchange Format, for other tools.
 
-The version is 1.7, because more tools read it than 1.8, and it has all fields that are used here.
-A step is a message of the system or a user, or a turn of an agent: its thought, its message, its
-calls and their results. A result is at its call, even if other steps came between.
+The version is 1.7, because more tools read it than 1.8, and it has all fields that are used here. A
+step is a message of the system or a user, or a turn of an agent: its thought, its message, its
+calls and their results. A result is stored with its call, even if other steps came between.
 
-``extra`` has the facts without a field in ATIF, from which the reader of ATIF restores them:
+``extra`` has facts for which ATIF has no field. The reader of ATIF restores them:
 
 - ``agent``, if another agent than the trajectory's acted;
 - ``kind`` of a log line;
@@ -14,7 +14,7 @@ calls and their results. A result is at its call, even if other steps came betwe
 
 ATIF cannot hold these facts:
 
-- the times of the spans of a turn, as a step has one time;
+- the times of the spans of a turn, because a step has one time;
 - tokens of a span that is not a model's;
 - the status of a span that is no tool result;
 - the role of a log line;
@@ -36,10 +36,10 @@ from mast_tui.traces.times import iso_time
 
 SCHEMA: Final = "ATIF-v1.7"
 ATIF_OPENING: Final = b'{"schema_version":"ATIF-v1.7","extra":{"written_by":"mast-tui convert",'
-"""The beginning of every trajectory that is written here."""
+"""The beginning of every trajectory that this module writes."""
 
 COPY_SUFFIX: Final = ".atif"
-"""The suffix of the id of the trace whose copy a trajectory is, as its span keys differ."""
+"""The end of a trajectory's id, which differs from the trace's id because its span keys differ."""
 
 _SOURCES: Final = {Role.SYSTEM: "system", Role.USER: "user"}
 
@@ -49,8 +49,7 @@ Record = dict[str, object]
 def atif_line(trace: Trace) -> bytes:
     """Write a trace as one ATIF trajectory on one line, with its line feed.
 
-    Args:
-        trace: The trace; its index must be complete.
+    The trace must be read to its end.
     """
     identity = trace.identity
     meta = trace.meta
@@ -83,13 +82,13 @@ def atif_line(trace: Trace) -> bytes:
 
 
 class _StepBuilder:
-    """The ATIF steps of a trace, built span by span."""
+    """A builder of the ATIF steps of a trace, span by span."""
 
     def __init__(self, trace: Trace, agent: str) -> None:
         self.steps: list[Record] = []
         self._agent = agent
         self._turn: _Turn | None = None
-        """The turn of an agent that the next span may still be a part of."""
+        """The turn of an agent to which the next span may be added."""
         spans = [trace.span(index) for index in range(len(trace))]
         self._call_keys = {span.key for span in spans if span.kind is SpanKind.TOOL_CALL}
         self._call_ids_and_turns: dict[str, tuple[str, _Turn]] = {}
@@ -100,7 +99,6 @@ class _StepBuilder:
             self._add_span(span, trace.text(span.index))
 
     def _add_span(self, span: Span, text: str) -> None:
-        """Add a span to the steps by its kind and role."""
         if span.kind is SpanKind.TOOL_CALL:
             self._add_call(span, text)
         elif span.kind is SpanKind.TOOL_RESULT or span.role is Role.TOOL:
@@ -116,8 +114,7 @@ class _StepBuilder:
     def _add_utterance(self, span: Span, text: str) -> None:
         """Add the thought or message of an agent.
 
-        A thought begins a turn, and the message after it belongs to the same turn. A blank text is
-        a turn of its own.
+        A thought and the message after it are one turn. A blank text is a turn of its own.
         """
         is_blank = not text.strip()
         is_thought = span.kind is SpanKind.REASONING
@@ -134,7 +131,7 @@ class _StepBuilder:
         self._set_token_counts(turn, span)
 
     def _add_call(self, span: Span, text: str) -> None:
-        """Add a tool call to the turn of its agent, and the results that came before the call."""
+        """Add a tool call to the turn of its agent, and results that came before the call."""
         turn = self._turn
         if turn is None or turn.agent != span.agent:
             turn = self._begin_turn(span, "")
@@ -161,7 +158,7 @@ class _StepBuilder:
 
         - If the call comes later in the trace, the result waits for ``_add_call``.
         - A result without a call is a step of its own.
-        - The agent's next text or call begins a new turn, unless the result waits.
+        - A result ends the turn, unless it waits.
         """
         call_id, turn = self._call_ids_and_turns.get(span.parent or "", (None, None))
         extra: Record = {"span": span.key}
@@ -203,9 +200,9 @@ class _StepBuilder:
         return step
 
     def _set_token_counts(self, turn: _Turn, span: Span) -> None:
-        """Write the tokens of a span, if it has any, to the step of its turn, and end the turn.
+        """Write the tokens of a span, if any, to the step of its turn, and end the turn.
 
-        The next span then belongs to another model call, whose tokens need a step of their own.
+        The next span belongs to another model call, whose tokens need a step of their own.
         """
         if span.tokens is None:
             return
@@ -219,15 +216,15 @@ class _StepBuilder:
 
 @dataclass(slots=True)
 class _Turn:
-    """A step of an agent, while spans may be added to it.
+    """A step of an agent to which spans may be added.
 
     Attributes:
         step: The step, as it is written.
         agent: The agent.
-        keys: The keys of its spans, a list that is also in the step.
+        keys: The keys of its spans, a list that the step shares.
         has_spoken: True after a message or call; then only calls may be added.
         calls: Its calls, as they are written.
-        tools: The names of the tools by the id of their call.
+        tools: The names of the tools, by the id of their call.
         results: Its results, as they are written.
     """
 
@@ -244,14 +241,14 @@ class _Turn:
 
         Args:
             result: The result.
-            call_id: The id of the call that it answers; None for a result without a call.
+            call_id: The id of its call; None for a result without a call.
         """
         self.results.append(result if call_id is None else {"source_call_id": call_id, **result})
         self.step["observation"] = {"results": self.results}
 
 
 def _arguments_object(text: str) -> Record:
-    """Return the arguments of a call as an object, which ATIF requires."""
+    """Return the arguments of a call as an object, because ATIF requires one."""
     try:
         value = load_json(text) if text.strip() else {}
     except InvalidJSON:

@@ -1,8 +1,8 @@
-"""The changes that a run made to files, and files as of a span, rebuilt from its tool calls.
+"""The changes of a run to files, and the texts of files after them, rebuilt from tool calls.
 
-Of shell commands, texts written with ``<<`` and deletions are followed. After another command that
-changes a file, such as ``sed -i``, its text is unknown. So a file is known as a whole only if the
-run wrote all of it, and later edits fit.
+Shell commands that write a text with ``<<`` or delete files are followed. After another command
+that changes a file, such as ``sed -i``, the text of the file is unknown. The text is known only if
+the run wrote the whole file, and all later edits fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
 
 _MAX_CHARS: Final = 1 << 20
-"""The longest text of a call that is looked at."""
+"""The longest text of a call that is examined."""
 
 _MAX_SCRIPT_CHARS: Final = 20_000
 """The longest shell script whose commands are followed."""
@@ -43,7 +43,7 @@ _HEREDOC: Final = re.compile(
 _INPUT_TEXT: Final = re.compile(
     r"<<-?\s*['\"]?(?P<end>\w+)['\"]?[^\n]*\n.*?^(?P=end)\s*$", re.DOTALL | re.MULTILINE
 )
-"""A text that a shell command reads with ``<<``."""
+"""A text after ``<<`` that a shell command reads."""
 
 _COMMAND_KEYS: Final = ("command", "cmd", "script")
 """The arguments that hold a shell command, as text or as a list of words."""
@@ -52,7 +52,7 @@ _SEPARATORS: Final = frozenset({";", "&&", "||", "|", "&", "(", ")"})
 """The tokens between the commands of a line."""
 
 _BEFORE_COMMANDS: Final = frozenset({"then", "do", "else", "{", "!", "sudo", "time"})
-"""The words that may stand before a command."""
+"""The words that may precede a command."""
 
 _IN_PLACE_OPTION: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
 """``-i`` of sed and perl, alone or as in ``-pi.bak`` and ``-Ei``."""
@@ -71,11 +71,11 @@ class Hunk(NamedTuple):
     """A change of one part of a file.
 
     Attributes:
-        old: The text that is replaced; empty if lines are replaced, or a text is inserted.
+        old: The text that is replaced; empty for an insertion or a change by line numbers.
         new: The text after the change.
-        first: The first line that is replaced, or the line after which the text is inserted; None
-            if the change has no line numbers.
-        last: The last line that is replaced; 0 if the text is inserted.
+        first: The first line that is replaced, or the line before the insertion; None for a change
+            without line numbers.
+        last: The last line that is replaced; 0 for an insertion.
     """
 
     old: str
@@ -84,7 +84,7 @@ class Hunk(NamedTuple):
     last: int = 0
 
     def lines(self) -> Iterator[str]:
-        """Yield a heading with the line numbers, and the lines with ``-``, ``+`` or a space."""
+        """Yield the lines of a diff: a heading, then lines with ``-``, ``+`` or a space."""
         old_lines = self.old.splitlines()
         new_lines = self.new.splitlines()
         if self.first is not None:
@@ -111,8 +111,7 @@ class FileEdit:
         full_text: The text of the file after the call; None if the call changes only parts.
         deleted: True if the call deletes the file.
         failed: True if the result of the call is an error, or refuses the edit.
-        command: The shell command that has changed the file in a way that is not followed; else
-            empty.
+        command: A shell command with an unknown effect on the text; else empty.
         from_shell: True if a shell command has deleted or changed the file.
     """
 
@@ -126,7 +125,7 @@ class FileEdit:
     from_shell: bool = False
 
     def lines(self) -> Iterator[str]:
-        """Yield lines that describe the change, the changed lines with ``-``, ``+`` or a space."""
+        """Yield the lines of a diff of the file."""
         if self.deleted:
             yield "@@ deleted @@"
         if self.command:
@@ -138,13 +137,10 @@ class FileEdit:
             yield from hunk.lines()
 
     def applied_to(self, text: str | None) -> str | None:
-        """Return the text of the file after the edit.
+        """Return the text of the file after the edit; None if it is unknown or the file is deleted.
 
         Args:
             text: The text before the edit; None if it is unknown.
-
-        Returns:
-            The text after the edit; None if it is unknown, or the edit deletes the file.
         """
         if self.failed:
             return text
@@ -194,7 +190,7 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
 
 
 def _edits_of_call(trace: Trace, span: Span) -> list[FileEdit]:
-    """Return the edits of a call; those of a very long call are not looked at."""
+    """Return the edits of a call, none if the call is very long."""
     text = trace.text(span.index)
     if len(text) > _MAX_CHARS:
         return []
@@ -202,15 +198,16 @@ def _edits_of_call(trace: Trace, span: Span) -> list[FileEdit]:
 
 
 def _with_result(edit: FileEdit, failed: bool, file_in_editor: str) -> FileEdit:
-    """Return an edit with what the result of its call says."""
+    """Return an edit with facts from the result of its call: failure, and the path of the file."""
     is_in_editor = edit.path in ("", _base_name(file_in_editor))
     return replace(edit, failed=failed, path=file_in_editor if is_in_editor else edit.path)
 
 
 def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
-    """Yield the edits that have a path; leave out shell commands on files without earlier edits.
+    """Yield the edits that have a path.
 
-    Such commands also change files that the agent has not written, such as logs.
+    A shell command counts only for a file with an earlier edit, because commands also change other
+    files, such as logs.
     """
     known_names: set[str] = set()
     for edit in edits:
@@ -224,7 +221,7 @@ def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
 def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
     """Group edits by the path of their file, the most recently changed file first.
 
-    If exactly one absolute path ends with a relative path, both are the same file.
+    A relative path joins the absolute path that ends with it, if there is exactly one.
     """
     absolute_paths = {edit.path for edit in edits if edit.path.startswith("/")}
     files: dict[str, list[FileEdit]] = {}
@@ -250,7 +247,7 @@ def _base_name(path: str) -> str:
 
 
 def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
-    """Return a text after the change of a hunk; None if the text lacks what the hunk replaces."""
+    """Return a text after the change of a hunk; None if the text to replace is missing."""
     if hunk.first is not None:  # the hunk has line numbers, from 1 on
         lines = text.splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
@@ -268,11 +265,9 @@ def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
 
 
 def _call_edits(name: str | None, text: str) -> Iterator[FileEdit]:
-    """Yield the edits of a call; the caller sets ``index`` and ``failed``.
+    """Yield the edits of a call, without ``index`` and ``failed``.
 
-    Args:
-        name: The name of the tool.
-        text: The text of the call: its arguments in JSON, or a command.
+    ``text`` is the arguments in JSON, or a command.
     """
     arguments: object = None
     if text[:1] in ("{", "["):
@@ -308,13 +303,13 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _first_text(arguments: Mapping[str, object], names: Sequence[str]) -> str | None:
-    """Return the text under the first of these names that has a text; None if none has."""
+    """Return the text under the first of these names that has one."""
     values = (arguments.get(name) for name in names)
     return next((value for value in values if isinstance(value, str)), None)
 
 
 def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[FileEdit]:
-    """Yield the edits that the arguments of a call describe by the names of their fields."""
+    """Yield the edits that the named arguments of a call describe."""
     path = _first_text(arguments, _PATH_KEYS)
     if not path:
         return
@@ -334,7 +329,7 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
 
 
 def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
-    """Return the hunk that the fields of a change describe; None if they describe none."""
+    """Return the hunk that the fields of a change describe, if any."""
     new_text = _first_text(change, _NEW_TEXT_KEYS)
     old_text = _first_text(change, _OLD_TEXT_KEYS)
     line = change.get("insert_line")
@@ -344,7 +339,7 @@ def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
 
 
 def _patch_edits(text: str) -> Iterator[FileEdit]:
-    """Yield the edits of a patch as Codex writes it, ``*** Begin Patch``."""
+    """Yield the edits of a patch in the format of Codex, which begins with ``*** Begin Patch``."""
     start = text.find(_PATCH_START)
     if start < 0:
         return
@@ -381,7 +376,7 @@ def _diff_edits(text: str) -> Iterator[FileEdit]:
 
 
 def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
-    """Yield the hunks of a diff of one file; lines with ``@@`` separate them."""
+    """Yield the hunks of a diff of one file; ``@@`` lines separate them."""
     old_text = ""
     new_text = ""
     for line in (*lines, "@@"):  # the added line ends the last hunk
@@ -398,11 +393,9 @@ def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
 
 
 def _script_edits(text: str, *, is_script: bool) -> Iterator[FileEdit]:
-    """Yield the edits of files by a shell script, or by the text of another call, in order.
+    """Yield the edits of files by a shell script, in order.
 
-    Args:
-        text: The script, or a text that may contain ``cat > FILE <<'EOF'``.
-        is_script: Whether the text is a script, so that its other commands are examined too.
+    If ``is_script`` is False, only texts after ``cat > FILE <<'EOF'`` are edits.
     """
     end = 0
     for match in _HEREDOC.finditer(text):
@@ -440,7 +433,7 @@ def _scripts(text: str, arguments: object) -> list[str]:
 
 
 def _shell_edits(commands: str) -> Iterator[FileEdit]:
-    """Yield the edits of files by shell commands that write no text with ``<<``."""
+    """Yield the edits of files by shell commands without ``<<``."""
     for line in _INPUT_TEXT.sub("", commands).splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -473,8 +466,8 @@ def _shell_command_edits(words: Sequence[str]) -> Iterator[FileEdit]:
             yield FileEdit(operands[1], command=text, from_shell=True)
         case "cp" if len(operands) == 2:
             yield FileEdit(operands[1], command=text, from_shell=True)
-        # With such an option, these commands change the file itself. Operands that are no files,
-        # such as the script, match no file of the run.
+        # With ``-i``, these commands change the file. Operands that are no files, such as the
+        # script, do no harm: no file of the run has their name.
         case "sed" | "perl" if any(map(_IN_PLACE_OPTION.match, words[1:])):
             yield from (FileEdit(path, command=text, from_shell=True) for path in operands)
         case "truncate" | "patch" | "tee":
@@ -488,8 +481,8 @@ def _shell_command_edits(words: Sequence[str]) -> Iterator[FileEdit]:
 def _swe_agent_edits(text: str) -> Iterator[FileEdit]:
     """Yield the edit of a SWE-agent command.
 
-    The commands ``edit`` and ``insert`` change the file that is open in the agent's editor. Only a
-    result names that file, so their path is empty.
+    ``edit`` and ``insert`` change the file in the agent's editor. Only a result names that file, so
+    the path of the edit is empty.
     """
     if not text.startswith(_EDITING_WORDS):
         return

@@ -1,7 +1,4 @@
-"""Names of traces by their files, locations of spans in files, and the files of the samples.
-
-Locations have the form that editors and other tools accept.
-"""
+"""Names of traces by their files, locations of spans in files, and the files of the samples."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ _LINE: Final = re.compile(r"(?:(?P<prefix>.+) )?line (?P<line>\d+)(?: (?P<rest>/
 
 
 class FilePlace(NamedTuple):
-    """A location in a file.
+    """A location in a file, in the form that editors accept.
 
     Attributes:
         file: The path of the file.
-        line: The number of the line; None if the file has no lines.
+        line: The number of the line; None for a file without lines.
         inside: The location within the line or file, a JSON pointer or the source's own name; empty
-            if the location is the whole line.
+            for the whole line.
     """
 
     file: Path
@@ -47,7 +44,7 @@ def place_in_file(path: Path, location: str) -> FilePlace:
 
     Args:
         path: The file of the trace.
-        location: The location of a span, as it is in ``Span.place``.
+        location: The value of ``Span.place``.
     """
     match = _LINE.fullmatch(location)
     if match is None:
@@ -60,7 +57,7 @@ def place_in_file(path: Path, location: str) -> FilePlace:
 
 
 def name_with_record(name: str, record: int | None) -> str:
-    """Return the name of a file, followed by the record of a trace in it if it has one.
+    """Return the name of a file with the number of a record in it.
 
     Args:
         name: The name of the file.
@@ -70,9 +67,7 @@ def name_with_record(name: str, record: int | None) -> str:
 
 
 def distinct_name(trace: Trace, listed: Iterable[Trace]) -> str:
-    """Return the name of a trace for a title: its file without the ending.
-
-    Folders are added until the name differs from the names of all other files.
+    """Return the shortest title of a trace: its file name, with folders until no other file has it.
 
     Args:
         trace: The trace.
@@ -95,7 +90,7 @@ def distinct_name(trace: Trace, listed: Iterable[Trace]) -> str:
 
 
 def samples_folder() -> Path:
-    """Return the folder of the sample traces: in an installed package, or beside it in a checkout.
+    """Return the folder of the sample traces, in the package or beside it.
 
     Raises:
         FileNotFoundError: The installation has no sample traces.
@@ -110,7 +105,7 @@ def samples_folder() -> Path:
 
 
 def missing_file_text(path: Path) -> str:
-    """Return that a file is missing, and where it is if a sample trace has its name."""
+    """Return a message about a missing file, with the sample trace of the same name, if any."""
     text = "no such file or folder"
     try:
         sample = samples_folder() / path.name

@@ -11,7 +11,7 @@ from mast_tui.traces.model import TraceIdentity
 def identity_by_content(
     path: Path, record: int | None, content: bytes, *, reader: str, key_scheme: int
 ) -> TraceIdentity:
-    """Return the identity ``<stem>[:<record>]-<8 hex>`` of a record.
+    """Return the identity of a record, with an id such as ``<stem>:<record>-<8 hex>``.
 
     Args:
         path: The file of the record.
@@ -40,7 +40,7 @@ class UniqueKeys:
         self._last_suffixes: dict[str, int] = {}
 
     def take(self, preferred: str) -> str:
-        """Return a unique key, and record it: ``preferred`` if it is free, else ``preferred~N``."""
+        """Return ``preferred`` if it is free, else ``preferred~N``, and record the key."""
         if preferred not in self._number_by_key:
             self._number_by_key[preferred] = len(self._number_by_key)
             return preferred
@@ -52,7 +52,7 @@ class UniqueKeys:
         return key
 
     def number(self, key: str) -> int:
-        """Return how many keys were taken before this one, or the number set by ``renumber``."""
+        """Return the number of a key: its position from 0, or the number set by ``renumber``."""
         return self._number_by_key[key]
 
     def renumber(self, key: str, number: int) -> None:

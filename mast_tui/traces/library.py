@@ -20,26 +20,24 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.scanning import Scan
 
 LOOK_EVERY: Final = 1.0
-"""Seconds between two looks at the file."""
+"""The seconds between two looks at a file that may grow."""
 
 LOOK_PAUSE_FACTOR: Final = 5
-"""The pause between two looks, in multiples of the time that looking and reading take."""
+"""The pause between two looks, as a multiple of the duration of a look with its reading."""
 
 MOST_REST: Final = 30.0
-"""Seconds that pass at most."""
+"""The longest pause between two looks, in seconds."""
 
 
 def rest_after(seconds: float) -> float:
-    """Return the seconds to wait before the next look, after a look that took ``seconds``."""
+    """Return the pause after a look, from its duration; both in seconds."""
     return min(MOST_REST, LOOK_PAUSE_FACTOR * seconds)
 
 
 def read_file(path: Path, named: bool) -> FileReport:
-    """Read one file, or a folder that holds one run.
+    """Read one file, or a folder that holds one run, with ``outcomes.csv`` beside it.
 
-    - A line-based trace is read up to its first slice; ``advance`` reads the rest.
-    - The files of sub-agents beside the file belong to its trace.
-    - Unknown facts of the traces are filled in from ``outcomes.csv`` in the same folder.
+    The files of sub-agents belong to the trace. Of a file of lines only the first slice is read.
 
     Args:
         path: The file or folder.
@@ -69,12 +67,12 @@ def read_fully(trace: Trace) -> None:
 
 
 def read_anew(trace: Trace) -> Trace | None:
-    """Return a trace after reading its file again from the beginning, up to its first slice.
+    """Read the file of a trace again from the beginning, up to its first slice.
 
     Return None if the file no longer has a trace with this record number.
     """
     unread_trace = trace.anew()
-    if unread_trace is not trace:  # the trace can read its file itself
+    if unread_trace is not trace:
         unread_trace.advance()
         return unread_trace
     traces = read_file(trace.path, named=True).traces
@@ -87,9 +85,6 @@ def read_again(path: Path, members: Sequence[Path]) -> FileReport:
     Args:
         path: The file, or the folder that holds one run.
         members: The files of its sub-agents.
-
-    Returns:
-        The traces and problems.
     """
     if is_folder(path):
         return _scan_class().one_run(path)
@@ -97,7 +92,7 @@ def read_again(path: Path, members: Sequence[Path]) -> FileReport:
 
 
 def _scan_class() -> type[Scan]:
-    # Start-up: what walks over folders is not needed for the spans of one file.
+    # A local import for a fast start: one file needs no walk over folders.
     from mast_tui.traces.scan.scanning import Scan
 
     return Scan
@@ -113,19 +108,16 @@ def scan(
 ) -> Scan:
     """Return an iterator over the reports of files and folders, in sorted order.
 
+    - Each file is read when its report is requested.
     - The report of ``outcomes.csv`` comes after the traces of its folder.
     - Equal traces are reported once.
-    - If traces share an id but not their content, the later traces get ``~2``, ``~3`` and a
-      problem.
+    - A later trace with the same id but other content gets ``~2``, ``~3`` and a problem.
 
     Args:
         paths: Files and folders.
         without: Files that are left out of the reports.
         library: The cache of files that have not changed.
-        keep_spans: Keep the spans in memory; else they are read on demand.
+        keep_spans: True to keep the spans in memory; False to read them on demand.
         wait: Called while another process reads a big document, until that process is done.
-
-    Returns:
-        The scan; each file is read when its report is requested.
     """
     return _scan_class()(paths, without, library, keep_spans=keep_spans, wait=wait)

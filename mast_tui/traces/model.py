@@ -1,4 +1,4 @@
-"""The data model of traces: what every reader makes, and all other packages use."""
+"""The data model of traces, which every reader creates and all other packages use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TEXTS_AT_ONCE: Final = 512
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text; if it has more than ``most`` characters, its beginning and an ellipsis.
+    """Return a text, cut to at most ``most`` characters with an ellipsis at the end.
 
     Args:
         text: The text.
@@ -51,7 +51,7 @@ class SpanKind(StrEnum):
 
 
 class Role(StrEnum):
-    """The side that a span is of."""
+    """The side that acts in a span."""
 
     SYSTEM = "system"
     USER = "user"
@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 
 class SpanStatus(StrEnum):
-    """The result of a step, as far as the source states it."""
+    """The result of a step, if the source states it."""
 
     OK = "ok"
     ERROR = "error"
@@ -77,7 +77,7 @@ class Outcome(StrEnum):
 
 
 class Tokens(NamedTuple):
-    """The tokens that a model call read and wrote; None if the source does not state them."""
+    """The tokens that a model call read and wrote; None if unknown."""
 
     input: int | None = None
     output: int | None = None
@@ -94,15 +94,14 @@ class Span:
         role: The side that acts.
         agent: The name of the acting agent, person or tool.
         name: The name of the tool, for calls and results.
-        parent: The key of the span that this span belongs to: for a tool result its call.
-        start: The time of the beginning in Unix seconds; None if it is unknown.
-        end: The time of the end in Unix seconds; None if it is unknown.
+        parent: The key of the span above it; for a tool result, the key of its call.
+        start: The start in Unix seconds; None if unknown.
+        end: The end in Unix seconds; None if unknown.
         status: The result of the step.
         place: The location of the span in its source: ``line 380`` or a JSON pointer.
         preview: The beginning of the text on one line, at most ``PREVIEW_CHARS`` code points.
         preview_is_complete: True if the preview is the entire text.
-        tokens: The tokens of the model call that made the span; if a call made several spans, the
-            last one has them.
+        tokens: The tokens of a model call, set only on the last span that the call made.
     """
 
     index: int
@@ -122,7 +121,7 @@ class Span:
 
 
 class Problem(NamedTuple):
-    """A part of a source that could not be read: its location and the reason."""
+    """The location and the reason of a part of a source that could not be read."""
 
     place: str
     message: str
@@ -135,7 +134,7 @@ Named = tuple[tuple[str, str], ...]
 class AnswerKey(NamedTuple):
     """The expected course of a run, and its scores.
 
-    An annotator working blind must not see any of it.
+    An annotator who works blind must not see any of it.
 
     Attributes:
         expected_actions: Tool calls: the tool's name with its arguments as JSON.
@@ -146,7 +145,7 @@ class AnswerKey(NamedTuple):
         patch: The submitted diff and the right diff.
         tests: The tests that were run, with their results.
         failures: Labels of failures by other people.
-        other: Everything else that a benchmark keeps.
+        other: All other facts that a benchmark keeps.
     """
 
     expected_actions: Named = ()
@@ -160,7 +159,7 @@ class AnswerKey(NamedTuple):
     other: Named = ()
 
     def sections(self) -> Iterator[tuple[str, Named]]:
-        """Yield the name and the entries of every section that is not empty."""
+        """Yield the name and the entries of each filled section."""
         return ((name, entries) for name, entries in self._asdict().items() if entries)
 
     def entries(self) -> Named:
@@ -168,7 +167,7 @@ class AnswerKey(NamedTuple):
         return tuple(entry for _name, section in self.sections() for entry in section)
 
     def with_all_of(self, other: AnswerKey) -> AnswerKey:
-        """Return a copy in which each section ends with the entries that only ``other`` has."""
+        """Return a copy with the missing entries of ``other`` at the end of each section."""
         sections = {}
         for name, entries in other.sections():
             own_entries = getattr(self, name)
@@ -178,19 +177,19 @@ class AnswerKey(NamedTuple):
 
 
 class TraceMeta(NamedTuple):
-    """The facts of a run as a whole, as its source states them; None for unknown facts.
+    """The facts of a run as a whole; None for unknown facts.
 
     Attributes:
         task: The words of the task.
         system: The agent program that ran.
-        model: The model that it used.
+        model: The language model of the agent program.
         benchmark: The benchmark of the task.
         outcome: The result by the benchmark's own check.
         score: A number in [0, 1].
         answer_key: Everything that an annotator working blind must not see.
         version: The version of the system.
-        started: The time when the run began in Unix seconds, if ``outcomes.csv`` states it. In most
-            runs the spans show it.
+        started: The start of the run in Unix seconds, from ``outcomes.csv``; mostly the spans have
+            the times instead.
         task_id: The benchmark's name for the task.
         trial: The benchmark's number of this run among several runs of the task.
     """
@@ -224,9 +223,9 @@ def task_key(
     """Return a value that is equal for runs of one task; None if the task is unknown.
 
     Args:
-        benchmark: The benchmark; tasks of two benchmarks are never equal.
+        benchmark: The benchmark of the task.
         task_id: The benchmark's name for the task.
-        task: The words of the task, used if it has no name.
+        task: The words of the task, the second choice.
     """
     name = task_id or " ".join((task or "").split())
     return (benchmark or "", name) if name else None
@@ -239,13 +238,13 @@ class TraceIdentity(NamedTuple):
     """The identity of a trace, which does not depend on the path of its file.
 
     Attributes:
-        trace_id: The native id if the format makes it unique, else
-            ``<stem>[:<record>]-<8 hex of the content hash>``.
-        content_hash: The SHA-256 (hex) of the record's content.
+        trace_id: The id from the file if the format makes it unique, else ``<stem>[:<record>]-<8
+            hex of the content hash>``.
+        content_hash: The SHA-256 of the content, in hex.
         content_bytes: The number of bytes of the content.
         reader: The name of the reader.
         key_scheme: The number of the scheme by which the reader makes span keys.
-        native: True if the id is the format's own.
+        native: True if the id is from the file.
     """
 
     trace_id: str
@@ -257,7 +256,7 @@ class TraceIdentity(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The progress of the index of a trace.
+    """The progress of reading a trace.
 
     Attributes:
         done: The number of bytes that were read.
@@ -275,11 +274,11 @@ class Loaded(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """The thread of a run that is in a file, if sub-agents have files of their own.
+    """The part of a run that one file holds, if sub-agents have files of their own.
 
     Attributes:
         id: The id of the thread. The keys of a sub-agent's spans begin with ``<id>/``.
-        parent: The id of the thread that began this thread; None for the main thread.
+        parent: The id of the thread that started this one; None for the main thread.
         system: The agent program; equal ids of two programs are different threads.
     """
 
@@ -289,10 +288,10 @@ class Thread(NamedTuple):
 
 
 STATUSES: Final = (SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR)
-"""The statuses that the numbers in ``SpanColumns.statuses`` mean."""
+"""The statuses by their numbers in ``SpanColumns.statuses``."""
 
 Shape = tuple[SpanKind, Role, str, str | None]
-"""Kind, role, agent and name, of which a trace has few combinations."""
+"""The kind, role, agent and tool name of a span; the spans of a trace share few combinations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +302,9 @@ class SpanColumns:
         first: The index of the first span.
         shapes: For each span an index into ``shape_list``.
         shape_list: The shapes of all spans of the trace; the list only grows.
-        statuses: For each span its index into ``STATUSES``.
-        starts: The times of the beginnings in Unix seconds; NaN if unknown.
-        ends: The times of the ends in Unix seconds; NaN if unknown.
+        statuses: For each span an index into ``STATUSES``.
+        starts: The starts in Unix seconds; NaN if unknown.
+        ends: The ends in Unix seconds; NaN if unknown.
     """
 
     first: int
@@ -319,18 +318,19 @@ class SpanColumns:
         return len(self.statuses)
 
     def kind_at(self, row: int) -> SpanKind:
-        """Return the kind of the span that is ``row`` spans after the first one."""
+        """Return the kind of a span, by its offset from the first span."""
         kind, _role, _agent, _name = self.shape_list[self.shapes[row]]
         return kind
 
 
 class Candidates(NamedTuple):
-    """The texts of a slice of spans that may hold a needle.
+    """The texts of a slice of spans that may match a search.
+
+    Every other span of the slice is ruled out, by its text and by its row (preview and name).
 
     Attributes:
         end: The index after the last span of the slice.
-        texts: The index and the text of each candidate, in reading order, made on demand. No other
-            span of the slice has a needle in its text or in its row (preview and name).
+        texts: The index and the text of each candidate in reading order, read during iteration.
     """
 
     end: int
@@ -342,53 +342,53 @@ class Growth(Enum):
 
     NONE = "none"
     MORE = "more"
-    """The file has grown, and ``advance`` can read the rest."""
+    """The file has grown, and ``advance`` can read the new end."""
     ANEW = "anew"
-    """The file has grown, and must be read from its beginning."""
+    """The file has grown, and must be read again from its beginning."""
 
 
 class Spans(ABC):
     """The source of a trace's spans: lines of a file, steps in memory, other traces.
 
-    Callers pass only indices below ``len``. ``advance`` is called from one thread at a time; the
-    other methods may be called from another thread meanwhile.
+    Callers pass only indices below ``len``. Only one thread calls ``advance`` at a time. Other
+    threads may call the other methods meanwhile.
     """
 
     __slots__ = ()
 
     @property
     def loaded(self) -> Loaded | None:
-        """The progress of reading the source; None if it was read completely before."""
+        """The progress of reading; None for a source that was complete from the beginning."""
         return None
 
     @property
     def meta(self) -> TraceMeta:
-        """The facts of the run, as far as the source has been read."""
+        """The facts of the run from the part of the source that was read."""
         return _NO_META
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problems of the source, as far as it has been read."""
+        """The problems of the part of the source that was read."""
         return ()
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """The key of the span before which the spans of each sub-agent belong, by thread id."""
+        """By the thread id of each sub-agent, the key of the span before which its spans belong."""
         return {}
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A new copy of the totals of the first spans; None if none were stored."""
+        """A new copy of the stored totals of the first spans; None if none are stored."""
         return None
 
     @property
     def waiting(self) -> str | None:
-        """The progress of another process that reads the file, in words; None if there is none."""
+        """The progress of another process that reads the file, in words; None without one."""
         return None
 
     @property
     def opened(self) -> Trace | None:
-        """The trace in the file, once a file known only from its facts was read; else None."""
+        """The trace from the file, for spans that were unread before; None for all others."""
         return None
 
     @abstractmethod
@@ -408,10 +408,10 @@ class Spans(ABC):
 
     @abstractmethod
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None if no such span is known (yet)."""
+        """Return the index of the span with this key; None if no such span is known yet."""
 
     def source_lines(self, _index: int, /) -> bytes | None:
-        """Return the lines of the file that hold the span; None if the source has no such lines.
+        """Return the lines of the file that hold the span; None for a source without lines.
 
         Raises:
             OSError: The lines cannot be read any more.
@@ -419,7 +419,7 @@ class Spans(ABC):
         return None
 
     def advance(self, _max_bytes: int, /) -> bool:
-        """Read up to about so many bytes more of the source; return False if nothing is left."""
+        """Read about so many more bytes of the source; return False if nothing is left."""
         return False
 
     @abstractmethod
@@ -432,7 +432,7 @@ class Spans(ABC):
         """
 
     def has_one_thread(self, _first: int, _end: int, /) -> bool:
-        """Return True if all spans surely are of one thread (one sub-agent, or the main agent).
+        """Return True if all spans surely belong to one agent, the main agent or one sub-agent.
 
         Args:
             first: The index of the first span.
@@ -443,16 +443,14 @@ class Spans(ABC):
     def candidates(
         self, _prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return those texts of a slice of spans that may hold the searched text.
-
-        Texts that cannot be read are left out. This method ignores the prefilter, because texts in
-        memory need none.
+        """Return the texts in a slice of spans that may match a search; leave out unreadable texts.
 
         Args:
-            prefilter: The filter for the searched text; None for all texts.
-            begin: The index of the first span; the slice has at least this one.
-            limit: The index at which the slice ends at the latest.
-            max_bytes: About how much of the source to read.
+            prefilter: The filter for the searched text, ignored for texts in memory; None for all
+                texts.
+            begin: The index of the first span; the slice has at least one span.
+            limit: The greatest index at which the slice may end.
+            max_bytes: The approximate number of bytes to read.
         """
         texts: list[tuple[int, str]] = []
         chars = 0
@@ -466,7 +464,7 @@ class Spans(ABC):
         return Candidates(end, texts)
 
     def change_reason(self) -> str | None:
-        """Return why a file beside the trace's is no longer the one that was read, or None."""
+        """Return why a file beside the trace's file has changed (not only grown), else None."""
         return None
 
     def has_grown(self) -> bool:
@@ -478,38 +476,37 @@ class Spans(ABC):
         return False
 
     def resume(self, _size: int, /) -> bool:
-        """Let ``advance`` continue in a file that has grown to ``_size`` bytes.
+        """Prepare ``advance`` to continue in a file that has grown to ``_size`` bytes.
 
-        Return False if the file has to be read anew: this source reads all of it at once, or the
-        former end of the file now makes other spans.
+        Return False if the file must be read again from its beginning.
         """
         return False
 
     def load_totals(self) -> None:  # noqa: B027 - most sources store nothing
-        """Load the totals of all spans that an earlier reading has stored.
+        """Load the stored totals of all spans, which takes less time than ``load_cached``.
 
-        This takes less time than ``load_cached``. The thread that advances calls it.
+        Only the thread that advances calls it.
         """
 
     def load_cached(self) -> None:  # noqa: B027 - most sources store nothing
-        """Load the index that an earlier reading has stored, which is fast.
+        """Load the index that an earlier reading has stored.
 
-        The thread that advances calls it.
+        Only the thread that advances calls it.
         """
 
     def read_in_background(self) -> None:  # noqa: B027 - most sources need no process
-        """Start another process that reads the rest of the source, if the rest is long.
+        """Start another process that reads the rest of a long source.
 
-        The thread that advances calls it; ``advance`` then adds the spans that the process has
-        read. A caller that stops before everything is read calls ``stop_background_read``.
+        ``advance`` then adds the spans that the process has read. Only the thread that advances
+        calls this method; it calls ``stop_background_read`` if it stops before the end.
         """
 
     def stop_background_read(self) -> None:  # noqa: B027 - most sources need no process
-        """Stop the other process that reads the file; the thread that advances calls it."""
+        """Stop the process that reads the file; only the thread that advances calls this method."""
 
 
 class TraceMasks(Protocol):
-    """Masks in place of personal data and secrets in the texts of a trace."""
+    """Masks that replace personal data and secrets in the texts of a trace."""
 
     def text(self, text: str, /) -> str:
         """Return a text with masks."""
@@ -522,18 +519,18 @@ class TraceMasks(Protocol):
 
 
 _COPIED_FACTS: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
-"""The facts of a run that its summary copies unchanged."""
+"""The facts of a run that its summary holds unchanged."""
 
 
 class TraceSummary(NamedTuple):
     """The facts of a trace without its spans.
 
-    The fields have the meaning of those in ``TraceIdentity`` and ``TraceMeta``, and of these:
+    Fields with a name of ``TraceIdentity`` or ``TraceMeta`` have its meaning. The others are:
 
     Attributes:
         outcome: The value of an ``Outcome``.
-        spans: The number of spans read.
-        all_spans: True if these were all spans.
+        spans: The number of spans that were read.
+        all_spans: True if these are all spans of the trace.
         total: The size of the source in bytes.
         problems: The locations and messages of the problems.
     """
@@ -584,9 +581,9 @@ class TraceSummary(NamedTuple):
         )
 
     def with_read_problems(self, problems: Iterable[Problem]) -> TraceSummary:
-        """Return the summary of a file that can no longer be read because of these problems.
+        """Return the summary with the problems of a file that can no longer be read, and no spans.
 
-        Return the summary itself if there are none.
+        Without problems, return the summary unchanged.
         """
         read_problems = tuple((problem.place, problem.message) for problem in problems)
         if not read_problems:
@@ -601,30 +598,29 @@ class TraceSummary(NamedTuple):
 
 
 class UnreadSpans(Spans):
-    """Spans of a file that the first call of ``advance`` reads; before it there are no spans."""
+    """The spans of a file that the first call of ``advance`` reads; until then there are none."""
 
     __slots__ = ()
 
     @abstractmethod
     def unread_again(self, summary: TraceSummary, /) -> UnreadSpans:
-        """Return new unread spans of the same file, with the facts in a newer summary."""
+        """Return new unread spans of the same file, with the facts of a newer summary."""
 
 
 class Trace:
     """A recorded run: spans in reading order, whose texts are read on demand.
 
-    - ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` if that fails: a note in
-      place of a text would be quoted, or sent to a judge.
-    - While ``loaded.complete`` is false, ``advance`` reads the next slice of the source. ``len``
-      only grows.
-    - ``advance`` is called from one thread at a time; the other methods may be called from another
-      thread meanwhile.
+    - ``span`` is cheap. ``text`` may read the disk, and raises ``OSError`` if that fails, because a
+      note instead of the text could be quoted or sent to a judge.
+    - While ``loaded.complete`` is false, ``advance`` reads more of the source. ``len`` only grows.
+    - Only one thread calls ``advance`` at a time. Other threads may call the other methods
+      meanwhile.
     - Indices outside ``range(len(trace))`` raise ``IndexError``. Keys are unique in a trace.
 
     Attributes:
         file: The path of the trace's file, or of the folder that holds it.
         record: The number of the trace in its file; None if the file is one trace.
-        opened: The file as it was when it was read, for ``changed``; None if it is unknown.
+        opened: The state of the file when it was read; None if unknown.
     """
 
     __slots__ = (
@@ -658,7 +654,7 @@ class Trace:
         """Create a trace from the results of a reader.
 
         Args:
-            identity: The identity; None for a trace of ``unread``, whose summary has it.
+            identity: The identity; None for an unread trace, whose summary has it.
             path: The file that was read.
             spans: The source of the spans.
             record: The number of the trace in the file; None if the file is one trace.
@@ -670,7 +666,7 @@ class Trace:
         self.opened: OpenedFile | None = None
         self._masks: TraceMasks | None = None
         self._masked_meta: tuple[TraceMeta, TraceMeta] | None = None
-        """The facts without and with masks, as of the last look at ``meta``."""
+        """The facts without and with masks, from the last use of ``meta``."""
         self._take_spans(spans)
         self._identity = identity
         self._meta = meta
@@ -684,15 +680,15 @@ class Trace:
     def unread(
         cls, summary: TraceSummary, path: str, record: int | None, spans: UnreadSpans
     ) -> Trace:
-        """Create a trace from the facts of an earlier reading; ``advance`` reads its file.
+        """Create a trace from the facts of an earlier reading.
 
-        Until then the trace has no spans; only ``loaded`` states their number.
+        It has no spans until ``advance`` reads its file.
 
         Args:
             summary: The facts from the earlier reading.
             path: The path of the file.
             record: The number of the trace in the file; None if the file is one trace.
-            spans: The spans, still without content; their ``advance`` reads the file.
+            spans: The unread spans of the file.
         """
         trace = cls(None, path, spans, record=record)
         trace._unread = spans
@@ -722,11 +718,7 @@ class Trace:
         return self._masked_meta[1]
 
     def _read_meta(self) -> TraceMeta:
-        """Return the facts of the run without masks.
-
-        Those of an unread file are in its stored summary. If the reader gave the trace no facts,
-        the spans have them.
-        """
+        """Return the facts of the run without masks."""
         summary = self._summary
         meta = self._meta
         if summary is not None:
@@ -737,7 +729,7 @@ class Trace:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problems of the trace; of an unread file, those of its stored summary."""
+        """The problems of the trace and of its spans."""
         summary = self._summary
         problems = self._problems
         if summary is not None:
@@ -746,9 +738,9 @@ class Trace:
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """The key of the span before which the spans of each sub-agent belong, by thread id.
+        """By the thread id of each sub-agent, the key of the span before which its spans belong.
 
-        The sub-agents of spans that are not read yet are missing.
+        Sub-agents with unread spans are missing.
         """
         return self._spans.spawned
 
@@ -771,7 +763,7 @@ class Trace:
         return summary._replace(task=shortened(masked_task, _TASK_CHARS))
 
     def _read_summary(self) -> TraceSummary:
-        """Return the facts of the trace without its spans, before personal data is masked."""
+        """Return the facts of the trace without its spans and without masks."""
         if self._summary is not None:  # the file is unread
             return self._summary.with_read_problems(self._spans.problems)
         identity = self.identity
@@ -808,19 +800,17 @@ class Trace:
         return self._spans.span(index)
 
     def text(self, index: int, /) -> str:
-        """Return the whole text of the span at ``index``, as read."""
+        """Return the whole text of the span at ``index``."""
         if not 0 <= index < len(self._spans):
             raise self._index_error(index)
         return self._spans.text(index)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None if no such span is known (yet)."""
+        """Return the index of the span with this key; None if no such span is known yet."""
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return the fields of a range of spans as columns.
-
-        Another Python thread may call ``advance`` at the same time.
+        """Return the fields of a range of spans as columns, also while another thread advances.
 
         Args:
             first: The index of the first span.
@@ -839,7 +829,7 @@ class Trace:
         return self._spans.columns(first, end)
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return True if all spans surely are of one thread (one sub-agent, or the main agent).
+        """Return True if all spans surely belong to one agent, the main agent or one sub-agent.
 
         Args:
             first: The index of the first span.
@@ -850,21 +840,18 @@ class Trace:
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return those texts of a slice of spans that may hold the searched text.
+        """Return the texts in a slice of spans that may match a search.
 
         Args:
             prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span.
-            limit: The index at which the slice ends at the latest.
-            max_bytes: About how much of the source to read.
+            limit: The greatest index at which the slice may end.
+            max_bytes: The approximate number of bytes to read.
         """
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def change_reason(self) -> str | None:
-        """Return why the file is no longer the file that was read.
-
-        Return None if it still is, has only grown, or cannot be compared.
-        """
+        """Return why the file is not the file that was read; None if it is, or has only grown."""
         reason = None if self.opened is None else self.opened.change_reason()
         return reason or self._spans.change_reason()
 
@@ -875,11 +862,11 @@ class Trace:
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A new copy of the totals of the first spans; None if none were stored."""
+        """A new copy of the stored totals of the first spans; None if none are stored."""
         return self._spans.totals
 
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
-        """Read up to about ``max_bytes`` more of the source; return False if nothing is left."""
+        """Read about ``max_bytes`` more of the source; return False if nothing is left."""
         has_more = self._spans.advance(max_bytes)
         opened_trace = self._spans.opened
         if opened_trace is not None:  # this trace was unread; its file has now been read
@@ -890,20 +877,19 @@ class Trace:
         """Return whether a file of the trace is longer than the part that was read.
 
         Raises:
-            OSError: A file is not the file that was read, or cannot be read.
+            OSError: A file was replaced, or cannot be read.
         """
         if self.opened is not None and self.opened.length() > self.opened.size:
             return True
         return self._spans.has_grown()
 
     def follow(self) -> Growth:
-        """Prepare to read what the file has gained since it was read, and return its growth.
+        """Prepare to read the new end of the file, and return how the file has grown.
 
-        After ``Growth.MORE``, ``advance`` reads the rest; after ``Growth.ANEW``, only a new reading
-        is possible. The thread that advances calls this method once ``loaded`` is complete.
+        The thread that advances calls this method once ``loaded`` is complete.
 
         Raises:
-            OSError: The file is not the file that was read, or cannot be read.
+            OSError: The file was replaced, or cannot be read.
         """
         opened = self.opened
         if opened is None:
@@ -917,17 +903,14 @@ class Trace:
         return Growth.ANEW if self._spans.has_grown() else Growth.NONE
 
     def become(self, reading: Trace) -> None:
-        """Take the spans, facts and problems from another reading of the same file."""
+        """Take the spans, facts and problems of another reading of the same file."""
         self._problems = reading._problems
         self._meta = reading._meta
         self.opened = reading.opened
         self._take_spans(reading._unmasked_spans)
 
     def with_facts(self, facts: TraceMeta) -> Trace:
-        """Return a copy of the trace whose unknown facts are filled in.
-
-        ``facts`` are from files other than the trace's own.
-        """
+        """Return a copy of the trace with facts from other files in place of unknown ones."""
         trace = copy(self)
         earlier_facts = self._added_facts
         trace._added_facts = facts if earlier_facts is None else fill_in(earlier_facts, facts)
@@ -936,7 +919,7 @@ class Trace:
         return trace
 
     def with_id(self, trace_id: str) -> Trace:
-        """Return the trace under another id."""
+        """Return a copy of the trace with another id."""
         trace = copy(self)
         trace._new_id = trace_id
         if self._identity is not None:
@@ -951,7 +934,7 @@ class Trace:
         return self._masks
 
     def with_masks(self, masks: TraceMasks | None) -> Trace:
-        """Return the trace with masks in its texts and facts, or without masks for None."""
+        """Return a copy of the trace with masks in its texts and facts; None removes the masks."""
         trace = copy(self)
         trace._masks = masks
         trace._masked_meta = None
@@ -959,13 +942,13 @@ class Trace:
         return trace
 
     def _take_spans(self, spans: Spans) -> None:
-        """Set the spans; they are shown with the masks, if there are any."""
+        """Set the spans, with masks over them if the trace has masks."""
         self._unmasked_spans = spans
         self._spans = spans if self._masks is None else self._masks.spans(spans)
 
     @property
     def is_unread(self) -> bool:
-        """True if only facts of an earlier reading are known, and its file has yet to be read."""
+        """True until ``advance`` has read the file of a trace that ``unread`` created."""
         return self._summary is not None
 
     @property
@@ -974,9 +957,9 @@ class Trace:
         return self._added_facts is not None or self._new_id is not None
 
     def anew(self) -> Trace:
-        """Return a copy without spans, whose ``advance`` reads the file again.
+        """Return a copy without spans that reads the file again on ``advance``.
 
-        Return the trace itself if it was not made by ``unread``.
+        A trace that ``unread`` did not create is returned unchanged.
         """
         if self._unread is None:
             return self
@@ -987,9 +970,9 @@ class Trace:
         return trace if self._masks is None else trace.with_masks(self._masks)
 
     def _replace_with(self, reading: Trace) -> None:
-        """Take the identity, facts and spans of ``reading``: this trace, read from its file.
+        """Take the identity, facts and spans of ``reading``, which was read from this trace's file.
 
-        An id and facts that were added before are kept; the facts only fill in unknown ones.
+        An id and facts that were added to this trace are kept.
         """
         identity = reading.identity
         if self._new_id is not None:
@@ -1000,7 +983,7 @@ class Trace:
             self._added_facts = facts if earlier_facts is None else fill_in(facts, earlier_facts)
         self._identity = identity
         self.become(reading)
-        self._summary = None  # last, as other threads may read meanwhile
+        self._summary = None  # last, because other threads may read
 
     def _index_error(self, index: int) -> IndexError:
         return IndexError(f"no span {index} in a trace of {len(self._spans)}")
@@ -1011,7 +994,7 @@ def fill_in(meta: TraceMeta, other: TraceMeta) -> TraceMeta:
 
     Args:
         meta: The facts.
-        other: The facts that fill in unknown ones; its answer key is added.
+        other: The facts to fill in; its answer key is added.
     """
     filled_facts = {
         name: getattr(other, name)
@@ -1022,7 +1005,7 @@ def fill_in(meta: TraceMeta, other: TraceMeta) -> TraceMeta:
 
 
 class FileReport(NamedTuple):
-    """The result of reading one file: its traces and problems.
+    """The traces and problems from one file.
 
     Exactly one of ``format``, ``skipped`` and ``failed`` is set.
 
@@ -1033,7 +1016,7 @@ class FileReport(NamedTuple):
         problems: The problems of the file that belong to no trace.
         skipped: The reason why the file is no trace.
         failed: The reason why the file could not be read.
-        thread: The thread of the trace, if the file may be one of several files of a run.
+        thread: The thread of the trace, for formats with several files in a run.
         is_used: True if the file is no trace, but adds facts to the traces beside it.
     """
 

@@ -1,8 +1,7 @@
-"""The pictures in a trace: found in its source, read from it or from beside it, never fetched.
+"""The pictures in a trace, read from its source or from files beside it, never from the network.
 
-Readers put a note such as ``[image]`` in place of a picture. The pictures themselves are looked for
-in the source when a span is shown, in any format: as Base64 by their first bytes, or as names of
-files beside the trace.
+Readers put a note such as ``[image]`` in place of a picture. When a span is shown, the pictures are
+searched for in its source: as Base64, or as names of files.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ _FILE_NAME: Final = re.compile(
 )
 _PICTURE_KEY: Final = re.compile(r"image|screenshot|picture", re.IGNORECASE)
 _MAX_CACHED_BYTES: Final = 64 << 20
-"""The most bytes of a document that is kept for the next span."""
+"""The most bytes of a document that stays in memory for the next span."""
 
 _NEIGHBOURS: Final = 64
 """The number of spans on each side that may come from the same record."""
 
 _FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""The markers of JPEG after which the size follows."""
+"""The JPEG markers that precede the size."""
 
 
 class _PictureText(NamedTuple):
@@ -58,7 +57,7 @@ class _PictureText(NamedTuple):
     Attributes:
         pointer: The JSON pointer of the text.
         text: The text.
-        in_picture_field: True if the name or type of a field around it says that it is a picture.
+        in_picture_field: True if the name or type of a field around the text suggests a picture.
     """
 
     pointer: str
@@ -111,7 +110,7 @@ class Picture:
 
 
 def may_have_pictures(text: str) -> bool:
-    """Return whether a text may have a note of a picture, by a fast check."""
+    """Return whether a text may have a note such as ``[image]``, by a fast check."""
     return "[" in text and any(word in text for word in _NOTE_WORDS)
 
 
@@ -124,13 +123,13 @@ def count_picture_notes(text: str) -> int:
 
 
 def is_picture_note(text: str) -> bool:
-    """Return whether a text is nothing but a note of a picture."""
+    """Return whether a text is a note of a picture, and nothing else."""
     match = _BRACKETS.fullmatch(text.strip()) if len(text) < _LONGEST_NOTE else None
     return match is not None and _NOTE.fullmatch(match[1]) is not None
 
 
 class PictureFinder:
-    """The pictures of one trace. The document that was read last is kept for the next span."""
+    """A finder of the pictures of one trace, which keeps the latest document in memory."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -138,10 +137,10 @@ class PictureFinder:
         self._document: tuple[Path, int | None, object] | None = None
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span in the order of its notes; empty if it has no note.
+        """Return the pictures of a span in the order of its notes; empty without a note.
 
-        The pictures are searched for in the value at the span's location in the source; if that
-        value has none, in the value around it.
+        They are searched for in the value at the span's location in the source, and then in the
+        value around it.
 
         Raises:
             OSError: The source cannot be read any more.
@@ -164,7 +163,7 @@ class PictureFinder:
         return tuple(picture for picture in pictures if picture is not None)
 
     def _pointers_around(self, index: int, location: FilePlace) -> dict[int, str]:
-        """Return the pointers of a span and its neighbours from the same record, by span index."""
+        """Return the JSON pointers of a span and its neighbours in one record, by span index."""
         first = max(0, index - _NEIGHBOURS)
         pointers = {}
         for other_index in range(first, min(len(self._trace), index + _NEIGHBOURS)):
@@ -177,7 +176,7 @@ class PictureFinder:
         """Return the JSON value of the file, or of the line if the location has one.
 
         A span on several JSON lines has a list of their values. Without JSON, return None or an
-        empty list. The value is kept for the next span.
+        empty list.
         """
         if self._document is not None:
             file, line, value = self._document
@@ -207,10 +206,8 @@ class PictureFinder:
     ) -> list[_PictureText]:
         """Return the texts of pictures in the value at a pointer, without those of inner spans.
 
-        Args:
-            record: The JSON value of the file or line.
-            pointer: The JSON pointer of the value.
-            pointers: The JSON pointers of the spans of the record.
+        An inner span has its pointer below ``pointer``. ``pointers`` has the JSON pointers of all
+        spans of the record.
         """
         value = record
         for part in pointer.split("/")[1:]:
@@ -233,11 +230,10 @@ class PictureFinder:
     def _pictures_of_one_span(
         self, index: int, picture_texts: list[_PictureText], pointers: Mapping[int, str]
     ) -> list[_PictureText]:
-        """Return those of the pictures at a location that belong to one of its spans.
+        """Return the pictures of one of several spans at the same location.
 
-        The pictures are dealt out in order: each span gets as many as its text has notes that stand
-        for pictures, such as ``[image]``. If there are more or fewer notes than pictures, each span
-        gets all pictures.
+        Each span takes as many pictures, in order, as its text has notes. If the numbers of notes
+        and pictures differ, each span gets all pictures.
         """
         own_pointer = pointers[index]
         span_indices = [
@@ -269,7 +265,7 @@ class PictureFinder:
         return None if match is None else self._from_file(match[1])
 
     def _from_file(self, name: str) -> Picture:
-        """Return the picture in a file; without data, but with a reason, if it cannot be shown."""
+        """Return the picture in a file, or the reason why it cannot be shown."""
         folder = self._folder.resolve()
         path = (folder / name).resolve()
         if not path.is_relative_to(folder):
@@ -323,8 +319,8 @@ def _escaped_pointer_part(name: str) -> str:
 def _decoded_picture(encoded: str, *, is_sure: bool) -> Picture | None:
     """Return the picture in a Base64 text.
 
-    If the text is no picture that can be read, return a picture with the problem if ``is_sure``,
-    else None.
+    For a text without a readable picture, return a picture with a problem if ``is_sure``, else
+    None.
     """
     problem = "damaged"
     if len(encoded) > 4 * MAX_BYTES // 3:
@@ -340,7 +336,7 @@ def _decoded_picture(encoded: str, *, is_sure: bool) -> Picture | None:
 
 
 def _type_of(data: bytes) -> str:
-    """Return the format of a picture by its first bytes; empty if it is no known format."""
+    """Return the format of a picture by its first bytes; empty for an unknown format."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "PNG"
     if data.startswith(b"\xff\xd8\xff"):
@@ -351,7 +347,7 @@ def _type_of(data: bytes) -> str:
 
 
 def _pixel_size(data: bytes) -> tuple[int, int] | None:
-    """Return the width and height in the header of a picture; None if there are none."""
+    """Return the width and height in the header of a picture, if it has them."""
     match _type_of(data):
         case "PNG" if len(data) >= 24:
             return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
@@ -373,7 +369,7 @@ def _pixel_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_pixel_size(data: bytes) -> tuple[int, int] | None:
-    """Return the width and height in the first frame of a JPEG; None if there is no frame."""
+    """Return the width and height in the first frame of a JPEG, if it has one."""
     offset = 2
     while offset + 9 <= len(data) and data[offset] == 0xFF:
         if data[offset + 1] in _FRAME_MARKERS:

@@ -1,7 +1,4 @@
-"""The one-line preview of a span's text.
-
-Span keys are made unique in ``keys.py``; JSON values become text in ``json_values.py``.
-"""
+"""The one-line preview of a span's text."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from mast_tui.traces.io.json_values import dump_text
 from mast_tui.traces.model import PREVIEW_CHARS, shortened
 
 TASK_CHARS: Final = 2000
-"""Length up to which a run's task is kept, in code points."""
+"""The most code points of a run's task."""
 
 _EXAMINED_CHARS: Final = 16 * PREVIEW_CHARS
 _WINDOW_SIZES: Final = (PREVIEW_CHARS + PREVIEW_CHARS // 8, 2 * PREVIEW_CHARS, _EXAMINED_CHARS)
-"""The lengths of the beginnings of a text that are tried until the text fills a preview; mostly the
-first is enough."""
+"""The lengths of the beginnings of a text that are tried until one fills a preview."""
 _MOST_PARSED_CHARS: Final = 64 * 1024
 _COMMAND_KEYS: Final = ("command", "cmd", "code", "script", "query")
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh"})
@@ -28,21 +24,20 @@ _FIRST_VISIBLE: Final = re.compile(r"\S")
 
 
 def task_of_text(text: str) -> str:
-    """Return a run's task; a long task is cut and ends in an ellipsis."""
+    """Return a run's task, cut to ``TASK_CHARS``."""
     return shortened(text, TASK_CHARS)
 
 
 def preview(text: str, lead: int = 0) -> tuple[str, bool]:
-    """Return the beginning of ``text`` on one line, and True if nothing but whitespace is left out.
+    """Return the beginning of a text on one line, and whether the line is the whole text.
 
-    Each run of whitespace becomes one space, and the line is cut at ``PREVIEW_CHARS`` code
-    points. Only leading whitespace and the beginning of the text are examined, so that a long text
-    costs no more.
+    Each run of whitespace becomes one space, and ``PREVIEW_CHARS`` code points are kept. The time
+    does not depend on the length of the text.
 
     Args:
         text: The text.
-        lead: The number of code points to leave out at the beginning; if nothing but whitespace
-            follows them, they are kept.
+        lead: The number of code points to leave out at the beginning, unless only whitespace
+            follows.
     """
     first_match = _FIRST_VISIBLE.search(text, lead)
     if first_match is None:
@@ -57,10 +52,10 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
 
 
 def call_preview(arguments: str) -> tuple[str, bool]:
-    """Return the preview of a tool call, and True if it is complete, as ``preview`` does.
+    """Return the preview of a tool call, and whether it is complete.
 
-    A command is shown as it was typed (``["bash", "-lc", "ls"]`` is ``ls``), other arguments as
-    ``name=value``. Arguments that are no JSON object, or very long, are shown as they are.
+    A command is shown as it was typed, and other arguments as ``name=value``. Arguments that are
+    very long or no JSON object are shown unchanged.
     """
     if not arguments.startswith("{") or len(arguments) > _MOST_PARSED_CHARS:
         return preview(arguments)
@@ -79,10 +74,7 @@ def call_preview(arguments: str) -> tuple[str, bool]:
 
 
 def _command_text(value: object) -> str:
-    """Return a command as it was typed; empty if the value is neither a text nor a list of words.
-
-    Of ``["bash", "-lc", SCRIPT]``, the script is returned.
-    """
+    """Return a command as it was typed; empty for other values."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
@@ -93,7 +85,6 @@ def _command_text(value: object) -> str:
 
 
 def _argument_text(value: object) -> str:
-    """Return a text as it is, and another value as JSON."""
     if isinstance(value, str):
         return value
     try:

@@ -1,8 +1,8 @@
 """The rules that find a failed tool call in the text of its result, the same for all formats.
 
-A reader applies them where the fields of its format hold no status, and only to the results of
-tools, never to the messages of agents and users. ``docs/formats.md`` lists them in this order; the
-first rule that decides counts. ``scripts/failed_spans.py`` prints their matches in real runs.
+A reader applies them to results of tools if its format states no status. ``docs/formats.md`` lists
+them in this order; the first rule that decides counts. ``scripts/failed_spans.py`` prints their
+matches in real runs.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _EXIT_CODE: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""An exit code where a result begins."""
+"""An exit code at the beginning of a result."""
 
 _CODE_OUTPUT: Final = re.compile(
     r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)"
 )
 _TERMINALS: Final = frozenset({"computerterminal", "terminal", "codeexecutor"})
-"""The participants of a conversation that report the output of code."""
+"""The names of agents in a conversation that report the output of code."""
 
 _EXIT_CODE_AFTER: Final = re.compile(
     r"""\[[^\[\]]{0,80}?\bexit[ ]code:?[ ](-?\d{1,9})\.?\]\Z
@@ -52,7 +52,7 @@ _TESTS_FAILED: Final = re.compile(
       | \AFAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z""",
     re.VERBOSE,
 )
-"""The last line of pytest's and unittest's reports where not all went well."""
+"""The last line of a report of pytest or unittest with failures."""
 
 _REFUSED: Final = re.compile(
     r"""\s*(?:
@@ -65,7 +65,7 @@ _REFUSED: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""The first words of known tools that refuse or stop."""
+"""The first words with which known tools refuse or stop."""
 
 _ERROR: Final = re.compile(
     r"""\s*\[?error(?:[ ](?:executing|calling|running|decoding|parsing|while)[ ][^\n:]{1,120})?\]?
@@ -73,17 +73,17 @@ _ERROR: Final = re.compile(
       (?![ \t]*(?:[-+]?\d[\d.,]*(?:e[-+]?\d+)?[ \t]*%?|none|null|no|false|n/a)?[ \t]*(?:\n|\Z))""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""``Error: …`` where a result begins, unless a figure is called that."""
+"""``Error: …`` at the beginning of a result, unless a mere number or ``none`` follows."""
 
 _EXCEPTION: Final = re.compile(
     r"""\s*(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)
       (?:\([^()\n]{0,80}\))?:[ ]""",
     re.VERBOSE,
 )
-"""An exception's name where a result begins."""
+"""The name of an exception at the beginning of a result."""
 
 _BARE_ERROR: Final = re.compile(r"\s*\[?error\]?:[ \t]*\n\s*\S", re.IGNORECASE)
-"""``ERROR:`` on a line by itself, before what went wrong."""
+"""``ERROR:`` on a line by itself, before the description of the error."""
 
 _COMPLAINT: Final = re.compile(
     r"""\s*(?:[\w./+-]{1,80}:[ ]){1,4}[^\n]{0,400}?\b
@@ -92,7 +92,7 @@ _COMPLAINT: Final = re.compile(
         |Connection[ ]refused)\.?\s*\Z""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""A program's complaint (``cat: x: No such file or directory``) that is all there is."""
+"""A result that is only a program's complaint, such as ``cat: x: No such file or directory``."""
 
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _EXCEPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
@@ -146,17 +146,12 @@ def worst_status(*statuses: SpanStatus) -> SpanStatus:
 
 
 def status_of_result(text: str) -> SpanStatus:
-    """Return the status of a tool call, from the text of its result.
+    """Return the status of a tool call, from the whole text of its result.
 
-    Args:
-        text: The whole text of the result.
-
-    Returns:
-        ``ERROR`` if the text says that it failed, ``OK`` if it states an exit code of 0,
-        else ``UNKNOWN``.
+    It is ``ERROR`` if the text reports a failure, ``OK`` for an exit code of 0, else ``UNKNOWN``.
     """
     head = text[:_HEAD]
-    # Each test for a word is quick, and saves most of the slow searches.
+    # These quick tests avoid most of the slow searches.
     if "xit" in head or "eturn" in head:
         code_match = _EXIT_CODE.match(head)
         if code_match is not None:
@@ -178,7 +173,10 @@ def status_of_result(text: str) -> SpanStatus:
 
 
 def _begins_with_error(head: str, *, is_all: bool) -> bool:
-    """Return whether a result begins with an error; ``is_all`` is true if it has no more text."""
+    """Return whether a result begins with an error.
+
+    ``is_all`` is True if ``head`` is the whole result.
+    """
     may_name_exception = "Error" in head or "Exception" in head
     return (
         _REFUSED.match(head) is not None
@@ -200,15 +198,13 @@ def _status_of_exit_code(match: re.Match[str]) -> SpanStatus:
 
 
 def status_of_message(agent: str, text: str) -> SpanStatus:
-    """Return the status of code that was run, from the message of an agent with its output.
+    """Return the status of code that was run, from an agent's message with its output.
+
+    Other messages have the status ``UNKNOWN``.
 
     Args:
         agent: The speaker.
         text: The whole text.
-
-    Returns:
-        The result of ``status_of_result`` if the speaker is a terminal, or the text begins like
-        the output of code in AutoGen or mini-swe-agent; else ``UNKNOWN``.
     """
     if _CODE_OUTPUT.match(text) or agent.lower().replace("_", "") in _TERMINALS:
         return status_of_result(text)
@@ -219,7 +215,6 @@ def _has_traceback(head: str, text: str) -> bool:
     """Return whether a result begins or ends with a traceback.
 
     A traceback amid other text, as in the output of a log viewer, is no failure of the tool.
-    ``head`` is the beginning of the result ``text``.
     """
     if _TRACEBACK in head:
         first_line = head.lstrip().partition("\n")[0]
@@ -237,7 +232,7 @@ def _has_traceback(head: str, text: str) -> bool:
     indent = heading_start - heading_line_start
     lines = tail[heading_start:].rstrip().split("\n")
     for number, line in enumerate(lines[1:], 1):
-        # The line of the exception is indented no more than the heading; the frames are.
+        # The frames are indented more than the heading, the line of the exception is not.
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
             names_exception = _EXCEPTION_NAME.match(line.strip()) is not None
             lines_to_end = len(lines) - number

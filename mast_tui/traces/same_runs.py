@@ -1,6 +1,6 @@
-"""Search for runs that were written in two formats or lie in two files, by the agents' texts.
+"""A search for traces of the same run in two files or formats, by the agents' texts.
 
-A benchmark gives many runs the same task, and tools the same answers; so neither is compared.
+Tasks and results of tools are not compared, because many runs of a benchmark share them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEAST_SHARED: Final = 3
 """The fewest texts that two traces must share."""
 
 SHARE: Final = 0.8
-"""The share of the texts of the trace with fewer texts that must be in the other trace."""
+"""The least share of common texts, of the texts of the trace with fewer texts."""
 
 _TASK_CHARS: Final = 120
 _TEXT_CHARS: Final = 40
@@ -31,13 +31,13 @@ def same_runs(traces: Iterable[Trace]) -> Mapping[str, tuple[str, ...]]:
     Only traces of one task from different files are compared, up to limits of number and size.
 
     Args:
-        traces: All traces; each is read again, and dropped from memory afterwards.
+        traces: All traces; copies of them are read and dropped.
 
     Returns:
-        For each trace that is the same run as others: the ids of those, by its own id.
+        The ids of the other traces of the same run, by trace id.
     """
     groups = _groups_by_task(traces)
-    # All copies to read are made before one is read, so that traces of one file share one reading.
+    # Copy all traces before the first is read, so that traces of one file share one reading.
     copies = {id(trace): trace.anew() for group in groups for trace in group}
     texts = {object_id: _agent_texts(trace) for object_id, trace in copies.items()}
     same_ids: dict[str, list[str]] = {}
@@ -73,10 +73,7 @@ def _groups_by_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
 
 
 def _agent_texts(trace: Trace) -> frozenset[str]:
-    """Return the letters and digits of each text of the agents.
-
-    Short texts and texts that cannot be read are left out.
-    """
+    """Return the letters and digits of each long text of the agents."""
     read_fully(trace)
     texts = set()
     for index in range(len(trace)):
@@ -91,7 +88,7 @@ def _agent_texts(trace: Trace) -> frozenset[str]:
 
 
 def _letters_and_digits(text: str) -> str:
-    """Return the letters and digits of a text in small letters, which all formats write alike."""
+    """Return the letters and digits of a text in small letters, which all formats share."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 

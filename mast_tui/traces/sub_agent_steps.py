@@ -1,4 +1,4 @@
-"""The steps of sub-agents in a trace: where each sub-agent begins and ends."""
+"""The first and last steps of each sub-agent in a trace."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
 _NAMING_STEPS: Final = 16
-"""The most steps of a sub-agent in which the name of its agent is looked for."""
+"""The most steps of a sub-agent that are searched for the name of its agent."""
 
 
 class SubAgentFinder:
-    """The first and last steps of each sub-agent, found by reading every span once, in order.
+    """A finder of the first and last steps of each sub-agent; it reads every span once, in order.
 
-    A sub-agent may begin another one, whose steps lie within its own. One thread may call ``read``
-    and ``read_until`` while others call ``beginning_at``.
+    The steps of a sub-agent may enclose those of another one. One thread may call ``read`` and
+    ``read_until`` while others call ``beginning_at``.
     """
 
     def __init__(self) -> None:
@@ -39,8 +39,7 @@ class SubAgentFinder:
     def read_until(self, trace: Trace, end: int) -> None:
         """Read the spans up to ``end`` (exclusive).
 
-        If all these spans are of one thread (one sub-agent, or the main agent), only the first is
-        read: no sub-agent begins or ends after it.
+        If all of them surely belong to one agent, only the first is examined.
 
         Args:
             trace: The trace; always the same one.
@@ -55,12 +54,10 @@ class SubAgentFinder:
             self.read(trace.span(index) for index in range(first, end))
 
     def beginning_at(self, index: int) -> tuple[int, int] | None:
-        """Return the spans of the sub-agent that begins at a span, None if none does.
+        """Return the range of spans of the sub-agent that begins at a span, if any.
 
-        While the sub-agent may continue, the range ends with the last span read.
-
-        Returns:
-            The index of the first span, and the index after the last span.
+        The end is exclusive. While the sub-agent may continue, the range ends with the last span
+        read.
         """
         with self._lock:
             position = bisect_left(self._first_steps, index)
@@ -69,14 +66,11 @@ class SubAgentFinder:
             return index, self._ends[position] or self.span_count
 
     def _read_span(self, index: int, span: Span) -> None:
-        """End the sub-agents that a span ends, and begin the sub-agent that it begins, if any.
-
-        A span of an agent ends the sub-agents that this agent began.
-        """
+        """End the running sub-agents that a span ends, and begin one at its first span."""
         thread = _thread_of(span.key)
-        # The running sub-agents are nested. The span ends all of them that are deeper than this.
+        # Running sub-agents are nested. The span ends those that are deeper than its own thread.
         depth = self._depth_of(thread)
-        # The main thread, whose id is empty, and a sub-agent that runs do not begin.
+        # The main thread (empty id) and running sub-agents (depth above 0) do not begin.
         begins_sub_agent = (
             depth == 0 and bool(thread) and _is_beginning(span, thread, self._previous_key)
         )
@@ -94,7 +88,7 @@ class SubAgentFinder:
         self._previous_key = span.key
 
     def _depth_of(self, thread: str) -> int:
-        """Return the depth, from 1, of a running sub-agent's thread; 0 if it does not run."""
+        """Return the depth of a running sub-agent, from 1; 0 if it does not run."""
         for depth in range(len(self._running_sub_agents), 0, -1):
             running_thread, _ = self._running_sub_agents[depth - 1]
             if running_thread == thread:
@@ -110,11 +104,8 @@ def _thread_of(key: str) -> str:
 def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
     """Return whether a span begins a sub-agent.
 
-    Args:
-        span: A span whose key has a slash.
-        thread: The part before the slash: the thread of a sub-agent, or the key of a record of
-            which the span is a further part.
-        previous_key: The key of the previous span.
+    ``thread`` is the part of the span's key before the slash: a sub-agent's thread, or the key of a
+    record with several spans.
     """
     continues = previous_key == thread or _thread_of(previous_key) == thread
     if continues or span.kind is SpanKind.TOOL_RESULT:
@@ -122,7 +113,7 @@ def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
     parent = span.parent
     if parent is not None:  # the parent of a sub-agent's first span is outside its thread
         return parent != thread and _thread_of(parent) != thread
-    # The place of a span in a sub-agent's own file begins with the name of the file.
+    # In a sub-agent's own file, the place of a span begins with the name of the file.
     return not span.place.startswith(("line ", "/"))
 
 

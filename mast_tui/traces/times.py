@@ -19,16 +19,16 @@ _RFC_1123: Final = re.compile(r"(?:[A-Z][a-z]{2}, )?[0-9]{1,2} [A-Z][a-z]{2} [0-
 def unix_seconds(value: object) -> float | None:
     """Return the Unix seconds of a time stamp; None for anything else.
 
-    A time without a zone is taken as UTC: spans of a trace are compared with each other only.
+    A time without a zone is taken as UTC.
 
     Args:
-        value: An ISO 8601 text, a date of RFC 1123, or a number of s, ms, µs or ns since 1970,
-            also as a text with at least nine digits before the point.
+        value: An ISO 8601 text, a date of RFC 1123, or a number of s, ms, µs or ns since 1970. A
+            text with a number needs at least nine digits before the point.
     """
     if isinstance(value, str):
         try:
             moment = _from_iso(value.strip())
-            # Most times are in UTC, and need no further checks.
+            # Most times are in UTC and need no range check.
             return moment.timestamp() if moment.tzinfo is UTC else _timestamp(moment)
         except ValueError:
             return _seconds_of_plain_text(value.strip())
@@ -37,12 +37,12 @@ def unix_seconds(value: object) -> float | None:
 
 
 def _seconds_of_plain_text(text: str) -> float | None:
-    """Return the seconds of a number, or of a date of RFC 1123; None for another text."""
+    """Return the seconds of a number or an RFC 1123 date; None for another text."""
     if _NUMBER.fullmatch(text):
         return _seconds_by_size(float(text))
     if not _RFC_1123.match(text):
         return None
-    # Such dates are rare, and the import would take 3 ms of every start.
+    # This import takes 3 ms, and few files have such dates.
     from email.utils import parsedate_to_datetime
 
     try:
@@ -52,7 +52,10 @@ def _seconds_of_plain_text(text: str) -> float | None:
 
 
 def _seconds_by_size(number: float) -> float | None:
-    """Return the seconds of a number, whose size shows its unit; None if it is not positive."""
+    """Return the seconds of a number in s, ms, µs or ns; None if it is not positive.
+
+    The size of the number shows its unit.
+    """
     if number <= 0:
         return None
     for unit, scale in ((_NANOSECONDS, 1e9), (_MICROSECONDS, 1e6), (_MILLISECONDS, 1e3)):
@@ -62,7 +65,7 @@ def _seconds_by_size(number: float) -> float | None:
 
 
 def iso_time(seconds: float) -> str | None:
-    """Return the ISO 8601 text of Unix seconds, in UTC; None if they are beyond the calendar."""
+    """Return the ISO 8601 text of Unix seconds in UTC; None beyond the years 1 to 9999."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -84,7 +87,7 @@ def parse_time(text: str, pattern: str) -> float | None:
 
 
 def _timestamp(moment: datetime) -> float | None:
-    """Return the seconds of a moment, in UTC if it has no zone; None if they are out of range."""
+    """Return the Unix seconds of a moment (UTC without a zone); None if out of range."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:

@@ -52,7 +52,7 @@ from mast_tui.traces.times import unix_seconds
 
 _NO_FACTS: Final = TraceMeta()
 _MAX_BYTES: Final = 64 << 20
-"""The most bytes that are read of a file with events, messages or an answer."""
+"""The most bytes that are read from a file with events, messages or an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Trial:
         sources: Groups of files that may hold the run. Only the first group with a trace is read.
         facts: The facts of the run in ``fact_files``.
         fact_files: The other files of the trial.
-        read: Reads a run that all of ``fact_files`` hold together, if no source has a trace.
+        read: Reads the run from all of ``fact_files`` together, if no source has a trace.
         problems: The files that could not be read.
     """
 
@@ -81,7 +81,7 @@ class Trial:
 def _json_object(path: Path, problems: list[Problem]) -> Fields:
     """Return the JSON object in a small file; empty if the file has none.
 
-    If the file is unreadable, return an empty object and add to ``problems``.
+    An unreadable file adds to ``problems``.
     """
     data = neighbour_bytes(path, path.name, problems)
     try:
@@ -98,11 +98,11 @@ _HARBOR_FIELDS: Final = ("trial_name", "verifier_result", "agent_info")
 
 
 def _find_harbor(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder with a ``result.json`` of Harbor; None for any other folder."""
+    """Return the trial in a folder with Harbor's ``result.json``; None for any other folder."""
     if not {"result.json", "agent"} <= member_names:
         return None
-    # If the file is unreadable, the folder is no trial. Its files are then read one by one, which
-    # reports the problem, so it is dropped here.
+    # With an unreadable file the folder is no trial. Its files are then read one by one, and
+    # that reports the problem.
     result = _json_object(folder / "result.json", problems=[])
     if not any(mark in result for mark in _HARBOR_FIELDS):
         return None
@@ -123,7 +123,7 @@ def _find_harbor(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def _trajectory_files(agent: Path) -> tuple[Path, ...]:
-    """Return the first file of a trajectory, then those that continue it with a cleared context."""
+    """Return the first file of a trajectory, then the files that continue it in order."""
     numbered = [
         (int(match[1] or 0), path)
         for path in agent.glob("trajectory*.json")
@@ -133,7 +133,6 @@ def _trajectory_files(agent: Path) -> tuple[Path, ...]:
 
 
 def _facts_of_harbor_result(result: Fields, test_text: str) -> TraceMeta:
-    """Return the facts of a trial from its ``result.json`` and the output of its tests."""
     verifier_result = fields_of(result.get("verifier_result"))
     agent = fields_of(result.get("agent_info"))
     reward = _main_harbor_reward(fields_of(verifier_result.get("rewards")))
@@ -151,7 +150,6 @@ def _facts_of_harbor_result(result: Fields, test_text: str) -> TraceMeta:
 
 
 def _harbor_answer_key(result: Fields, test_text: str) -> AnswerKey:
-    """Return the verifier's rewards, the output of its tests, and the exception of the run."""
     draft = AnswerKeyDraft()
     verifier_result = result.get("verifier_result")
     if isinstance(verifier_result, Mapping):
@@ -169,7 +167,7 @@ def _harbor_answer_key(result: Fields, test_text: str) -> AnswerKey:
 
 
 def _main_harbor_reward(rewards: Fields) -> float | None:
-    """Return the reward named ``reward``, or else the only reward; None if there is neither."""
+    """Return the reward named ``reward``, or else the only reward, if any."""
     main_reward = as_number(rewards.get("reward"))
     if main_reward is not None or len(rewards) != 1:
         return main_reward
@@ -178,12 +176,10 @@ def _main_harbor_reward(rewards: Fields) -> float | None:
 
 
 # ITBench: the workspace of one trial of the SRE agent, and one run of the published trajectories.
-#
-# The run is the first of these that there is: the agent's own rollout, the output of the program,
-# and the telemetry of the program. A judge's file in the folder has the scores, or a file in a
-# folder above that lists many trials. The published set has
-# ``DOMAIN/Scenario-N/RUN/session.jsonl``. There and in ``INCIDENT/TRIAL`` the folders name the
-# task and the trial.
+# The run is in the agent's own rollout, else in the output of the program, else in its telemetry.
+# The scores are in a judge's file in the folder, or in a folder above for many trials. The paths
+# are ``DOMAIN/Scenario-N/RUN/session.jsonl`` in the published set, else ``INCIDENT/TRIAL``; they
+# name the task and the trial.
 
 
 _ITBENCH_OWN_EVALUATIONS: Final = (
@@ -201,9 +197,9 @@ _ITBENCH_METRIC: Final = "root_cause_entity"
 
 
 def _find_itbench(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the ITBench trial in a folder; None for a folder of another kind.
+    """Return the ITBench trial in a folder; None for any other folder.
 
-    The folder holds a published run, or the workspace of the agent, with or without its traces.
+    The folder is a published run, or the workspace of an agent.
     """
     session = folder / _ITBENCH_SESSION
     program_output = folder / "traces" / "stdout.log"
@@ -230,9 +226,9 @@ def _find_itbench(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def _with_itbench_task(facts: TraceMeta, folder: Path) -> TraceMeta:
-    """Return the facts with the domain, task and trial from the path ``…/DOMAIN/…/TASK/TRIAL``.
+    """Return the facts with domain, task and trial from the path ``…/DOMAIN/…/TASK/TRIAL``.
 
-    The facts are unchanged if the name of the folder is no number of a trial.
+    If the name of the folder is no number, the facts are unchanged.
     """
     if not folder.name.isdecimal():
         return facts
@@ -247,10 +243,7 @@ def _with_itbench_task(facts: TraceMeta, folder: Path) -> TraceMeta:
 def _facts_of_itbench_evaluation(
     folder: Path, member_names: frozenset[str], problems: list[Problem]
 ) -> tuple[TraceMeta, tuple[Path, ...]]:
-    """Return the facts of a trial's evaluation, and the files that hold the evaluation.
-
-    The evaluation is in the trial's folder, or in a file for many trials in a folder above it.
-    """
+    """Return the facts of a trial's evaluation, and the files that hold it."""
     for name in _ITBENCH_OWN_EVALUATIONS:
         if name not in member_names:
             continue
@@ -266,13 +259,13 @@ def _facts_of_itbench_evaluation(
 
 
 def _scores_of_itbench_evaluation(evaluation: Fields) -> Fields:
-    """Return the scores by metric in an evaluation or in its ``eval_result``; empty without any."""
+    """Return the scores of an evaluation, by metric."""
     result = fields_of(evaluation.get("eval_result"))
     return fields_of(evaluation.get("scores")) or fields_of(result.get("scores"))
 
 
 def _scores_in_shared_itbench_evaluation(evaluation: Fields, folder: Path) -> Fields:
-    """Return the scores of a folder's trial in the evaluation of many trials; empty without any."""
+    """Return the scores of one trial from an evaluation of many trials."""
     for result in map(fields_of, items_of(evaluation.get("raw_results"))):
         incident = _name_or_number_text(result.get("incident_id"))
         trial = _name_or_number_text(result.get("trial_id"))
@@ -286,10 +279,7 @@ def _name_or_number_text(value: object) -> str | None:
 
 
 def _facts_of_itbench_scores(scores: Fields) -> TraceMeta:
-    """Return the facts in a trial's scores.
-
-    The score is the recall of the root cause. A recall of 1 is success.
-    """
+    """Return the facts in a trial's scores; a recall of 1 for the root cause is success."""
     recall = _recall_of_itbench_metric(scores.get(_ITBENCH_METRIC))
     return TraceMeta(
         benchmark="ITBench",
@@ -300,7 +290,6 @@ def _facts_of_itbench_scores(scores: Fields) -> TraceMeta:
 
 
 def _itbench_answer_key(scores: Fields) -> AnswerKey:
-    """Return the scores and reasons of the benchmark's judge for each metric."""
     draft = AnswerKeyDraft()
     for metric, value in scores.items():
         draft.add_score(metric, value)
@@ -318,7 +307,7 @@ def _recall_of_itbench_metric(metric: object) -> float | None:
     return None if percent is None else percent / 100
 
 
-# Sessions of agents that keep each event, message or part of a message in a file of its own.
+# Sessions of agents that store each event, message or part of a message in its own file.
 
 
 _EVENT_FILE: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
@@ -327,10 +316,7 @@ _MESSAGE_NUMBER: Final = re.compile(r"\d{1,12}")
 
 
 def _find_openhands(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the conversation in a folder of files such as ``event-00001-….json`` or ``1.json``.
-
-    Return None if the folder holds no such conversation.
-    """
+    """Return the conversation in a folder of files such as ``event-00001-….json``, if any."""
     if not any(map(_EVENT_FILE.fullmatch, member_names)):
         return None
     files = openhands.event_files(folder)
@@ -346,10 +332,7 @@ def _find_openhands(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def _find_opencode(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return OpenCode's storage of sessions as one trial; None for any other folder.
-
-    The storage has a folder for each kind of record.
-    """
+    """Return OpenCode's storage of sessions as one trial; None for any other folder."""
     if not {"session", "message", "part"} <= member_names:
         return None
     nested_sessions = sorted(folder.glob("session/*/*.json"))
@@ -368,10 +351,7 @@ def _find_opencode(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def _find_strands(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the Strands session in the folder of a session, of an agent, or of messages.
-
-    Return None if the folder is none of these.
-    """
+    """Return the Strands session in the folder of a session, an agent or messages, if any."""
     if {"session.json", "agents"} <= member_names:
         files = folder.glob("agents/*/messages/*.json")
     elif {"agent.json", "messages"} <= member_names:
@@ -423,7 +403,7 @@ def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:
 
 
 def _parts_by_message(folder: Path, problems: list[Problem]) -> dict[str, list[object]]:
-    """Return the parts of each message by its id."""
+    """Return the parts of all messages, by message id."""
     parts: dict[str, list[object]] = {}
     for path in sorted((folder / "part").glob("**/*.json")):
         part = _json_object_in(path, folder, problems)
@@ -440,10 +420,10 @@ def _time_of_message(record: SessionRecord) -> float:
 
 
 def _read_strands(folder: Path, message_files: Sequence[Path]) -> FileReport:
-    """Return the trace of a session; the messages of several agents are sorted by time."""
+    """Return the trace of a session; messages of several agents are sorted by time."""
     problems: list[Problem] = []
     header = _json_object_in(folder / "session.json", folder, problems)
-    # The path of a message: agents/agent_NAME/messages/message_1.json
+    # Messages have paths such as agents/agent_NAME/messages/message_1.json.
     agent_folders = {path.parent.parent.name for path in message_files}
     records = []
     for path in message_files:
@@ -466,13 +446,13 @@ def _trace_of_session(
     records: Sequence[SessionRecord],
     session_number: int | None = None,
 ) -> Trace:
-    """Return the trace of a session; ``session_number`` is None if the folder has only one."""
+    """Return the trace of a session; ``session_number`` is None for the only one of a folder."""
     content = canonical_bytes([record.value for record in records])
     return reader.trace(folder, content, records, header, session_number)
 
 
 def _json_object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
-    """Return the JSON object in a file; report an unreadable file and return an empty object."""
+    """Return the JSON object in a file; an unreadable file adds to ``problems``."""
     _, value = neighbour_json(path, str(path.relative_to(folder)), problems, _MAX_BYTES)
     return fields_of(value)
 
@@ -483,11 +463,9 @@ def _message_sort_key(path: Path) -> tuple[str, int, str]:
     return str(path.parent), int(number[0]) if number else 0, path.name
 
 
-# Terminal-Bench 1: a folder per trial with ``results.json``, the agent's logs and recordings.
-#
-# The benchmark's own agent logs one folder an episode, with its prompt and its answer: JSON with
-# the keys to press. Other agents have logs of their own; without those, the terminal's output is
-# read.
+# Terminal-Bench 1: a folder per trial with ``results.json``, the agent's logs and recordings. The
+# benchmark's own agent has one folder an episode, with its prompt and its answer in JSON. Other
+# agents have logs of their own; without logs, the terminal's output is read.
 
 
 FORMAT: Final = "terminal-bench"
@@ -501,11 +479,11 @@ _EPISODE_TEXT_FIELDS: Final = ("state_analysis", "analysis", "explanation", "pla
 
 
 def _find_terminal_bench(folder: Path, member_names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder with a ``results.json`` of one task; None for another folder."""
+    """Return the trial in a folder with ``results.json`` for one task, if any."""
     if "results.json" not in member_names or not member_names & {"agent-logs", "sessions", "panes"}:
         return None
-    # If the file is unreadable, the folder is no trial. Its files are then read one by one, which
-    # reports the problem, so it is dropped here.
+    # With an unreadable file the folder is no trial. Its files are then read one by one, and
+    # that reports the problem.
     result = _json_object(folder / "results.json", problems=[])
     if not result.keys() >= _TERMINAL_BENCH_FIELDS:
         return None
@@ -522,7 +500,7 @@ def _find_terminal_bench(folder: Path, member_names: frozenset[str]) -> Trial | 
 
 
 def _episode_folders(folder: Path) -> list[Path]:
-    """Return the folders of the episodes in a trial's folder, by their numbers."""
+    """Return the folders of the episodes, by their numbers."""
     numbered = [
         (int(match[1]), path)
         for path in (folder / "agent-logs").glob("episode-*")
@@ -532,11 +510,11 @@ def _episode_folders(folder: Path) -> list[Path]:
 
 
 def _terminal_bench_logs(folder: Path) -> tuple[tuple[Path, ...], ...]:
-    """Return groups of files: the agent's JSON, its logs, and the terminal's output (one file)."""
+    """Return groups of files: the agent's JSON, its logs, and one file of terminal output."""
     logs = folder / "agent-logs"
     records = tuple(sorted({*logs.glob("**/*.jsonl"), *logs.glob("**/*.json")}))
     texts = tuple(sorted({*logs.glob("**/*.log"), *logs.glob("**/*.txt")}))
-    # The second file is read only if the first is missing.
+    # The second file counts only if the first is missing.
     terminal_files = tuple(
         path
         for path in (folder / "sessions" / "agent.log", folder / "panes" / "post-agent.txt")
@@ -546,7 +524,6 @@ def _terminal_bench_logs(folder: Path) -> tuple[tuple[Path, ...], ...]:
 
 
 def _facts_of_terminal_bench_result(result: Fields) -> TraceMeta:
-    """Return the facts in a trial's ``results.json``."""
     task = as_text(result.get("instruction"))
     return TraceMeta(
         task=task_of_text(task) if task else None,
@@ -558,7 +535,6 @@ def _facts_of_terminal_bench_result(result: Fields) -> TraceMeta:
 
 
 def _terminal_bench_answer_key(result: Fields) -> AnswerKey:
-    """Return the verdict on the task, the result of each test, and the failure of the harness."""
     draft = AnswerKeyDraft()
     draft.add("scores", "is_resolved", result.get("is_resolved"))
     tests = result.get("parser_results")
@@ -572,11 +548,11 @@ def _terminal_bench_answer_key(result: Fields) -> AnswerKey:
 
 
 def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
-    """Return the trace of a run that has a folder for each episode."""
+    """Return the trace of a run with a folder for each episode."""
     steps = StepList()
     problems: list[Problem] = []
     content: list[bytes] = []
-    call_key: str | None = None  # of the last call, whose result is in the next prompt
+    call_key: str | None = None  # the next prompt has this call's result
     for episode in episodes:
         prompt = _read_episode_text(folder, episode / "prompt.txt", content, problems)
         if prompt:
@@ -600,7 +576,7 @@ def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
 def _read_episode_text(
     folder: Path, path: Path, content: list[bytes], problems: list[Problem]
 ) -> str | None:
-    """Return the text of a file, and append its bytes to ``content``; None if it is unreadable."""
+    """Return the text of a file and append its bytes to ``content``; None if unreadable."""
     location = path.relative_to(folder).as_posix()
     data = neighbour_bytes(path, location, problems, _MAX_BYTES)
     if data is None:
@@ -613,7 +589,7 @@ def _read_episode_text(
 
 
 def _add_episode_prompt(steps: StepList, episode: str, prompt: str, call_key: str | None) -> None:
-    """Add a prompt as the result of the call before it, or as a user's message without a call."""
+    """Add a prompt as the result of the call before it, or as a user's message without one."""
     key = f"{episode}/prompt"
     location = f"agent-logs/{key}.txt"
     if call_key is None:
@@ -630,7 +606,7 @@ def _add_episode_prompt(steps: StepList, episode: str, prompt: str, call_key: st
 
 
 def _add_episode_answer(steps: StepList, episode: str, answer: str) -> str | None:
-    """Add the agent's text and a call with the keys to press; return the call's key, if any."""
+    """Add the agent's text and a call with its keystrokes; return the key of the call."""
     key = f"{episode}/response"
     location = f"agent-logs/{key}.txt"
     fields = _object_in_answer(answer)
@@ -649,7 +625,7 @@ def _add_episode_answer(steps: StepList, episode: str, answer: str) -> str | Non
 
 
 def _keystrokes_of(commands: list[object]) -> str:
-    """Return the keys of all commands, one command a line; the JSON if a command has no keys."""
+    """Return the keystrokes of all commands, one a line; JSON if a command has none."""
     keystrokes = [as_text(fields_of(command).get("keystrokes")) for command in commands]
     if all(keys is not None for keys in keystrokes):
         return "\n".join(keys.rstrip("\n") for keys in keystrokes if keys is not None)
@@ -657,10 +633,7 @@ def _keystrokes_of(commands: list[object]) -> str:
 
 
 def _object_in_answer(answer: str) -> Fields:
-    """Return the JSON object of an answer; an empty object if there is none.
-
-    The object is the whole answer, in a fenced block, or the text from the first brace on.
-    """
+    """Return the JSON object in an answer; empty if there is none."""
     fenced_block = _FENCED_BLOCK.search(answer)
     fenced_text = fenced_block[1] if fenced_block else ""
     for text in (answer, fenced_text, answer[answer.find("{") :]):
@@ -670,7 +643,7 @@ def _object_in_answer(answer: str) -> Fields:
 
 
 _FOLDERS_ABOVE_RUN: Final = 4
-"""The folders between a run's file and the folder of its trial, at most."""
+"""The most levels between a run's file and the folder of its trial."""
 
 _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
     _find_itbench,
@@ -695,9 +668,9 @@ def trial_in(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def trial_facts(path: Path) -> TraceMeta | None:
-    """Return the facts of the trial whose run may be in this file; None if there is no such trial.
+    """Return the facts of the trial whose run may be in this file; None without a trial.
 
-    The trial is the first one in the folders above the file.
+    The nearest folder above the file that is a trial decides.
     """
     for folder in path.parents[:_FOLDERS_ABOVE_RUN]:
         try:

@@ -33,8 +33,8 @@ class RunUsage:
     """The sums of a run by agent and by tool, the longest time first.
 
     - A call of a tool counts as a step of its agent and of the tool.
-    - Time counts once. The time from the previous step to a result, and the time during which a
-      call runs, belong to the tool. All other time belongs to the agent or person who acts next.
+    - Time counts once. The time before a result and the time of a running call belong to the tool,
+      all other time to the agent or person who acts next.
     - Tokens belong to the agent.
     """
 
@@ -43,15 +43,12 @@ class RunUsage:
 
 
 def usage_of(trace: Trace) -> RunUsage:
-    """Return the sums of a trace, as far as its index has been read."""
+    """Return the sums of the spans of a trace that were read so far."""
     return usage_of_spans(trace.span(index) for index in range(len(trace)))
 
 
 def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
-    """Return the steps, time and tokens of spans by agent and by tool.
-
-    The spans are in reading order.
-    """
+    """Return the sums of spans, which must be in reading order."""
     agents: dict[str, UsageSums] = {}
     tools: dict[str, UsageSums] = {}
     latest: float | None = None
@@ -79,11 +76,7 @@ def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
 def _add_times(
     span: Span, latest: float | None, agent: UsageSums, tool: UsageSums | None
 ) -> float | None:
-    """Add the time of a span to its agent or tool, and return the latest time so far.
-
-    The time since the previous step belongs to the tool if the span is its result, else to the
-    agent.
-    """
+    """Add the time of a span to its agent or tool, and return the latest time so far."""
     if span.start is None:
         return latest
     if latest is not None and span.start > latest:
@@ -101,7 +94,7 @@ def _add_times(
 
 
 def _longest_first(sums_by_name: dict[str, UsageSums]) -> tuple[UsageSums, ...]:
-    """Return the sums, the longest time first, without agents or tools that did nothing."""
+    """Return the sums that are not zero, the longest time first."""
     active = (sums for sums in sums_by_name.values() if sums.steps or sums.seconds or sums.failed)
     return tuple(sorted(active, key=lambda sums: (-sums.seconds, -sums.steps, sums.name)))
 
@@ -115,7 +108,7 @@ class UsageTable(NamedTuple):
 
 
 def usage_tables(usage: RunUsage, cost_of: CostOf | None = None) -> Iterator[UsageTable]:
-    """Yield the tables of agents and tools; columns and tables without any value are left out.
+    """Yield the tables of agents and tools, without empty columns and tables.
 
     Args:
         usage: The sums of the run.

@@ -1,7 +1,7 @@
-"""The parts of an index file: blocks of columns, each whole or not there.
+"""The blocks of an index file, each with columns of numbers or bytes.
 
-A block has a few facts as JSON, followed by columns of numbers and bytes as they are in
-memory. A block counts if all of it is there and its checksums are right.
+A block has a few facts as JSON, followed by columns of numbers and bytes as they are in memory. It
+is valid if it is complete and its checksums are right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zlib import crc32
 import orjson
 
 _HEAD: Final = Struct("=4sIQII")
-"""The mark, how long the facts are, how long the columns, and the checksum of each."""
+"""The mark, the lengths of the facts and of the columns in bytes, and the checksums of both."""
 
 _MARK: Final = b"MTB2" if sys.byteorder == "little" else b"mtb2"
 _BYTES: Final = "B"
@@ -27,11 +27,11 @@ _READ_BYTES: Final = 1 << 30
 """The bytes that are read at once; the system reads no more than 2 GB."""
 
 Column: TypeAlias = "array[Any] | bytearray"
-"""Numbers of one size, or bytes."""
+"""The numbers or bytes of a column, all of one size."""
 
 
 class Block(NamedTuple):
-    """Facts and columns by name: the part of an index since the previous block."""
+    """The facts and the columns of a part of an index, both by name."""
 
     facts: Mapping[str, Any]
     columns: Mapping[str, Any]
@@ -54,14 +54,11 @@ def to_json(value: object) -> bytes:
 
 
 def write_block(file: IO[bytes], block: Block) -> int:
-    """Write a block to an index file.
+    """Write a block to an index file, and return the number of bytes written.
 
     Args:
         file: The file, open for writing at its end.
         block: The block.
-
-    Returns:
-        The number of bytes written.
     """
     columns = [
         (name, _BYTES if isinstance(column, bytearray) else column.typecode, memoryview(column))
@@ -99,7 +96,7 @@ def blocks_in(file: int, end: int) -> Iterator[Block]:
 
 
 def block_at(file: int, offset: int) -> tuple[Block, int] | None:
-    """Read the block that begins at a byte of a file.
+    """Read the block at an offset in a file.
 
     Args:
         file: The descriptor of the file.
@@ -139,16 +136,15 @@ def _empty_column(typecode: str, length: int) -> Column:
 
 
 def _fill_column(file: int, position: int, column: Column, checksum: int) -> int:
-    """Fill a column with the bytes of a file from a position on.
+    """Fill a column from a file, and return the checksum with this column added.
 
-    Return the checksum of the earlier columns (``checksum``) and this one together. If the file
-    ends before the column is full, the returned checksum is wrong.
+    If the file ends before the column is full, the returned checksum is wrong.
     """
     unfilled = memoryview(column).cast(_BYTES)
     while len(unfilled):
         length = os.preadv(file, [unfilled[:_READ_BYTES]], position)
         if not length:
-            return ~checksum & _CHECKSUM_BITS  # the opposite of every bit, so it is wrong
+            return ~checksum & _CHECKSUM_BITS  # every bit inverted, so that it is wrong
         checksum = crc32(unfilled[:length], checksum)
         position += length
         unfilled = unfilled[length:]
@@ -163,9 +159,8 @@ def extended_column(column: array[Any], tail: array[Any]) -> array[Any]:
         tail: The numbers to append.
 
     Returns:
-        - ``tail`` itself, if the column is empty and its type is not wider;
-        - ``column`` itself, if both have the same type;
-        - else a new column of the wider type.
+        ``tail`` itself for an empty column that is not wider, ``column`` itself for equal types,
+        else a new column of the wider type.
     """
     if not column and column.itemsize <= tail.itemsize:
         return tail

@@ -1,4 +1,4 @@
-"""Steps of a source that was read whole, and the spans that become of them."""
+"""The steps of a source that was read as a whole, and their spans."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.result_status import status_of_result
 
 
-@dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
+@dataclass(slots=True)  # Not frozen: there are many, and freezing costs time.
 class Step:
-    """A span as a reader made it, before it has an index and a preview.
+    """A span from a reader, still without an index and a preview.
 
     The other fields are those of ``Span``.
 
     Attributes:
-        text: The whole text, as read.
+        text: The whole text.
         lead: The number of code points at the beginning of the text that the preview leaves out,
-            such as a heading, or a prompt that every turn repeats.
-        shown: The text of the preview, if the reader knows it; None to make one of ``text``.
+            such as a heading.
+        shown: The text of the preview, if the reader knows it; None to use ``text``.
     """
 
     key: str
@@ -58,7 +58,7 @@ class Step:
     shown: str | None = None
 
     def row(self) -> tuple[str, bool]:
-        """Return the preview, and True if that is the entire text."""
+        """Return the preview, and True if it is the entire text."""
         if self.shown is not None:  # a preview that the reader has made, perhaps of other text
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
@@ -67,7 +67,7 @@ class Step:
 
 
 class StepDetails(TypedDict, total=False):
-    """Further fields of a step for ``StepList.add``; without ``place`` the key is the place."""
+    """The optional fields of a step for ``StepList.add``; by default the key is the place."""
 
     place: str
     name: str | None
@@ -84,7 +84,7 @@ _FARTHEST_MOVE: Final = 50
 
 
 class StepList:
-    """The steps of one trace in reading order, each under a key of its own."""
+    """The steps of one trace in reading order, with unique keys."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -104,10 +104,10 @@ class StepList:
     ) -> str:
         """Append a step.
 
-        If ``details`` does not say whether a tool's result is an error, its text does.
+        If ``details`` has no status, the text of a tool's result decides whether it is an error.
 
         Args:
-            key: The key to give to the step; also its place if ``details`` has none.
+            key: The preferred key of the step; also its place by default.
             kind: The kind of the step.
             role: The side that acts.
             agent: The name of the acting agent, person or tool.
@@ -115,7 +115,7 @@ class StepList:
             details: Further fields of the step.
 
         Returns:
-            The key that the step got: ``key``, or such as ``key~2`` if ``key`` is in use.
+            The key of the step: ``key``, or ``key~2`` and so on if ``key`` is in use.
         """
         if details.get("place") is None:
             details["place"] = key
@@ -126,43 +126,34 @@ class StepList:
         return step.key
 
     def call(self, key: str, agent: str, text: str, **details: Unpack[StepDetails]) -> str:
-        """Append a tool call of an agent.
+        """Append a tool call of an agent, and return its key.
 
         Args:
-            key: The key to give to the step; ``add`` changes it if it is in use.
+            key: The preferred key of the step.
             agent: The name of the agent.
             text: The arguments of the call.
             details: Further fields of the step.
-
-        Returns:
-            The key that the step got.
         """
         return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **details)
 
     def result(self, key: str, agent: str, text: str, **details: Unpack[StepDetails]) -> str:
-        """Append the result of a tool call.
+        """Append the result of a tool call, and return its key.
 
         Args:
-            key: The key to give to the step; ``add`` changes it if it is in use.
+            key: The preferred key of the step.
             agent: The name of the agent that called the tool.
             text: The output of the tool.
             details: Further fields of the step.
-
-        Returns:
-            The key that the step got.
         """
         return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **details)
 
     def log(self, key: str, text: str, **details: Unpack[StepDetails]) -> str:
-        """Append a log entry, which no agent wrote.
+        """Append a log entry, which no agent wrote, and return its key.
 
         Args:
-            key: The key to give to the step; ``add`` changes it if it is in use.
+            key: The preferred key of the step.
             text: The text of the entry.
             details: Further fields of the step.
-
-        Returns:
-            The key that the step got.
         """
         return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **details)
 
@@ -175,11 +166,11 @@ class StepList:
         tokens: Tokens | None = None,
         text: str | None = None,
     ) -> None:
-        """Change a step that was added; None leaves a field as it is.
+        """Change a step that was added; None keeps a field unchanged.
 
         Args:
             key: The key of the step.
-            end: The time of its end in Unix seconds.
+            end: The end in Unix seconds.
             status: Its result.
             tokens: The tokens of its model call.
             text: Its whole text.
@@ -193,11 +184,11 @@ class StepList:
     def move_after_call(self, result: str, call: str) -> None:
         """Move a result that came before its call to the end, and make the call its parent.
 
-        A result that is more than 50 steps before the end is left where it is, to limit the cost.
+        To limit the cost, a result more than 50 steps before the end is not moved.
 
         Args:
             result: The key of the result.
-            call: The key of the call, which was added last.
+            call: The key of the call, the last step.
         """
         old_number = self._keys.number(result)
         if len(self.steps) - old_number > _FARTHEST_MOVE:
@@ -220,7 +211,7 @@ class ColumnsOfSteps:
         """Return the columns of consecutive steps.
 
         Args:
-            first: The index of the span of the first step.
+            first: The index of the first step's span.
             steps: The steps.
         """
         steps = tuple(steps)
@@ -242,7 +233,7 @@ class StepSpans(Spans):
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps: Final = tuple(steps)
-        """The steps of which the spans are made."""
+        """The steps of the spans."""
         self._spans: list[Span | None] = [None] * len(self.steps)
         self._columns = ColumnsOfSteps()
 
@@ -254,7 +245,7 @@ class StepSpans(Spans):
         return len(self.steps)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; its preview is made on first use."""
+        """Return the span at ``index``, with its preview made on first use."""
         span = self._spans[index]
         if span is None:
             span = _span_of_step(index, self.steps[index])
@@ -262,7 +253,7 @@ class StepSpans(Spans):
         return span
 
     def text(self, index: int, /) -> str:
-        """Return the whole text of the span at ``index``, as read."""
+        """Return the whole text of the span at ``index``."""
         return self.steps[index].text
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
@@ -286,9 +277,8 @@ class StepSpans(Spans):
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key; None if there is none.
 
-        A key such as ``/3`` or ``line 4`` may be the location of a message that is now read as
-        several spans. Then the index is that of the first of these spans, so that labels from an
-        earlier version find their text.
+        A key such as ``/3`` from an earlier version may be the location of a message that is now
+        several spans. Then the index is that of the first of them.
         """
         index = self._index_by_key.get(key)
         if index is None and _LOCATION_KEY.match(key):
@@ -297,13 +287,13 @@ class StepSpans(Spans):
 
 
 _LOCATION_KEY: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
-"""Keys that may be a location in the source."""
+"""A pattern of keys that may be a location in the source."""
 
 
 def _enclosing_locations(location: str) -> Iterator[str]:
     """Yield a location, such as ``line 3 /message/1``, then ``line 3 /message`` and ``line 3``."""
     yield location
-    # A slash at the very beginning has no location before it.
+    # No location precedes a slash at the very beginning.
     while "/" in location.removeprefix("/"):
         location = location.rpartition("/")[0].rstrip()
         yield location

@@ -1,4 +1,4 @@
-"""Spans whose previews are made when they are first looked at."""
+"""Spans with a preview that is made on first use."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _set: Final = object.__setattr__
 
 
 class LazySpan(Span):
-    """A span that calls ``make_preview`` for its preview when the preview is first read.
+    """A span that calls ``make_preview`` when its preview is first read.
 
-    ``make_preview`` returns ``preview`` and ``preview_is_complete``. Most loops over all spans of a
-    trace read neither.
+    ``make_preview`` returns ``preview`` and ``preview_is_complete``. Most loops over all spans read
+    neither.
     """
 
     __slots__ = ("make_preview",)
@@ -60,19 +60,19 @@ def lazy_span(
     location: str,
     tokens: Tokens | None,
 ) -> Span:
-    """Return a span whose preview is made when it is first read.
+    """Return a span with a preview that is made on first use.
 
     Args:
-        make_preview: Returns the preview, and True if that is the entire text.
+        make_preview: Returns the preview, and True if it is the entire text.
         index: The index of the span.
         key: Its key.
         kind: Its kind.
         role: The side that acts.
         agent: The name of the acting agent, person or tool.
         name: The name of the tool.
-        parent: The key of the span that it belongs to.
-        start: The time of its beginning in Unix seconds.
-        end: The time of its end in Unix seconds.
+        parent: The key of the span above it.
+        start: The start in Unix seconds.
+        end: The end in Unix seconds.
         status: The result of the step.
         location: Its location in the source.
         tokens: The tokens of the model call.
@@ -100,8 +100,8 @@ def relocated_span(span: Span, index: int, location: str, parent: str | None) ->
     Args:
         span: The span.
         index: Its index in the other trace.
-        location: Its location as seen from the other trace.
-        parent: The key of the span that it belongs to.
+        location: Its location in the source of the other trace.
+        parent: The key of the span above it.
     """
     return lazy_span(
         lambda: (span.preview, span.preview_is_complete),

@@ -1,4 +1,4 @@
-"""The offsets of the lines of a big file, found slice by slice; lines are read again on demand."""
+"""The offsets of the lines of a big file, found slice by slice, and the lines read on demand."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MOST_NARROW: Final = (1 << 32) - 1
 
 
 class Content(Protocol):
-    """Bytes that can be read in pieces; bytes after the end are missing from the result."""
+    """A source of bytes that can be read in pieces."""
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Read a part of the content.
+        """Read a part of the content; less at the end of the content.
 
         Args:
             offset: The first byte.
@@ -40,7 +40,7 @@ class Content(Protocol):
 
 
 class MemoryContent:
-    """Bytes that are in memory already."""
+    """A content that is in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -58,8 +58,8 @@ class MemoryContent:
 class LineIndex:
     """The offsets of the lines of a content, split at ``\\n`` only; lines count from 1.
 
-    The index grows by ``advance``, called from one thread; ``read`` may be called from others.
-    It covers the length that the content had at the beginning, until ``resume`` is called.
+    The index grows by ``advance``, called from one thread; other threads may call ``read``. It
+    covers the original length of the content, until ``resume`` is called.
 
     Attributes:
         path: The path of the file, which may grow; None if the content is in memory.
@@ -68,25 +68,25 @@ class LineIndex:
         ends_open: True if the last line has no line feed.
     """
 
-    # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
-    # and no single step keeps other threads waiting for long.
+    # The file is read in pieces of a fixed size, so that no step keeps other threads waiting for
+    # long.
 
     def __init__(self, content: Content, size: int, begin: int = 0) -> None:
-        """Create the index of a content of ``size`` bytes, whose first line starts at ``begin``."""
+        """Create the index of a content of ``size`` bytes, with the first line at ``begin``."""
         self._content = content
         self._line_starts = array("I" if size <= _MOST_NARROW else "Q", [begin])
         """The offset of each line that was found, and the end of the last one."""
         self._piece_lines: list[bytes] = []
-        """The lines of the last piece, of which some may have been returned."""
+        """The lines of the last piece; some of them may have been returned."""
         self._returned_count = 0
         """The number of lines that were returned."""
         self._open_line_parts: list[bytes] = []
-        """The parts of the line after ``_piece_lines`` that were read."""
+        """The known parts of the incomplete line after ``_piece_lines``."""
         self._read_to = begin
         self._ahead_cache = (0, b"")
         """An offset, and the bytes that were read in advance from there."""
         self.path = content.local_path if isinstance(content, OpenedFile) else None
-        self._last_read_end = size  # where no line begins, so the first read is not sequential
+        self._last_read_end = size  # no line begins there, so the first read is not sequential
         self.size = size
         self.done = 0
         self.ends_open = False
@@ -118,8 +118,8 @@ class LineIndex:
     def advance(self, max_bytes: int) -> Sequence[bytes]:
         """Return the next lines of about ``max_bytes`` in total, without their line feeds.
 
-        Return at least one complete line, however long it is; none only at the end. Set
-        ``ends_open`` if the last line has no line feed.
+        At least one line is returned, however long it is, and none at the end. A last line without
+        a line feed sets ``ends_open``.
 
         Raises:
             OSError: The content cannot be read, and no line is left to return.
@@ -131,7 +131,7 @@ class LineIndex:
                 self._read_lines()
             except OSError:
                 if lines:
-                    break  # It is reported when no line is left to return.
+                    break  # the next call reports it
                 raise
             lines += self._take_lines(end - self.done)
         return lines
@@ -139,7 +139,7 @@ class LineIndex:
     def _read_lines(self) -> None:
         """Read pieces until there is a complete line to return, or the content ends.
 
-        At its end, a line without a line feed is complete too.
+        At the end, a line without a line feed is complete, too.
         """
         self._piece_lines = []
         while not self._piece_lines and self._read_to < self.size:
@@ -159,10 +159,7 @@ class LineIndex:
             self.done = self.size
 
     def _add_piece_lines(self, piece: bytes) -> None:
-        """Split the next piece of the content into lines, and add the lines that end in it.
-
-        ``_piece_lines`` holds these lines until they are returned.
-        """
+        """Split the next piece of the content into lines, and add the lines that end in it."""
         lines = piece.split(b"\n")
         remainder = lines.pop()
         if lines and self._open_line_parts:
@@ -178,7 +175,7 @@ class LineIndex:
     def _take_lines(self, max_bytes: int) -> list[bytes]:
         """Return about ``max_bytes`` of the lines that were found and not yet returned, in order.
 
-        Return at least one line, if there is any.
+        Return at least one line, if there is one.
         """
         first = self._returned_count
         line_count = len(self._line_starts) - 1
@@ -193,13 +190,13 @@ class LineIndex:
         return lines
 
     def ends_since(self, lines: int) -> array[int]:
-        """Return the ends of the lines after the first ``lines`` that were returned."""
+        """Return the offsets of the ends of lines that were returned after the first ``lines``."""
         return self._line_starts[lines + 1 : self._returned_count + 1]
 
     def append_lines(self, ends: array[int], lines_before: int) -> None:
-        """Append lines whose ends are known already, as if ``advance`` had returned them.
+        """Append lines with known ends, as if ``advance`` had returned them.
 
-        Lines that were found but not returned yet are forgotten.
+        Lines that were found but not returned are dropped.
 
         Args:
             ends: The offsets at which the lines end.
@@ -240,8 +237,8 @@ class LineIndex:
 
         Args:
             size: The new length in bytes.
-            keep_tail: Whether an open last line stays as it is, because the first new byte is its
-                line feed. If False, ``advance`` returns this line again.
+            keep_tail: True if the first new byte ends the open last line. If False, ``advance``
+                returns this line again.
         """
         if size > _MOST_NARROW and self._line_starts.typecode == "I":
             self._line_starts = array("Q", self._line_starts)
@@ -259,7 +256,7 @@ class LineIndex:
         self.size = size
 
     def grew_by_line_feed(self) -> bool | None:
-        """Return whether the byte after the old end is a line feed; None for content in memory.
+        """Return whether a line feed follows the old end; None for content in memory.
 
         Raises:
             OSError: The content cannot be read.
@@ -271,8 +268,7 @@ class LineIndex:
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """Read lines, without the last line feed.
 
-        If the lines begin soon after those of the previous call, the bytes after them are read too,
-        and kept for the next calls.
+        If lines are requested in order, the following bytes are read in advance.
 
         Args:
             first: The number of the first line, from 1 on.
@@ -296,7 +292,7 @@ class LineIndex:
         return data[begin - cache_begin : end - cache_begin].removesuffix(b"\n")
 
     def range_of(self, first: int, last: int) -> tuple[int, int]:
-        """Return the byte at which lines begin, and the byte after their end.
+        """Return the offset at which lines begin, and the offset after their end.
 
         Args:
             first: The number of the first line, from 1 on.
@@ -305,10 +301,7 @@ class LineIndex:
         return self._line_starts[first - 1], self._line_starts[last]
 
     def line_at(self, offset: int) -> int:
-        """Return the number of the line that has the byte at ``offset``.
-
-        If the byte is after the last known line, return the number of the next line.
-        """
+        """Return the number of the line with the byte at ``offset``, or of the next new line."""
         return bisect_right(self._line_starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:

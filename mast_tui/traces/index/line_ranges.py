@@ -1,8 +1,7 @@
-"""Lines of a big file digested by other processes, range by range, and read in their order here.
+"""Lines of a big file, digested by other processes in ranges, and parsed in order by this process.
 
-Other processes find what follows from a line alone, which takes most of the time. What depends on
-earlier lines is the parser's, which reads one line after the other; so the result is the same,
-however the file was cut.
+A digest is the part of the parsing that depends on one line alone, and takes most of the time. The
+parser does the rest, one line after the other. So the result does not depend on the ranges.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ RANGE_BYTES: Final = 1 << 20
 """The bytes of a file that one process digests at a time."""
 
 _WAIT_SECONDS: Final = 0.02
-"""The seconds of waiting for another process, after which this process reads lines itself."""
+"""The seconds of waiting for another process, after which this process parses lines itself."""
 
 _OWN_BYTES: Final = 4 << 20
-"""The bytes that this process reads before the next wait; their digests are not used."""
+"""The bytes that this process parses itself before the next wait."""
 
 
 @runtime_checkable
@@ -38,22 +37,19 @@ class DigestingParser(LineParser, Protocol):
 
     @property
     def digest(self) -> Callable[[bytes], Any]:
-        """A function of a module that returns the digest of a line, or the line if it has none."""
+        """A function of a module that returns the digest of a line, or a line unchanged."""
 
     def take(self, number: int, digest: Any, /) -> bool:
-        """Parse a line by its digest.
+        """Parse a line by its digest; return False if the line itself is needed.
 
         Args:
             number: The number of the line, from 1 on.
             digest: The digest of the line.
-
-        Returns:
-            False if the line itself is needed.
         """
 
 
 class Range(NamedTuple):
-    """The lines of a file that begin from ``begin`` on and before ``end``."""
+    """The range of the lines of a file that begin from ``begin`` on and before ``end``."""
 
     begin: int
     end: int
@@ -75,7 +71,7 @@ class _DigestedLines(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DigestLines:
-    """A function that digests the lines in ranges of a file; it can be sent to other processes.
+    """A function that digests the lines in ranges of a file, in a form to send to other processes.
 
     Attributes:
         path: The file.
@@ -101,14 +97,14 @@ class DigestLines:
 def _lines_in(file: IO[bytes], byte_range: Range) -> tuple[int, list[bytes]]:
     """Return the offset of the first line that begins in a range, and all lines that begin there.
 
-    The lines are without line feeds. A last line that ends after the range is read to its end.
+    The lines have no line feeds. The last one is read to its end, also beyond the range.
     """
     # The byte before the range shows whether a line begins with the range.
     data_begin = max(0, byte_range.begin - 1)
     file.seek(data_begin)
     *lines, remainder = file.read(byte_range.end - data_begin).split(b"\n")
     begin = byte_range.begin
-    if begin and not lines:  # all of the range is the middle of a line
+    if begin and not lines:  # the whole range is the middle of a line
         return byte_range.end, []
     if begin:
         earlier_line = lines.pop(0)
@@ -119,7 +115,7 @@ def _lines_in(file: IO[bytes], byte_range: Range) -> tuple[int, list[bytes]]:
 
 
 class DigestFeed:
-    """A function that feeds a parser with digests that workers make of the lines of a file.
+    """A function that feeds a parser with the lines of a file, which workers have digested.
 
     The first call divides the rest of the file into ranges. All lines must end with a line feed.
     """
@@ -132,10 +128,9 @@ class DigestFeed:
         """The lines of each range, once its worker is done; None while a worker is waited for."""
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
-        """Feed about ``max_bytes`` of lines to the parser, as digests where there are any.
+        """Feed about ``max_bytes`` of lines to the parser, as digests if there are any.
 
-        A digest is what a worker has parsed from one line alone. Lines that no worker has digested
-        in time are parsed here. So are the lines of a parser that accepts no digests.
+        If a worker is not ready in time, the lines are parsed here.
 
         Raises:
             OSError: The file cannot be read, or has changed.
@@ -162,26 +157,18 @@ class DigestFeed:
     def _feed_range(
         self, index: LineIndex, parser: DigestingParser, result: _DigestedLines | LostItem
     ) -> None:
-        """Feed the lines of the next range, as digests if a worker has made them in time.
-
-        Raises:
-            OSError: The file cannot be read, or has changed.
-        """
+        """Feed the lines of the next range, as digests if there are any."""
         byte_range = next(self._ranges, None)
         if byte_range is None:
             raise OSError(ESTALE, "the file has changed")
         if isinstance(result, _DigestedLines) and result.digests and index.done <= result.begin:
             _feed_digests(index, parser, result)
-        elif index.done < byte_range.end:  # the range was lost, or partly read here
+        elif index.done < byte_range.end:  # its worker failed, or it was partly read here
             feed_lines(index, parser, byte_range.end - index.done)
 
 
 def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _DigestedLines) -> None:
-    """Add lines to an index, and feed them to its parser, as digests where there are any.
-
-    Raises:
-        OSError: The lines do not begin at the end of the index, as the file has changed.
-    """
+    """Add lines to an index, and feed their digests to its parser."""
     if digested.begin != index.done:
         raise OSError(ESTALE, "the file has changed")
     lines_before = len(index)

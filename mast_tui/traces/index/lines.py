@@ -36,7 +36,7 @@ _OWN_MODULES: Final = "mast_tui.traces."
 
 
 def state_of(parser: LineParser) -> bytes:
-    """Pickle a parser without its table, which is stored by itself; a name stands for it."""
+    """Pickle a parser without its table, which is stored separately."""
     table = parser.table
     buffer = io.BytesIO()
 
@@ -49,10 +49,10 @@ def state_of(parser: LineParser) -> bytes:
 
 
 def parser_in(state: bytes, table: SpanTable) -> LineParser:
-    """Restore a parser on another table.
+    """Restore a parser with another table.
 
     Args:
-        state: The state as ``state_of`` returned it.
+        state: The result of ``state_of``.
         table: The table that the parser is to fill.
 
     Raises:
@@ -68,7 +68,7 @@ def parser_in(state: bytes, table: SpanTable) -> LineParser:
                 return OrderedDict
             if module.startswith(_OWN_MODULES) and "." not in name:
                 class_ = super().find_class(module, name)
-                # A class that a module has only imported is no part of a parser.
+                # A class that the module has only imported is no part of a parser.
                 if isinstance(class_, type) and class_.__module__ == module:
                     return class_
             raise pickle.UnpicklingError(f"no part of a parser: {module}.{name}")
@@ -86,8 +86,8 @@ class LruCache(Generic[Value]):
     Any thread may use it.
 
     Args:
-        room: The greatest sum of the sizes of all values. The last value is kept in any case.
-        size: Returns the size of a value; by default each has size 1.
+        room: The greatest sum of the sizes of all values; the last value is always kept.
+        size: Returns the size of a value; by default 1.
     """
 
     def __init__(self, room: int, size: Callable[[Value], int] = lambda _value: 1) -> None:
@@ -98,7 +98,7 @@ class LruCache(Generic[Value]):
         self._lock = Lock()
 
     def get(self, index: int) -> Value | None:
-        """Return the value of a span, None if it is not in the cache."""
+        """Return the value of a span; None if it is not in the cache."""
         with self._lock:
             value = self._values.get(index)
             if value is not None:
@@ -106,7 +106,7 @@ class LruCache(Generic[Value]):
             return value
 
     def add(self, index: int, value: Value) -> None:
-        """Keep a value, and drop the least recently used ones that no longer fit.
+        """Add a value, and drop the least recently used values that no longer fit.
 
         Args:
             index: The index of the span.
@@ -124,7 +124,7 @@ class LruCache(Generic[Value]):
 
 
 FIRST_SLICE: Final = 128 * 1024
-"""The bytes of a file that are read before its trace is returned: enough for a screen."""
+"""The bytes of a file that are read before its trace is returned, enough for one screen."""
 
 _CACHED_CHARS: Final = 8 << 20
 _CACHED_PREVIEWS: Final = 8192
@@ -133,14 +133,14 @@ _PREVIEWED_BYTES: Final = 64 * 1024
 
 _FIRST_BLOCK: Final = 1 << 20
 _MOST_BLOCK: Final = 16 << 20
-"""The bytes of a file that the first and the longest blocks cover."""
+"""The bytes of a file that the longest block covers."""
 
 _SPANS_AT_ONCE: Final = 4096
 _STRIDE: Final = 32
 
 
 class LineParser(Protocol):
-    """A parser that makes the spans of a file from its lines, which it gets once and in order."""
+    """A parser that makes the spans of a file from its lines, each passed once and in order."""
 
     @property
     def table(self) -> SpanTable: ...
@@ -156,13 +156,13 @@ class LineParser(Protocol):
         """
 
     def finish(self) -> None:
-        """End the parsing, after the last line."""
+        """End the parsing after the last line."""
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
         """Return the text of a span.
 
         Args:
-            data: The content of its lines; for a span of many lines maybe only the beginning.
+            data: The content of its lines; for many lines perhaps only the beginning.
             kind: The kind of the span.
             index: The index of the span.
 
@@ -176,14 +176,14 @@ Feed = Callable[[LineIndex, LineParser, int], None]
 
 
 class BackgroundReader(Protocol):
-    """The blocks of a file's index that another process makes now, or made earlier."""
+    """The blocks of a file's index from another process or from an earlier reading."""
 
     @property
     def over(self) -> bool:
         """True if no more blocks follow."""
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None if it is not there yet or nothing follows.
+        """Return the next block; None if it has not arrived or nothing follows.
 
         Args:
             wait: True to wait a moment for the block.
@@ -198,7 +198,7 @@ class BackgroundReader(Protocol):
 
 
 class IndexedSpans(Spans):
-    """Spans on lines of a file, whose texts and previews are read on demand.
+    """Spans on lines of a file, with texts and previews that are read on demand.
 
     If the file is missing or has changed, ``text`` raises ``OSError``, and the preview is a note in
     brackets.
@@ -223,9 +223,9 @@ class IndexedSpans(Spans):
         """
 
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """Return the preview of the span at ``index``, and True if that is its entire text.
+        """Return the preview of the span at ``index``, and True if it is the entire text.
 
-        If the span has very many lines, only their beginning is read, unless it is blank.
+        Of very many lines only the beginning is read, unless it is blank.
 
         Raises:
             OSError: The lines cannot be read.
@@ -236,7 +236,7 @@ class IndexedSpans(Spans):
             if text.strip():
                 line, _is_complete = preview(text)
                 return line, False
-        # A search reads the text of a span before its preview.
+        # A search has just read the text of this span.
         last_index, text = self._last_text
         if last_index != index:
             text = self.text(index)
@@ -250,7 +250,7 @@ class IndexedSpans(Spans):
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """The keys of the spans before which sub-agents began, by thread id, so far."""
+        """By the thread id of each sub-agent, the key of the span before which it began, so far."""
         return self._table.spawned
 
     @property
@@ -262,7 +262,7 @@ class IndexedSpans(Spans):
         return len(self._table)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; its lines are read when its preview is first used."""
+        """Return the span at ``index``, with its preview read on first use."""
         return self._table.span(index, partial(self._cached_preview, index))
 
     def text(self, index: int, /) -> str:
@@ -280,15 +280,15 @@ class IndexedSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return those texts of a slice of spans that may hold the searched text.
+        """Return the texts in a slice of spans that may match a search; leave out unreadable texts.
 
-        A span whose tool's name may hold it is included. Texts that cannot be read are left out.
+        Spans that match only by their tool's name are included.
 
         Args:
             prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span of the slice.
-            limit: The index at which the slice ends at the latest.
-            max_bytes: About how much of the source to read.
+            limit: The greatest index at which the slice may end.
+            max_bytes: The approximate number of bytes to read.
         """
         lines = LinesOfSpans(self._index, *self._table.lines)
         try:
@@ -303,7 +303,7 @@ class IndexedSpans(Spans):
         return Candidates(part.end, self._candidate_texts(matches))
 
     def _candidate_texts(self, matches: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-        """Yield the index and text of each span whose lines have a text; keep the last text."""
+        """Yield the index and text of each span with a readable text."""
         for index, data in matches:
             try:
                 text = self._text_of(index, data)
@@ -314,7 +314,7 @@ class IndexedSpans(Spans):
         self._last_text = -1, ""
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether all spans are of one thread (one sub-agent, or the main agent).
+        """Return whether all spans surely belong to one agent, the main agent or one sub-agent.
 
         Args:
             first: The index of the first span.
@@ -332,7 +332,7 @@ class IndexedSpans(Spans):
         return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None if no such span is known (yet)."""
+        """Return the index of the span with this key; None if no such span is known yet."""
         return self._table.index_of(key)
 
     def _cached_preview(self, index: int) -> tuple[str, bool]:
@@ -361,22 +361,22 @@ class LineSpans(IndexedSpans):
         self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
         """A function that returns the stored index of an earlier reading, if there is one.
 
-        Else, if its argument is True and the rest is long, it starts another process and returns
-        the index that the process makes.
+        Without one, if its argument is True and the rest is long, it starts another process and
+        returns the index from that process.
         """
         self._background: BackgroundReader | None = None
         self._totals_end = 0
-        """The byte of the file up to which ``_totals`` counts."""
+        """The offset in the file up to which ``_totals`` counts."""
         self._finish_if_complete()
 
     @property
     def meta(self) -> TraceMeta:
-        """The metadata of the run, as far as it is read."""
+        """The facts of the run from the lines read so far."""
         return self._parser.meta
 
     @property
     def loaded(self) -> Loaded:
-        """The progress of the index."""
+        """The progress of reading the lines."""
         done = self._index.done
         size = self._index.size
         totals = self._totals
@@ -407,7 +407,7 @@ class LineSpans(IndexedSpans):
         return not self._finished
 
     def load_totals(self) -> None:
-        """Load the totals of an earlier reading, if they are stored."""
+        """Load the stored totals of an earlier reading, if there are any."""
         self._begin_background(may_start_process=False)
         if self._background is not None:
             first_block = self._background.next(wait=False)  # a stored index begins with the totals
@@ -415,13 +415,13 @@ class LineSpans(IndexedSpans):
                 self.append_block(first_block)
 
     def load_cached(self) -> None:
-        """Load the index of an earlier reading, if it is stored."""
+        """Load the stored index of an earlier reading, if there is one."""
         self._begin_background(may_start_process=False)
         if self._background is not None:
-            self.advance(0)  # appends the stored blocks, and reads nothing more
+            self.advance(0)  # appends the stored blocks, and reads no lines
 
     def read_in_background(self) -> None:
-        """Let another process read the rest, if the rest is long."""
+        """Start another process that reads the rest, if the rest is long."""
         self._begin_background(may_start_process=True)
         if self._background is None and not self._finished:
             self.begin_background_read = None
@@ -433,14 +433,14 @@ class LineSpans(IndexedSpans):
             self._background = begin(may_start_process)
 
     def stop_background_read(self) -> None:
-        """Stop the other process; ``advance`` reads the rest."""
+        """Stop the other process; ``advance`` then reads the rest."""
         background = self._background
         self._background = None
         if background is not None:
             background.stop(complete=self._finished)
 
     def _take_from_background(self, background: BackgroundReader) -> bool:
-        """Append the blocks that have come from the background reader, if any, and return True.
+        """Append the blocks that have come from the background reader.
 
         If the reader has ended, or its block does not continue the index, stop it and return False.
         """
@@ -449,7 +449,7 @@ class LineSpans(IndexedSpans):
             return True
         self._index.check()  # the block must be of the file that is at the path now
         if block is None or not self.append_block(block):
-            # ``advance`` reads the rest, without another reader and its totals.
+            # From now on ``advance`` reads the rest itself, and the reader's totals are invalid.
             self.begin_background_read = None
             self._totals = None
             self.stop_background_read()
@@ -462,7 +462,7 @@ class LineSpans(IndexedSpans):
     def append_block(self, block: Block) -> bool:
         """Append a block of the index; return False if it does not begin at the end of the index.
 
-        A block whose lines are in the index already is skipped. A block of totals only sets them.
+        Blocks of known lines are skipped. A block of totals only sets the totals.
         """
         facts, columns = block
         if "totals" in facts:
@@ -531,23 +531,22 @@ class LineSpans(IndexedSpans):
 
     @property
     def in_file(self) -> bool:
-        """True if the lines are read from the file itself, which may grow, and not from memory."""
+        """True if the lines are read from the file itself, which may grow, not from memory."""
         return self._index.path is not None
 
     @property
     def read_to(self) -> int:
-        """The byte up to which the lines are known."""
+        """The offset up to which the lines are known."""
         return self._index.done
 
     def resume(self, size: int, /) -> bool:
-        """Let ``advance`` continue in a file that has grown to ``size`` bytes, and return True.
+        """Prepare ``advance`` to continue in a file that has grown to ``size`` bytes.
 
-        Return False if that is impossible: because the file ended there, or because its last line
-        was incomplete, spans were added or changed that would be different now. If a last line
-        without a line feed could not be parsed, its problem is removed, and it is read again.
+        Return False if the longer file would change spans that were already made. A last line that
+        was incomplete and could not be parsed is read again, and its problem is removed.
         """
         last_line_is_complete = self._index.grew_by_line_feed()
-        if not self._finished or last_line_is_complete is None:  # None: the content is in memory
+        if not self._finished or last_line_is_complete is None:  # None: in memory
             return False
         valid_state = self._last_valid_state(last_line_is_complete=last_line_is_complete)
         if valid_state is None:
@@ -588,13 +587,13 @@ class LineSpans(IndexedSpans):
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
     """Feed the next lines of an index to a parser.
 
-    Before a last line without a line feed, store the state of the parser's table, so that this line
-    can be read again when the file has grown.
+    Before a last line without a line feed, the state of the parser's table is stored, so that the
+    line can be read again when the file has grown.
 
     Args:
         index: The index of the file.
         parser: The parser.
-        max_bytes: About how many bytes of lines to feed.
+        max_bytes: The approximate number of bytes to feed.
     """
     first_number = len(index) + 1
     lines = index.advance(max_bytes)
@@ -617,7 +616,7 @@ class SpanSlice(NamedTuple):
 
 
 class LinesOfSpans(NamedTuple):
-    """The lines that hold the texts of the spans.
+    """The lines with the texts of the spans.
 
     Attributes:
         line_index: The index of the lines.
@@ -630,14 +629,14 @@ class LinesOfSpans(NamedTuple):
     last: array[int]
 
     def slice(self, begin: int, limit: int, max_bytes: int) -> SpanSlice:
-        """Return the spans from ``begin`` on whose lines have about ``max_bytes`` bytes.
+        """Return a slice of spans from ``begin`` on, with lines of about ``max_bytes`` bytes.
 
-        The first line of a span in the slice is never before that of the previous span.
+        The first lines of the spans in a slice never decrease.
 
         Args:
             begin: The index of the first span.
-            limit: The index at which the slice ends at the latest.
-            max_bytes: About how many bytes the lines have.
+            limit: The greatest index at which the slice may end.
+            max_bytes: The approximate number of bytes of the lines.
         """
         first_line = self.first[begin]
         first_byte, _end = self.line_index.range_of(first_line, first_line)
@@ -648,11 +647,11 @@ class LinesOfSpans(NamedTuple):
         )
 
     def _end_of_slice(self, begin: int, limit: int, line_limit: int) -> int:
-        """Return the first span after ``begin`` with lines from ``line_limit`` on, or at ``limit``.
+        """Return the end of a slice: ``limit``, or the first span that reaches ``line_limit``.
 
-        The slice also ends before a span whose first line is before that of the previous span.
+        The slice also ends before a span whose first line precedes that of the previous span.
         """
-        # For speed, spans are first added many at a time, and at the end one by one.
+        # For speed, spans are added many at a time, and at the end one by one.
         end = begin + 1
         while end < limit:
             stride_end = min(limit, end + _STRIDE)
@@ -676,9 +675,9 @@ class LinesOfSpans(NamedTuple):
         Args:
             part: The spans to search.
             prefilter: The filter for the searched text.
-            extra_spans: The spans that are returned in any case.
-            max_bytes: The bytes above which the lines are searched piece by piece before they are
-                read: a single span may be long.
+            extra_spans: The spans that are always returned.
+            max_bytes: The length above which a first search reads the lines in pieces, because a
+                single span may be long.
 
         Raises:
             OSError: The file cannot be read.
@@ -708,7 +707,7 @@ class LinesOfSpans(NamedTuple):
     def _may_have_match(self, prefilter: Prefilter, part: SpanSlice, piece_bytes: int) -> bool:
         """Return whether the lines of a slice may hold the searched text, reading them in pieces.
 
-        Pieces overlap, so that no match is lost. If the file ends early, return False.
+        The pieces overlap, so that no match is lost.
         """
         length = max(piece_bytes, 2 * prefilter.overlap)
         piece_begin = part.first_byte
@@ -723,7 +722,7 @@ class LinesOfSpans(NamedTuple):
         return False
 
     def _spans_with_hits(self, hits: Sequence[int], part: SpanSlice) -> list[int]:
-        """Return the spans of a slice that have a hit on their lines.
+        """Return the spans of a slice with a hit on their lines.
 
         The hits are sorted offsets in the bytes of the slice.
         """

@@ -1,4 +1,4 @@
-"""A run whose sub-agents have files of their own, as one trace."""
+"""A run as one trace, read from the file of its main agent and the files of its sub-agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
 _MOST_CANDIDATES: Final = 4096
 
 _MOST_WATCHED_FILES: Final = 50
-"""The number of sub-agents whose files are watched for growth."""
+"""The most sub-agents whose files are checked for growth."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,8 +36,8 @@ class MemberFile:
     Attributes:
         thread: The thread in the file.
         trace: The trace of the file.
-        name: The name of the file, as it begins the places of its spans in the run.
-        parent: The key of the call that began the thread of the file; None if it is unknown.
+        name: The name of the file; in the run, the places of its spans begin with it.
+        parent: The key of the call that began the thread; None if unknown.
         begun: True once spans of the file may be merged.
         run_indices: The index in the run of each merged span.
     """
@@ -51,11 +51,10 @@ class MemberFile:
 
 
 class RunSpans(Spans):
-    """The spans of a run's main thread and of its sub-agents, merged.
+    """The merged spans of a run's main thread and of its sub-agents.
 
-    A sub-agent's spans come before the result of the call that began the sub-agent. The spans of a
-    sub-agent whose call is unknown come at the end. The places of sub-agents' spans begin with the
-    name of their file.
+    A sub-agent's spans come before the result of the call that began it, or at the end if the call
+    is unknown. The places of its spans begin with the name of its file.
     """
 
     def __init__(self, main: MemberFile, sub_agents: Iterable[MemberFile]) -> None:
@@ -69,15 +68,15 @@ class RunSpans(Spans):
         """The index of each merged span in its own file."""
         self._columns = ColumnsOfParts()
         self._merging_files = [0]
-        """The numbers of the files that are being merged: each but the first is the file of a
-        sub-agent that a call in the file before it began."""
+        """The numbers of the files that are being merged, as a stack: the main file, then the file
+        of a sub-agent, then that of its own sub-agent, and so on."""
         self._files[0].begun = True
         self._finished = False
         self._merge_new_spans()
 
     @property
     def meta(self) -> TraceMeta:
-        """The metadata of the main thread."""
+        """The facts of the main thread."""
         return self._files[0].trace.meta
 
     @property
@@ -91,7 +90,7 @@ class RunSpans(Spans):
 
     @property
     def loaded(self) -> Loaded:
-        """The progress of the indices of all files together."""
+        """The progress of reading all files together."""
         file_progresses = [file.trace.loaded for file in self._files]
         return Loaded(
             sum(loaded.done for loaded in file_progresses),
@@ -103,7 +102,7 @@ class RunSpans(Spans):
         return len(self._file_numbers)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``, under its index in the run."""
+        """Return the span at ``index``, with its index and place in the run."""
         file, inner_index = self._file_at(index)
         span = file.trace.span(inner_index)
         if file is not self._files[0]:
@@ -125,10 +124,10 @@ class RunSpans(Spans):
         return file.trace.spans.source_lines(inner_index)
 
     def change_reason(self) -> str | None:
-        """Return why a sub-agent's file is no longer the file that was read; None if it still is.
+        """Return why a sub-agent's file has changed; None if it has not.
 
-        Only the file of the text that was read last is checked: a run may have hundreds of files,
-        and each displayed text causes a check.
+        Only the file of the last text is checked, because a run may have hundreds of files, and
+        each displayed text causes a check.
         """
         if self._last_read_file is self._files[0]:
             return None  # ``Trace.change_reason`` checks the main file
@@ -144,13 +143,13 @@ class RunSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return those texts of a slice of spans of one file that may hold the searched text.
+        """Return the texts in a slice of spans of one file that may match a search.
 
         Args:
             prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span.
-            limit: The index at which the slice ends at the latest.
-            max_bytes: About how much of the source to read.
+            limit: The greatest index at which the slice may end.
+            max_bytes: The approximate number of bytes to read.
         """
         number = self._file_numbers[begin]
         inner_index = self._inner_indices[begin]
@@ -176,7 +175,7 @@ class RunSpans(Spans):
         return self._columns.columns(first, self._file_columns(first, end))
 
     def _file_columns(self, first: int, end: int) -> Iterator[tuple[int, SpanColumns]]:
-        """Yield the number of a file and the columns of its spans, for each range of one file."""
+        """Yield the number of a file and the columns of its spans, for each range in one file."""
         for number, group in groupby(self._file_numbers[first:end]):
             length = len(list(group))
             inner_index = self._inner_indices[first]
@@ -187,7 +186,7 @@ class RunSpans(Spans):
             first += length
 
     def index_of(self, key: str, /) -> int | None:
-        """Return the index of the span with this key, or None if no such span is known (yet)."""
+        """Return the index of the span with this key; None if no such span is known yet."""
         for file in self._files:
             inner_index = file.trace.index_of(key)
             if inner_index is not None and inner_index < len(file.run_indices):
@@ -206,20 +205,19 @@ class RunSpans(Spans):
         return not self._finished
 
     def read_in_background(self) -> None:
-        """Let another process read the file that is being merged, if its rest is long."""
+        """Start another process that reads the file that is being merged, if its rest is long."""
         if not self._finished:
             self._files[self._merging_files[-1]].trace.spans.read_in_background()
 
     def stop_background_read(self) -> None:
-        """Stop all other processes; ``advance`` reads the rest."""
+        """Stop all other processes; ``advance`` then reads the rest."""
         for file in self._files:
             file.trace.spans.stop_background_read()
 
     def _merge_new_spans(self) -> None:
         """Merge the known spans of all files in the order of the run.
 
-        The spans of a sub-agent are merged before the span that they precede. Stop at a file that
-        is not read completely; after the last file the run is finished.
+        Stop at a file that is not read completely; after the last file the run is finished.
         """
         while self._merging_files:
             number = self._merging_files[-1]
@@ -241,7 +239,7 @@ class RunSpans(Spans):
         trace = file.trace
         waiting_files = self._waiting_files_by_key(trace)
         for inner_index in range(len(file.run_indices), len(trace)):
-            # Most traces have no sub-agents, and making a span only for its key takes time.
+            # Most traces have no sub-agents, and making spans only for their keys takes time.
             if waiting_files:
                 span = trace.span(inner_index)
                 sub_agent_file = waiting_files.get(span.key)
@@ -256,7 +254,7 @@ class RunSpans(Spans):
     def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
         """Return the numbers of the files of a trace's sub-agents that are still to be merged.
 
-        Each is under the key of the span before which the sub-agent's spans belong.
+        The key is that of the span before which the sub-agent's spans belong.
         """
         numbers_by_key = {}
         for thread, key in trace.spawned.items():
@@ -266,14 +264,14 @@ class RunSpans(Spans):
         return numbers_by_key
 
     def _begin_file(self, number: int, parent: str | None) -> None:
-        """Let the spans of a file be merged next; ``parent`` is the call that began its thread."""
+        """Make a file the next to merge; ``parent`` is the call that began its thread."""
         file = self._files[number]
         file.begun = True
         file.parent = parent
         self._merging_files.append(number)
 
     def _begin_file_without_call(self) -> None:
-        """Begin the first sub-agent file that no call has begun, if there is any."""
+        """Begin the first sub-agent file that no call has begun, if any."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
         if number is not None:

@@ -1,4 +1,4 @@
-"""Columns of many spans at once, made from the parts of a run, and the numbers of shapes."""
+"""The columns of a run, made from the columns of its files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mast_tui.traces.model import Shape, SpanColumns
 class ShapeNumbers(dict[Shape, int]):
     """The numbers of the shapes of one trace, in order of appearance; for one thread.
 
-    A shape is the kind, role, agent and name that many spans share.
+    A shape is a kind, role, agent and name, which many spans share.
     """
 
     def __init__(self) -> None:
@@ -27,9 +27,9 @@ class ShapeNumbers(dict[Shape, int]):
 
 
 class ColumnsOfParts:
-    """A builder of the columns of a run from the columns of its files' traces.
+    """A builder of the columns of a run from the columns of its files.
 
-    Each file numbers its shapes itself, so they get new numbers, which count over all files.
+    Each file has its own numbers of shapes, which are replaced by numbers of the run.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class ColumnsOfParts:
         ends = array("d")
         with self._lock:
             for file_number, part in parts:
-                # A part numbers the shapes of its file; the columns number those of the run.
+                # Replace the file's numbers of shapes by those of the run.
                 numbers_in_run = self._numbers_in_run(file_number, part.shape_list)
                 shapes.extend(map(numbers_in_run.__getitem__, part.shapes))
                 statuses += part.statuses
@@ -62,10 +62,7 @@ class ColumnsOfParts:
         )
 
     def _numbers_in_run(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
-        """Return, for each shape (kind, role, agent, name) of a file, its number among all files.
-
-        The numbers are kept, and the next call adds only those of new shapes.
-        """
+        """Return the number in the run of each shape (kind, role, agent, name) of a file."""
         earlier_list, numbers = self._numbers_by_file.get(file_number, (None, array("I")))
         if earlier_list is not shape_list:  # the file was read again
             numbers = array("I")

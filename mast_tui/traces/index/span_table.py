@@ -1,4 +1,4 @@
-"""The spans of a long trace as columns: all fields of each but its text, in a few bytes."""
+"""The spans of a long trace as columns: all fields but the text, in a few bytes each."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from mast_tui.traces.model import (
 
 _NUMBER_BITS: Final = 32
 _NUMBER_MASK: Final = (1 << _NUMBER_BITS) - 1
-"""The bits of a number; also the greatest one, and the last offset of an array of type I."""
+"""The bits of a number, which are also the greatest number."""
 _HASH_MASK: Final = _NUMBER_MASK << _NUMBER_BITS
-"""The bits of a key's hash in a block, above the number of its span from 1 on."""
+"""The bits of a key's hash in an entry, above the bits of the span's number from 1 on."""
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
 _MANY_REPEATS: Final = 8
-"""The number of repetitions of a key from which on its last number is remembered."""
+"""The number of repetitions of a key after which its last number is stored."""
 
 
 class KeyTable:
@@ -45,8 +45,8 @@ class KeyTable:
 
     Keys are in one of three places, so that a big file needs little memory:
 
-    - Of keys made of line numbers, while these grow from span to span, only the index of the span
-      is stored, in ``_line_key_spans``.
+    - Keys of growing line numbers are not stored. ``_line_key_spans`` has the indices of their
+      spans.
     - Other keys of ``add`` are in the dictionary ``_indices``.
     - Other keys of ``append_block`` are found by sorted hashes, equal in all processes.
 
@@ -66,13 +66,13 @@ class KeyTable:
         self._last_line = 0
         """The line of the last key in ``_line_key_spans``."""
         self._has_other_line_key = False
-        """True if an explicit key begins like one made of a line, and so may equal one."""
+        """True if an explicit key begins like the key of a line, and so may be equal to one."""
         self._last_numbers: dict[str, int] = {}
-        """The last number of each key with many repetitions, at which the next search begins."""
+        """The last number of each key with many repetitions, where the next search begins."""
         self._further_keys: dict[str, int] = {}
         """The index of a span by each of its keys from ``add_line_keys``."""
         self._block_hashes: list[Column] = []
-        """For each block the sorted entries of its keys, as ``_hash_entry`` makes them."""
+        """For each block the sorted results of ``_hash_entry`` for its keys."""
         self.repeat_count = 0
         """The number of spans that got another key because their key was in use."""
 
@@ -98,7 +98,7 @@ class KeyTable:
         return self._key_bytes.find(part, self._key_ends[first], self._key_ends[end]) >= 0
 
     def find(self, key: str) -> int | None:
-        """Return the index of the span with this key, None if there is none."""
+        """Return the index of the span with this key; None if there is none."""
         index = self._index_of_own_key(key)
         return self._further_keys.get(key) if index is None else index
 
@@ -108,7 +108,7 @@ class KeyTable:
         ``_lines`` must have the line of the span already.
 
         Args:
-            explicit_key: The key; None to make it of the number of the span's first line.
+            explicit_key: The key; None for the key of the span's first line.
         """
         if explicit_key:
             if explicit_key.startswith(_LINE):
@@ -139,7 +139,7 @@ class KeyTable:
         self._indices[key] = index
 
     def add_line_keys(self, index: int, lines: Iterable[int]) -> None:
-        """Let the keys of further lines find a span, unless another span has such a key itself.
+        """Make the keys of further lines find a span, unless other spans have these keys.
 
         Args:
             index: The index of the span.
@@ -149,14 +149,14 @@ class KeyTable:
             self._further_keys[f"{_LINE}{line}"] = index
 
     def _index_of_own_key(self, key: str) -> int | None:
-        """Return the span that ``add`` gave this key; None if there is none."""
+        """Return the span that got this key from ``add``, if any."""
         index = self._index_of_stored_key(key)
         if index is None and key.startswith(_LINE):
             return self._index_of_line_key(key)
         return index
 
     def _index_of_line_key(self, key: str) -> int | None:
-        """Return the span of a key that ``_line_key_spans`` has; None for any other key."""
+        """Return the span of a key in ``_line_key_spans``, if it is there."""
         digits = key.removeprefix(_LINE)
         is_number = digits.isascii() and digits.isdecimal() and not digits.startswith("0")
         if not is_number or len(digits) >= _MOST_DIGITS:
@@ -171,7 +171,7 @@ class KeyTable:
     def _free_key(self, key: str) -> str:
         """Return the first unused ``key~N``.
 
-        For a key with many repetitions, N is stored as the beginning of the next search.
+        For a key with many repetitions, the next search begins at the stored N.
         """
         number = self._last_numbers.get(key, 1) + 1
         while self._index_of_stored_key(free_key := f"{key}~{number}") is not None:
@@ -181,7 +181,7 @@ class KeyTable:
         return free_key
 
     def _index_of_stored_key(self, key: str) -> int | None:
-        """Return the index of a key's span in the dictionary or a block; None if there is none."""
+        """Return the span of a key in the dictionary or in a block, if it is there."""
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
@@ -198,7 +198,7 @@ class KeyTable:
 
     @property
     def by_line(self) -> int:
-        """The number of spans with keys made of line numbers, which grow from span to span."""
+        """The number of spans with unstored keys, made of growing line numbers."""
         return len(self._line_key_spans)
 
     def block_since(self, first_span: int, first_line_key: int) -> Block:
@@ -212,7 +212,7 @@ class KeyTable:
         entries = (
             _hash_entry(self._key_bytes[low:high], index)
             for index, (low, high) in enumerate(pairwise(ends), first_span)
-            if low < high  # else the key is found by its line
+            if low < high  # other keys are found by their lines
         )
         further_keys = {
             key: index for key, index in self._further_keys.items() if index >= first_span
@@ -260,9 +260,9 @@ class KeyTable:
 
 
 def _hash_entry(key: bytes | bytearray, index: int) -> int:
-    """Return the hash of a key in the high bits, and the number of its span, from 1, in the low.
+    """Return the hash of a key in the high bits, and its span's number, from 1, in the low bits.
 
-    The index -1 makes an entry that is not greater than any other of this key.
+    The index -1 makes the least entry of the key.
     """
     return crc32(key) << _NUMBER_BITS | index + 1
 
@@ -290,11 +290,11 @@ _UNKNOWN: Final = SpanStatus.UNKNOWN
 
 
 def list_problem(problems: list[Problem], line: int, message: str) -> None:
-    """Add a problem on a line of a file to a list; the 201st entry says that there are more.
+    """Add a problem to a list; the 201st entry says that there are more.
 
     Args:
         problems: The list of problems.
-        line: The line, counted from 1.
+        line: The line in the file, from 1.
         message: The problem in words.
     """
     if len(problems) < _MOST_PROBLEMS:
@@ -304,14 +304,14 @@ def list_problem(problems: list[Problem], line: int, message: str) -> None:
 
 
 class TableState(NamedTuple):
-    """The size of a table: its spans, later changes of them, and problems."""
+    """The size of a table: the numbers of its spans, of later changes to them, and of problems."""
 
     spans: int
     amendment_count: int
     problems: int
 
     def differs(self, later: TableState) -> bool:
-        """Return whether a later state has other spans or changes; problems do not count."""
+        """Return whether a later state has other spans or changes, apart from problems."""
         return (self.spans, self.amendment_count) != (later.spans, later.amendment_count)
 
 
@@ -326,7 +326,7 @@ class BlockStart(NamedTuple):
 
 
 class SpanTable:
-    """The spans of a trace as columns, each with the lines that hold its text.
+    """The spans of a trace as columns, with the lines of their texts.
 
     One thread adds and changes spans; other threads may read spans below ``len`` meanwhile.
     """
@@ -338,9 +338,9 @@ class SpanTable:
         self.state_before_open_line: TableState | None = None
         """The state before a last line without a line feed."""
         self.amendment_count = 0
-        """The number of changes to spans that were there already."""
+        """The number of changes to existing spans."""
         self.spawned: dict[str, str] = {}
-        """The key of the span before which the spans of each sub-agent belong, by thread id."""
+        """By the thread id of each sub-agent, the key of the span before which its spans belong."""
         self._shapes = ShapeNumbers()
         self._first = array("I")
         self._last = self._first  # a column of its own once a span lies on several lines
@@ -374,19 +374,16 @@ class SpanTable:
         start: float | None = None,
         status: SpanStatus = _UNKNOWN,
     ) -> int:
-        """Append a span.
+        """Append a span, and return its index.
 
         Args:
             first: The first line of its text.
             last: The last line of its text.
             shape: Its kind, role, agent and name.
-            key: Its key; None for one made of its first line.
-            parent: The index of an earlier span that it belongs to.
-            start: The time of its beginning in Unix seconds.
+            key: Its key; None for the key of its first line.
+            parent: The index of an earlier span above it.
+            start: The start in Unix seconds.
             status: Its result.
-
-        Returns:
-            The index of the span.
         """
         index = len(self._first)
         # While every span is on one line, both columns are the same array.
@@ -410,7 +407,7 @@ class SpanTable:
         return index
 
     def add_line_keys(self, index: int, lines: Iterable[int]) -> None:
-        """Let the keys of further lines find a span, unless another span has such a key itself.
+        """Make the keys of further lines find a span, unless other spans have these keys.
 
         Args:
             index: The index of the span.
@@ -419,7 +416,7 @@ class SpanTable:
         self._keys.add_line_keys(index, lines)
 
     def _append_last_line(self, last: int) -> None:
-        """Append the last line of a span; the first lines are copied if they were shared so far."""
+        """Append the last line of a span."""
         if self._last is self._first:
             self._last = self._first[:]
         self._last.append(last)
@@ -461,7 +458,7 @@ class SpanTable:
         self.amendment_count += 1
 
     def begin_block(self) -> None:
-        """Let the next block begin after the current spans."""
+        """Begin the next block after the current spans."""
         self._block_start = BlockStart(
             len(self),
             self._keys.by_line,
@@ -473,10 +470,7 @@ class SpanTable:
         self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
-        """Return the whole table as a block, and begin the next block.
-
-        The result is for ``append_block`` of an empty table.
-        """
+        """Return the whole table as a block for an empty table, and begin the next block."""
         self._block_start = BlockStart()
         self._tokens.first_unsent = 0
         self._changed_spans.clear()
@@ -484,8 +478,6 @@ class SpanTable:
 
     def block(self) -> Block:
         """Return everything that was added since the last block, and begin the next block.
-
-        The result is for ``append_block`` of another table.
 
         Raises:
             ValueError: ``begin_block`` was not called.
@@ -527,7 +519,7 @@ class SpanTable:
         return columns
 
     def _changes_before(self, end: int) -> dict[str, Column]:
-        """Return the status and end of the spans before ``end`` that have changed, as columns."""
+        """Return the status and end of the changed spans before ``end`` as columns."""
         changed_spans = array("I", sorted(index for index in self._changed_spans if index < end))
         return {
             "changed_spans": changed_spans,
@@ -536,7 +528,7 @@ class SpanTable:
         }
 
     def append_block(self, block: Block) -> None:
-        """Append the spans of a block from ``block`` of another table, and change earlier spans.
+        """Append the spans of a block of another table, and change earlier spans.
 
         The block must begin at the end of this table.
         """
@@ -563,7 +555,10 @@ class SpanTable:
         self._keys.append_block(keys, self._first)  # last, because it makes the spans known
 
     def _append_lines(self, first: array[int], last: array[int] | None) -> None:
-        """Append the first and last lines of spans; None if all spans so far are on one line."""
+        """Append the first and last lines of spans.
+
+        ``last`` is None if all spans so far are on one line.
+        """
         if last is not None:
             earlier_last = self._first[:] if self._last is self._first else self._last
             self._last = extended_column(earlier_last, last)
@@ -596,7 +591,7 @@ class SpanTable:
         return self._first, self._last
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the spans that may match by their tool's name, even if no line of theirs matches.
+        """Return the spans that may match by their tool's name, even if their lines do not match.
 
         Args:
             prefilter: The filter for the searched text.
@@ -636,9 +631,9 @@ class SpanTable:
         return name
 
     def has_one_thread(self, first: int, end: int) -> bool:
-        """Return whether all spans are of one thread (one sub-agent, or the main agent).
+        """Return whether all spans surely belong to one agent, the main agent or one sub-agent.
 
-        A key of another thread than that of the table has a slash after the thread's id.
+        Keys of other threads than the table's have a slash.
 
         Args:
             first: The index of the first span.
@@ -647,11 +642,11 @@ class SpanTable:
         return not self._keys.any_holds(b"/", first, end)
 
     def find_own(self, key: str) -> int | None:
-        """Return the index of the span with this key, without the prefix; None if there is none."""
+        """Return the index of the span with this key without the prefix; None if there is none."""
         return self._keys.find(key)
 
     def index_of(self, key: str) -> int | None:
-        """Return the index of the span with this key, None if there is none."""
+        """Return the index of the span with this key; None if there is none."""
         if not key.startswith(self.prefix):
             return None
         return self._keys.find(key[len(self.prefix) :])
@@ -675,11 +670,11 @@ class SpanTable:
         )
 
     def span(self, index: int, make_preview: Callable[[], tuple[str, bool]]) -> Span:
-        """Return a span, whose preview is made when it is first read.
+        """Return a span with a preview that is made on first use.
 
         Args:
             index: The index of the span.
-            make_preview: Returns the preview, and True if that is the entire text.
+            make_preview: Returns the preview, and True if it is the entire text.
         """
         kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
         distance_to_parent = self._parent[index]
@@ -706,7 +701,7 @@ class SpanTable:
 class _TokenColumn:
     """The tokens of the spans that have any, in the order of the spans.
 
-    The counts are floats, which hold any count that ``as_count`` returns; NaN is an unknown count.
+    The counts are floats, so that NaN can stand for an unknown count.
     """
 
     def __init__(self) -> None:
@@ -731,7 +726,7 @@ class _TokenColumn:
     def append_block(self, columns: Mapping[str, Any]) -> None:
         """Append the result of ``unsent_columns`` of another table."""
         (first,) = columns["first_token"]
-        # The indices are replaced last, since another thread may look up a span meanwhile.
+        # The indices come last, because another thread may look up a span meanwhile.
         self._input_counts = _column_replaced_from(
             self._input_counts, first, columns["token_input"]
         )
@@ -776,5 +771,5 @@ class _TokenColumn:
 
 
 def _column_replaced_from(column: array[Any], position: int, tail: array[Any]) -> array[Any]:
-    """Return a column with ``tail`` from a position on; the old column stays as it was."""
+    """Return a column with ``tail`` from a position on, without a change of the old part."""
     return extended_column(column, tail) if position == len(column) else column[:position] + tail

@@ -1,4 +1,4 @@
-"""The totals of a trace's spans: times, agents, counts of each kind, errors."""
+"""The totals of a trace's spans: times, agents, numbers of spans of each kind, errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_AGENTS: Final = 1000
 """The most agents whose names are kept."""
 
 MOST_BUCKETS: Final = 1024
-"""The most buckets; before there are more, each two neighbours become one."""
+"""The most buckets; when more are needed, each two neighbours are joined."""
 
 USER, AGENT, TOOL, OTHER = KINDS = range(4)
 """The kinds of spans that are counted. If a bucket has equally many spans of several kinds, the
@@ -41,14 +41,14 @@ def kind_of(kind: SpanKind, role: Role) -> int:
 class Buckets(NamedTuple):
     """The number of spans of each kind in each bucket of ``1 << shift`` consecutive spans.
 
-    ``counts`` has the counts of the buckets, by the index in ``KINDS``.
+    ``counts`` has a column of buckets for each index in ``KINDS``.
     """
 
     shift: int
     counts: tuple[array[int], ...]
 
     def halved(self) -> Buckets:
-        """Return the counts in buckets of twice the length; the number of buckets must be even."""
+        """Return the counts in half as many buckets; the number of buckets must be even."""
         halved_counts = (
             array("I", map(sum, zip(counts[::2], counts[1::2], strict=True)))
             for counts in self.counts
@@ -71,7 +71,7 @@ class SpanTotals:
     """
 
     # Other threads read arrays that only grow, or ``buckets``, which is replaced in one step.
-    # ``span_count`` is set last, when everything that it counts is there.
+    # ``span_count`` is set last, when all that it counts is there.
 
     def __init__(self) -> None:
         self.span_count = 0
@@ -87,8 +87,8 @@ class SpanTotals:
         """The index in ``KINDS`` of the kind of each shape."""
 
     def add(self, columns: SpanColumns) -> None:
-        """Count the next spans, which follow those that were counted before."""
-        # Another list gives the shapes other numbers.
+        """Count the next spans, which must follow those that were counted before."""
+        # Another list has other numbers of shapes.
         if columns.shape_list is not self._shape_list:
             self._shape_list = columns.shape_list
             self._seen_shapes = set()
@@ -118,10 +118,10 @@ class SpanTotals:
             self.duration = max(self.duration, last_time - self.start)
 
     def _add_agents(self, columns: SpanColumns) -> None:
-        """Add the agents of those shapes (kind, role, agent, name) that no earlier span had."""
+        """Add the agents of the shapes (kind, role, agent, name) that no earlier span had."""
         shapes = columns.shapes
         new_shapes = set(shapes) - self._seen_shapes
-        # Agents are listed in order of appearance.
+        # Keep the agents in order of appearance.
         for number in sorted(new_shapes, key=shapes.index):
             self._seen_shapes.add(number)
             _kind, role, agent, _name = columns.shape_list[number]
@@ -129,7 +129,7 @@ class SpanTotals:
                 self.agents[agent] = None
 
     def _count_kinds_and_errors(self, columns: SpanColumns) -> None:
-        """Count the spans of each kind in each bucket of consecutive spans; add errors' indices."""
+        """Count the spans of each kind in each bucket, and add the indices of errors."""
         new_shapes = columns.shape_list[len(self._kinds) :]
         for span_kind, role, _agent, _name in new_shapes:
             self._kinds.append(kind_of(span_kind, role))
@@ -159,7 +159,7 @@ class SpanTotals:
     def kinds_in(self, first: int, end: int) -> list[int]:
         """Return the number of spans of each kind in the buckets that a range of spans touches.
 
-        So the numbers include the spans of these buckets outside the range.
+        Spans of these buckets outside the range are included.
 
         Args:
             first: The index of the first span.
@@ -181,14 +181,11 @@ class SpanTotals:
         return bisect_left(self.errors, end, low) - low
 
     def error_from(self, index: int, step: int) -> int | None:
-        """Return the next error.
+        """Return the index of the next error; None if there is none.
 
         Args:
             index: The index of the span from which to search.
             step: Positive for errors after the span, negative for errors before it.
-
-        Returns:
-            The index of the error; None if there is none.
         """
         errors = self.errors
         if step > 0:
@@ -217,7 +214,7 @@ class SpanTotals:
 
     @classmethod
     def of_block(cls, block: Block) -> SpanTotals:
-        """Return the totals of a block that ``block`` made; they share no columns with it."""
+        """Return the totals of a block from ``block``, with copies of its columns."""
         facts, columns = block
         totals = cls()
         totals.start = facts["start"]

@@ -1,8 +1,8 @@
-"""The file of spans of a document, from which its traces are read again by offset.
+"""The file of spans of a document, which stores the result of reading the document.
 
 For each trace the file has its texts, one line a span, and then a block of columns. After all
-traces come the facts of the document and of each trace. At the end are the offset of the facts and
-their checksum, which an incomplete file lacks.
+traces come the facts of the document and of each trace, then the offset and the checksum of the
+facts. An incomplete file lacks them.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from mast_tui.traces.model import (
 )
 
 FORMAT: Final = 6
-"""The version of the format, which grows with every change of it."""
+"""The version of the format, which grows with every change of the format."""
 
 BEFORE_TEXT: Final = b',"text":'
-"""The separator in a line; quotes within a JSON string are escaped, so it occurs only once."""
+"""The separator in a line, unique because quotes within a JSON string are escaped."""
 
 _END: Final = b"%020d %08x end of mast-tui spans\n"
 _OFFSET_DIGITS: Final = 20
@@ -61,11 +61,11 @@ END_BYTES: Final = len(_END % (0, 0))
 
 
 def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
-    """Write the result of reading a document as a file of spans; yield the per cents written.
+    """Write the result of reading a document as a file of spans; yield the percentage written.
 
     Args:
         file: The file.
-        report: The report, whose traces are complete; None if no reader knows the document.
+        report: The report with complete traces; None if no reader knows the document.
 
     Raises:
         OSError: The file cannot be written, or a text cannot be read.
@@ -94,7 +94,7 @@ def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
 
 
 def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
-    """Write the facts after the spans, and the mark that makes the file complete.
+    """Write the facts after the spans, and the mark of a complete file.
 
     Args:
         file: The file.
@@ -172,7 +172,7 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
 
 
 def _table_of_spans(spans: Sequence[Step | Span]) -> SpanTable:
-    """Return the spans as a table, one line each, which has only parents before their children."""
+    """Return the spans as a table, one line each, without parents that follow their children."""
     table = SpanTable()
     for line, span in enumerate(spans, 1):
         parent = None if span.parent is None else table.index_of(span.parent)
@@ -185,7 +185,7 @@ def _table_of_spans(spans: Sequence[Step | Span]) -> SpanTable:
 
 
 def _later_parents(spans: Iterable[Step | Span]) -> list[tuple[int, str]]:
-    """Return the spans whose parent comes later, or is unknown, each with the parent's key."""
+    """Return the spans whose parent comes later or is unknown, each with the parent's key."""
     later_parents = []
     earlier_keys = set()
     for index, span in enumerate(spans):
@@ -238,7 +238,7 @@ def _report_facts(report: FileReport | None) -> dict[str, object] | None:
 
 
 def path_of_part(cache_path: Path, process: int) -> Path:
-    """Return the path at which a process writes a file of spans until it is complete.
+    """Return the path of an incomplete file of spans, while a process writes it.
 
     Args:
         cache_path: The path of the complete file.
@@ -248,7 +248,7 @@ def path_of_part(cache_path: Path, process: int) -> Path:
 
 
 _PREVIEW_BYTES: Final = 4096
-"""The most bytes of a line up to the text, which include the preview."""
+"""The most bytes of a line before its text, which include the preview."""
 
 BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """The errors of reading a file of spans with unexpected content."""
@@ -307,7 +307,7 @@ def _problems_of(pairs: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
 
 
 class _SpanFile:
-    """An open file of spans; it can be read even when it has been removed from its folder."""
+    """An open file of spans, which stays readable after its removal from its folder."""
 
     def __init__(self, file: FileIO) -> None:
         self.file = file
@@ -348,7 +348,7 @@ class _FileSection(NamedTuple):
 
 
 def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) -> Trace:
-    """Return the trace whose facts are ``head``; its columns are read later."""
+    """Return the trace with these facts, still without its columns."""
     return Trace(
         TraceIdentity(**head["identity"]),
         path,
@@ -362,7 +362,7 @@ def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) ->
 class CachedSpans(IndexedSpans):
     """Spans from a file of spans: all columns are read at once, the texts on demand.
 
-    The spans are equal to the spans that were read from the document.
+    The spans are equal to those of the document.
     """
 
     def __init__(self, span_file: _SpanFile, head: Mapping[str, Any]) -> None:
@@ -387,11 +387,7 @@ class CachedSpans(IndexedSpans):
         return Loaded(0, self._total, False, self._span_count, True)
 
     def span(self, index: int, /) -> Span:
-        """Return the span at ``index``; its preview is read when it is first used.
-
-        The file stores a location only if it differs from the span's key, and separately the
-        parents that come after their child.
-        """
+        """Return the span at ``index``, with its preview read on first use."""
         span = super().span(index)
         parent = self._later_parents.get(index, span.parent)
         begin = self._place_ends[index - 1] if index else 0
@@ -403,7 +399,7 @@ class CachedSpans(IndexedSpans):
         return None
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether all spans are of one thread (one sub-agent, or the main agent).
+        """Return whether all spans belong to one agent, the main agent or one sub-agent.
 
         Args:
             first: The index of the first span.
@@ -413,7 +409,7 @@ class CachedSpans(IndexedSpans):
         return position == len(self._thread_changes) or self._thread_changes[position] >= end
 
     def advance(self, _max_bytes: int, /) -> bool:
-        """Read all columns, and return False, as nothing is left.
+        """Read all columns, and return False, because nothing is left.
 
         If they cannot be read, there are no spans, and the error becomes a problem.
         """
@@ -484,7 +480,7 @@ class CachedSpans(IndexedSpans):
 
 
 def _meta_of_facts(facts: Mapping[str, Any]) -> TraceMeta:
-    """Return the facts of a run from the JSON object that ``_trace_head`` made of them."""
+    """Return the facts of a run from the JSON object that ``_trace_head`` made."""
     sections = {
         section: tuple((name, text) for name, text in entries)
         for section, entries in facts["answer_key"].items()

@@ -1,7 +1,7 @@
-"""Zip archives, read member by member in memory, also from damaged archives.
+"""Zip archives, also damaged ones, read member by member in memory.
 
-``zipfile`` reads the directory. This module unpacks the members, because before Python 3.14
-``zipfile`` knows no zstd, and it reads nothing from a file whose end is missing.
+``zipfile`` reads the directory. This module unpacks the members, because ``zipfile`` has no zstd
+before Python 3.14, and reads nothing from a file without its end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ZSTANDARD: Final = 93
 
 _PIECE_BYTES: Final = 64 << 10
 _FEED_BYTES: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
-"""The packed bytes that are unpacked in one step, by method: their content has at most 22 MB."""
+"""The packed bytes that are unpacked in one step, by method; their content has at most 22 MB."""
 
 _MOST_WINDOW_BYTES: Final = 1 << 27
 """The most memory of the zstd unpacker."""
@@ -62,7 +62,7 @@ class UnreadableMember(ValueError):
 
 
 class _Member(NamedTuple):
-    """The facts of a member; the sizes and checksum are None if its header does not have them."""
+    """The facts of a member; None for sizes and checksum that its header lacks."""
 
     name: str
     offset: int
@@ -96,14 +96,14 @@ class _Unpacker(Protocol):
 
 
 class _BoundedFile:
-    """A file that limits the size of a read."""
+    """A file with a limit for the size of a read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.tell = file.tell
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to a position, as in other files; refuse one before the beginning.
+        """Move to a position, as in other files.
 
         Args:
             offset: The distance in bytes.
@@ -112,12 +112,12 @@ class _BoundedFile:
         Raises:
             ValueError: The position is before the beginning.
         """
-        if whence == 0 and offset < 0:  # a damaged directory may state such an offset
+        if whence == 0 and offset < 0:  # a damaged directory may have such an offset
             raise ValueError(f"no place in a file: {offset}")
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
-        """Read ``size`` bytes; if it is negative, read up to the limit.
+        """Read ``size`` bytes, or up to the limit if ``size`` is negative.
 
         Raises:
             ValueError: ``size`` is over the limit.
@@ -135,8 +135,8 @@ def is_archive(head: bytes) -> bool:
 class Archive:
     """The members of a zip archive by name; nothing is ever written to disk.
 
-    - If two members have one name, the later one counts, as a program that appends means it.
-    - Members with unsafe names and members beyond ``MOST_MEMBERS`` are left out; ``problems`` has
+    - Of two members with the same name the later one counts, because programs append new versions.
+    - Members with unsafe names and members beyond ``MOST_MEMBERS`` are left out; ``problems`` lists
       them.
     - If the directory at the end of the file is missing or damaged, the members are found by their
       own headers, up to the first damaged header.
@@ -154,7 +154,7 @@ class Archive:
     ) -> None:
         self.problems: list[Problem] = []
         self._file = file
-        self._size = file.seek(0, 2)  # to the end
+        self._size = file.seek(0, 2)
         self._most_member_bytes = most_member_bytes
         self._bytes_left = most_bytes
         """The bytes of content that may still be unpacked."""
@@ -191,7 +191,7 @@ class Archive:
         return data
 
     def _packed_range(self, member: _Member) -> tuple[int, int]:
-        """Return the offsets between which the packed data of a member is.
+        """Return the offsets of the beginning and the end of a member's packed data.
 
         Raises:
             UnreadableMember: The member is encrypted, too big, damaged or cut off.
@@ -233,7 +233,7 @@ class Archive:
         return UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
 
     def _add_members(self, members: Iterable[_Member]) -> None:
-        """Record the members with safe names, up to the limit; the others are problems."""
+        """Record the members with safe names, up to the limit; report the others as problems."""
         unsafe_count = 0
         for number, member in enumerate(members):
             if number == MOST_MEMBERS:
@@ -250,7 +250,7 @@ class Archive:
 
     def _read_at(self, offset: int, length: int) -> bytes:
         """Return the bytes at an offset; empty if the offset is outside the file."""
-        if not 0 <= offset <= self._size:  # a header may claim any number
+        if not 0 <= offset <= self._size:  # a header may have any number
             return b""
         self._file.seek(offset)
         return self._file.read(length)
@@ -284,7 +284,7 @@ class Archive:
             member = header.member
             # An unsafe name is not shown in messages.
             location = member.name if _is_safe(member.name) else "whole file"
-            # If the header lacks the size, the end of the data is found by unpacking it.
+            # Without a size in the header, the end of the data is found by unpacking it.
             if member.packed_bytes is not None:
                 offset = header.data_begin + member.packed_bytes
             else:
@@ -316,7 +316,7 @@ class Archive:
             name = encoded_name.decode("utf-8", "replace")
         member = _Member(name, offset, method, flags, packed_bytes, unpacked_bytes, checksum)
         sizes_follow = flags & _SIZES_FOLLOW and packed_bytes == 0
-        # Then the sizes are in the extra field, or after the data.
+        # The sizes are in the extra field or after the data.
         if packed_bytes == _SIZE_IN_EXTRA_FIELD or sizes_follow:
             member = member._replace(packed_bytes=None, unpacked_bytes=None, checksum=None)
         return _Header(member, offset + _LOCAL.size + len(name_and_extra))
@@ -343,8 +343,8 @@ class Archive:
     def _end_of_descriptor(self, offset: int) -> int:
         """Return the end of a member's data descriptor, an optional record of sizes after its data.
 
-        Its length varies, so each length is tried: the next header, or the end of the file, must
-        follow. If no length fits, return the end of the file.
+        Each possible length is tried: the next header or the end of the file must follow. If none
+        fits, the end of the file is returned.
         """
         for length in _DESCRIPTOR_BYTES:
             data = self._read_at(offset, length + len(_LOCAL_MARK))
@@ -369,7 +369,7 @@ class Archive:
         if method not in _FEED_BYTES:
             raise UnreadableMember(f"unknown compression method ({method})")
         unpacker, damage_error = _unpacker_of(method)
-        feed_bytes = _FEED_BYTES[method]  # few, as a few kB may unpack to many MB
+        feed_bytes = _FEED_BYTES[method]  # few, because a few kB may unpack to many MB
         for offset in range(begin, end, _PIECE_BYTES):
             packed = self._read_at(offset, min(_PIECE_BYTES, end - offset))
             for position in range(0, len(packed), feed_bytes):
@@ -385,10 +385,10 @@ class Archive:
 
 
 def _unpacker_of(method: int) -> tuple[_Unpacker, type[Exception]]:
-    """Return the unpacker of a method, and the error that it raises for damaged data."""
+    """Return the unpacker of a method, and its error for damaged data."""
     if method == _DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS), zlib.error
-    import zstandard  # imported here, as few archives need it
+    import zstandard  # imported here because few archives need it
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj()
     return unpacker, zstandard.ZstdError

@@ -1,8 +1,8 @@
-"""Archives that a URL names (``zip://``, ``tar://``), within the limits of archives in a folder.
+"""Archives in URLs (``zip://``, ``tar://``), with the same limits as archives in a folder.
 
-Each archive, nested ones too, is opened here. A member may have ``MOST_MEMBER_BYTES``, all others
-together ``MOST_BYTES``, and there may be ``MOST_MEMBERS``. A zip member is never read beyond the
-size that its archive states.
+Each archive, also a nested one, is opened here. Its limits are ``MOST_MEMBER_BYTES`` for a member,
+``MOST_BYTES`` for all other members together, and ``MOST_MEMBERS``. A zip member is never read
+beyond the size in the archive's directory.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _HEADER_BYTES: Final = 64 << 20
 """The most bytes of headers and padding in a tar archive."""
 
 _MOST_READ_BYTES: Final = 32 << 20
-"""The longest read. ``zipfile`` and ``tarfile`` would read a directory or header of any size."""
+"""The longest read, because ``zipfile`` and ``tarfile`` would read a header of any size."""
 
 
 def file_system(address: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it.
 
     Args:
-        address: A URL, or a chain of them such as ``zip://a.json::tar://b.zip::s3://bucket/c.tar``.
+        address: A URL, or a chain such as ``zip://a.json::tar://b.zip::s3://bucket/c.tar``.
 
     Raises:
         OSError: An archive is over a limit (``EFBIG``), or cannot be read.
     """
     member_url, chained, container = address.partition("::")
     kind, _, member_name = member_url.partition("://")
-    if not chained or kind not in _OPENERS:  # fsspec opens it without our limits
+    if not chained or kind not in _OPENERS:  # fsspec opens these without limits
         files, path = url_to_fs(address)
         return files, path
     return open_archive(kind, container), member_name.strip("/")
@@ -63,7 +63,7 @@ def open_archive(kind: str, container: str) -> Any:
     info = files.info(path)
     if info["type"] == "directory":
         raise OSError(ENOENT, "no such archive")
-    is_nested = "::" in container  # then the archive is itself a member of an archive
+    is_nested = "::" in container  # the archive is a member of an archive
     if is_nested and (info.get("size") or 0) > MOST_MEMBER_BYTES:
         raise too_big("the archive in it", MOST_MEMBER_BYTES)
     return opener(files.open(path, "rb"), path)
@@ -82,15 +82,15 @@ def too_big(subject: str, most: int) -> OSError:
 
 
 class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
-    """The callback of a download, which raises an error if the file is over a limit."""
+    """A callback of a download, which raises an error if the file is over a limit."""
 
     def __init__(self, error: OSError, most: int, on_write: Callable[[int], None]) -> None:
         """Create the callback of one download.
 
         Args:
-            error: The error that is raised over the limit.
-            most: The most bytes that the file may have.
-            on_write: Called with the length of each piece that is written.
+            error: The error to raise over the limit.
+            most: The most bytes of the file.
+            on_write: Receives the length of each piece that is written.
         """
         super().__init__()
         self._error = error
@@ -110,12 +110,12 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
         self._on_write(inc)
 
     def absolute_update(self, value: int) -> None:
-        """Count a piece that was written, from the number of all bytes written."""
+        """Count a piece that was written, from the total of bytes written."""
         self.relative_update(value - self.value)
 
 
 class _LimitedReader(RawIOBase):
-    """The file of an archive, with limits of the offset and of each read; None for no offset."""
+    """A reader of an archive with limits for the offset and each read; None for no offset limit."""
 
     def __init__(self, file: IO[bytes], most: int | None) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ def _open_tar(file: IO[bytes], path: str) -> Any:
     """Open a tar archive, perhaps compressed; raise ``OSError`` if it is over a limit."""
     compression = infer_compression(path)
     unpacked = file if compression is None else compr[compression](file)
-    # To list the members, ``tarfile`` moves past all of them, so the limit is for the whole file:
+    # ``tarfile`` lists the members by moving past all of them. So the limit is for the whole file,
     # contents and headers.
     files = _LimitedTar(_LimitedReader(unpacked, MOST_BYTES + _HEADER_BYTES))
     _check_sizes(info["size"] for info, *_ in files.index.values())
@@ -200,7 +200,7 @@ def _check_number(number: int) -> None:
 def _check_sizes(sizes: Iterable[int]) -> None:
     """Raise ``OSError`` if all members together are too big.
 
-    A member over its own limit does not count, because a read of it is refused anyway.
+    Members over their own limit do not count, because they are never read.
     """
     if sum(size for size in sizes if size <= MOST_MEMBER_BYTES) > MOST_BYTES:
         raise too_big("the archive", MOST_BYTES)

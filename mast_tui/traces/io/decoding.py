@@ -1,4 +1,4 @@
-"""The text of a foreign file's bytes, which never fails."""
+"""The decoding of a file's bytes, which never fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
-"""The byte order marks of UTF-16 and UTF-32; that of little-endian UTF-32 begins like UTF-16."""
+"""The byte order marks of UTF-16 and UTF-32; the mark of little-endian UTF-32 begins like
+UTF-16."""
 
 
 def decode(data: bytes) -> tuple[str, Problem | None]:
@@ -49,11 +50,11 @@ def as_utf8(data: bytes) -> bytes:
 
 
 def csv_separator(text: str) -> str:
-    """Return the character that separates the cells of a CSV, judged by its heading row.
+    """Return the character between the cells of a CSV, guessed from its heading row.
 
-    Spreadsheets write semicolons where the comma is the decimal sign, and tabs on request.
+    Spreadsheets write semicolons if the comma is the decimal sign, and tabs on request.
     """
     heading = text.lstrip("\ufeff").partition("\n")[0]
     if "," in heading:
         return ","
-    return max(",;\t", key=heading.count)  # the comma, which is first, if all are missing
+    return max(",;\t", key=heading.count)  # the comma if all are missing

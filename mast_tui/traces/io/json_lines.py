@@ -1,4 +1,4 @@
-"""The recognition of JSON lines, and the records of files that separate them in other ways."""
+"""The recognition of JSON lines, and the splitting of files with other separators into records."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ _MOST_TRIES: Final = 100
 """The most beginnings of a record that are tried on a broken line."""
 
 _MOST_BROKEN_RECORDS: Final = 10_000
-"""The most broken records that are skipped; after them nothing is read."""
+"""The number of broken records after which nothing more is read."""
 
 _MOST_PASSED_CHARS: Final = 1 << 20
-"""The length at which text that has been read is cut off: an error of the decoder counts all line
-feeds before it."""
+"""The length at which text that was read is cut off, because an error of the decoder counts all
+line feeds before it."""
 
 TEXT_AFTER_DOCUMENT: Final = "characters after the end of the document are left out"
-"""The end of a problem that names what follows a document."""
+"""The end of a message about text after a document."""
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
     r"""Return the first lines of a text except blank ones, split at ``\\n`` only.
 
     Args:
-        text: The text, whose leading white space does not count.
-        most: The number of lines to look at, blank ones included.
+        text: The text; leading white space is ignored.
+        most: The number of lines to examine, with blank ones.
     """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]
 
 
 def is_json_lines(lines: Sequence[str]) -> bool:
-    """Return whether the first lines of a text are JSON lines, some of which may be broken."""
+    """Return whether the first lines of a text are JSON lines, some perhaps broken."""
     return len(lines) > 1 and bool(json_records(lines))
 
 
@@ -60,10 +60,10 @@ def json_records(lines: Sequence[str]) -> list[object]:
 
     Broken lines are left out. The lines are not JSON lines if
 
-    - the first intact one is no record (an object or a list),
+    - the first intact line is neither object nor list,
     - the second line begins with a comma, as in a list without brackets,
-    - the first line is broken, and more than half of the lines are no records,
-    - the first line is broken and ends as if the second continued it, and there are few records.
+    - the first line is broken, and most lines are no records,
+    - the first line is broken and seems to continue on the second, and there are few records.
     """
     value_by_line = [_value_or_none(line) for line in lines[:LINES_LOOKED_AT]]
     values = [value for value in value_by_line if value is not None]
@@ -81,7 +81,6 @@ def json_records(lines: Sequence[str]) -> list[object]:
 
 
 def _value_or_none(line: str) -> object | None:
-    """Return the JSON value of a line; None if the line is no JSON."""
     try:
         return load_json(line)
     except InvalidJSON:
@@ -89,7 +88,7 @@ def _value_or_none(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """Return the JSON objects on one line that has lost the line feeds between them.
+    """Return the JSON objects on one line without line feeds between them.
 
     The list is empty if the line has only one object, or anything else.
     """
@@ -104,7 +103,7 @@ def glued_records(line: str) -> list[object]:
             return []
         if not isinstance(value, dict):
             return []
-        # Move past white space; a slice is cheaper than the rest of a long line.
+        # Move past white space, in a slice because the rest of the line may be long.
         next_chars = line[pos : pos + _MOST_SPACE_CHARS]
         pos += len(next_chars) - len(next_chars.lstrip())
     return values if len(values) > 1 else []
@@ -113,17 +112,16 @@ def glued_records(line: str) -> list[object]:
 def split_records(data: bytes) -> list[bytes]:
     """Return the JSON objects and lists of a file, with any separators between them.
 
-    The file may have records on lines or over several lines, records without separators, JSON text
-    sequences (RFC 7464), the ``data:`` lines of server-sent events, and NUL bytes. It may be in
-    UTF-16 or UTF-32. A broken record is left out up to the end of its line, but a complete record
-    at the end of that line is kept.
+    The records may be on lines or over several lines, without separators, JSON text sequences (RFC
+    7464) or ``data:`` lines of server-sent events. Of a line with a broken record, only a complete
+    record at its end is kept.
 
     Args:
         data: The content of the file.
 
     Returns:
         The text of each record on one line, as UTF-8; empty if the file does not begin like JSON or
-        like such events.
+        server-sent events.
     """
     text = _text_of_records(data)
     records: list[bytes] = []
@@ -152,9 +150,9 @@ def split_records(data: bytes) -> list[bytes]:
 
 
 def _text_of_records(data: bytes) -> str:
-    """Return the text of a file with only records and what may be between them.
+    """Return the text of a file with only its records and their separators.
 
-    It is empty if the file does not begin like JSON or like server-sent events.
+    It is empty if the file does not begin like JSON or server-sent events.
     """
     text = as_utf8(data).decode("utf-8", "replace")
     if _BEGINNING.match(text) is None:
@@ -179,7 +177,7 @@ def document_in_string(data: bytes) -> bytes | None:
 
 
 def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | None:
-    """Return the end of the record that begins at an offset, None if it is broken."""
+    """Return the end of the record that begins at an offset; None if it is broken."""
     try:
         _value, end = decoder.raw_decode(text, begin)
     except (ValueError, RecursionError):
@@ -190,8 +188,8 @@ def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | No
 def _next_start(decoder: json.JSONDecoder, text: str, begin: int) -> int:
     """Return the offset at which to continue after a broken record.
 
-    It is the beginning of an intact object that ends where the line ends, or else the end of the
-    line. An object that ends earlier may be a part of the broken record.
+    It is the beginning of an intact object at the end of the line, or else the end of the line. An
+    object before the end may be a part of the broken record.
     """
     line_end = text.find("\n", begin)
     line_end = len(text) if line_end < 0 else line_end

@@ -1,4 +1,4 @@
-"""Foreign JSON values: parsing what is nearly JSON or printed by Python, and texts of values."""
+"""The parsing of JSON and Python values from foreign files, and the texts of such values."""
 
 from __future__ import annotations
 
@@ -56,13 +56,9 @@ def why_not_json(text: str) -> str | None:
 
 
 def _load_slowly(data: bytes | str) -> object:
-    """Return the value of a text that orjson refuses, read by the standard library.
-
-    Raises:
-        InvalidJSON: The text is not JSON.
-    """
+    """Return the value of a text that orjson refuses, read by the standard library."""
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
-    # Damaged files contain NUL characters, and files of some editors begin with a byte order mark.
+    # Damaged files have NUL characters, and some editors write a byte order mark.
     try:
         return without_surrogates(json.loads(text.replace("\0", "").removeprefix("\ufeff")))
     except json.JSONDecodeError as error:
@@ -74,7 +70,7 @@ def _load_slowly(data: bytes | str) -> object:
 
 
 def without_surrogates(value: object) -> object:
-    """Return the value with each lone surrogate in its texts replaced.
+    """Return the value with U+FFFD for each lone surrogate in its texts.
 
     Raises:
         RecursionError: The value is nested too deeply.
@@ -89,12 +85,12 @@ def without_surrogates(value: object) -> object:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return a text with U+FFFD for each lone surrogate, so that the text can be encoded."""
+    """Return a text with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
     return _SURROGATE.sub(_REPLACEMENT, text)
 
 
 def dump_text(value: object) -> str:
-    """Return a JSON value as indented text; a string stays itself, None is empty."""
+    """Return a JSON value as indented text; a string stays unchanged, None is empty."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -122,7 +118,7 @@ def dump_line(value: object) -> bytes:
 
 
 def canonical_bytes(value: object) -> bytes:
-    """Return the value's JSON with sorted keys: the bytes that a record's content hash covers."""
+    """Return the value's JSON with sorted keys, the input of a content hash."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # such as for huge integers
@@ -136,8 +132,7 @@ def canonical_bytes(value: object) -> bytes:
 def content_text(content: object) -> str:
     """Return the text of a chat message's ``content``: a string, a list of parts, or None.
 
-    Text parts (``text``, ``input_text``, ``output_text``, ``refusal`` …) are joined by newlines;
-    an image or audio becomes its type in brackets.
+    Text parts are joined by newlines; an image or audio becomes its type in brackets.
     """
     if content is None:
         return ""
@@ -192,7 +187,7 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return a whole number from 0 on, given as an integer, float or digits; else None."""
+    """Return a whole number from 0 on, from an integer, float or digits; else None."""
     # The quick way for most values; exact, unlike a large float.
     if type(value) is int and 0 <= value < _FIRST_INEXACT_FLOAT:
         return value
@@ -216,10 +211,10 @@ def tokens_of(input_count: object, output_count: object) -> Tokens | None:
 
 
 MOST_CHARS: Final = 32 << 20
-"""The longest text that is read: the parser needs many times its size."""
+"""The longest text that is parsed, because the parser needs many times its size."""
 
 DEEPEST: Final = 100
-"""The deepest nesting that a record of a run may have."""
+"""The deepest nesting of a record."""
 
 _DICT_BEGINNING: Final = re.compile(
     r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
@@ -235,8 +230,8 @@ def python_literal(text: str) -> object | None:
         text: The whole text.
 
     Returns:
-        The value, with texts for keys, and lists for tuples and sets; it may be a list of
-        dictionaries. None if the text is anything else, too long or nested too deeply.
+        The dictionary, or a list of dictionaries, with texts for keys, and lists for tuples and
+        sets. None if the text is anything else, too long or nested too deeply.
     """
     if _DICT_BEGINNING.match(text) is None:
         return None
@@ -247,14 +242,11 @@ def python_literal(text: str) -> object | None:
 
 
 def read_literal(text: str, most_chars: int = 1 << 20) -> object:
-    """Return the value of a Python literal; no code in it is run.
+    """Return the value of a Python literal, without running code; None if it is none.
 
     Args:
         text: The whole text.
         most_chars: The most characters of the text.
-
-    Returns:
-        The value; None if the text is no literal, or is too long.
     """
     if len(text) > most_chars:
         return None

@@ -31,8 +31,8 @@ class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system,
     """The path of one trace of a file.
 
     Attributes:
-        record: The number of the trace in the file, from 0; None for a path that is derived from
-            this one, such as its folder.
+        record: The number of the trace in the file, from 0; None for a path derived from this one,
+            such as its folder.
     """
 
     record: int | None = None
@@ -55,7 +55,7 @@ def file_or_record(text: str) -> Path:
     """Return the path that an argument names; ``FILE#2`` is trace 2, counted from 0, of FILE.
 
     Args:
-        text: A path of this machine. A file whose name is ``FILE#2`` is preferred to a trace.
+        text: A path of this machine. An existing file with the name ``FILE#2`` comes first.
     """
     path = Path(text)
     name, sign, number = text.rpartition("#")
@@ -65,7 +65,7 @@ def file_or_record(text: str) -> Path:
 
 
 def only_records(report: FileReport, numbers: Collection[int]) -> FileReport:
-    """Return the report on a file with only some traces; a failed report if one of them is missing.
+    """Return the report on a file with only some traces, or a failure if one is missing.
 
     Args:
         report: The report on the whole file.
@@ -87,7 +87,7 @@ def paths_of(*arguments: str) -> Iterator[Path]:
     Args:
         arguments: The arguments. Each is
 
-            - a path or URL; a Parquet table of traces stands for the folder of its rows,
+            - a path or URL; a Parquet table of traces is the folder of its rows,
             - ``FILE#2``: one trace of a file,
             - a URL with ``*``: all files that match,
             - ``@FILE``: a list with one such argument a line; ``@-`` is stdin.
@@ -102,7 +102,7 @@ def paths_of(*arguments: str) -> Iterator[Path]:
 
 
 class _ArgumentParser:
-    """A parser of the arguments of one command line, which remembers its URLs and lists."""
+    """A parser of the arguments of one command line, which records its URLs and lists."""
 
     def __init__(self) -> None:
         self._queries: dict[Path, str] = {}
@@ -111,8 +111,8 @@ class _ArgumentParser:
     def paths_of(self, argument: str, lists: tuple[str, ...]) -> Iterator[Path]:
         """Yield the paths that one argument, or one line of a list, names.
 
-        An argument ``@LIST`` names a list of further arguments. A table of traces (Parquet) counts
-        as a folder of files.
+        An argument ``@LIST`` names a list of further arguments. A table of traces (Parquet) is a
+        folder of files.
 
         Args:
             argument: The argument, or the line.
@@ -138,7 +138,7 @@ class _ArgumentParser:
             raise MastError(f"{path}: {error.strerror or error}") from None
 
     def _remote_paths(self, path: RemotePath) -> list[RemotePath]:
-        """Return the files of a URL or pattern; none if an earlier argument named the same file.
+        """Return the files of a URL or pattern; none for a second URL of the same file.
 
         Raises:
             MastError: Nothing matches the pattern.
@@ -155,7 +155,7 @@ class _ArgumentParser:
         """Return whether a path must be read: False for a second signed URL of the same file.
 
         Raises:
-            MastError: By its query, an earlier URL of this path may name another file.
+            MastError: Two URLs of this path have queries that may name different files.
         """
         query = ADDRESSES.query_of(str(path))
         earlier_query = self._queries.get(path)
@@ -168,7 +168,7 @@ class _ArgumentParser:
                 "their traces would have one path; give one of them to each command, or download "
                 "the files"
             )
-        # With signatures in the query, it is the same file again. A URL without a query is read as
+        # A second query with other signatures names the same file. A URL without a query is read as
         # often as it is named, like a path of this machine.
         return not query
 
@@ -199,7 +199,7 @@ class _ArgumentParser:
 
 
 def _list_id(name: str, path: Path) -> str:
-    """Return a name of a list that is the same however the list is named; ``-`` is stdin."""
+    """Return an id of a list, equal for all its names; ``-`` is stdin."""
     if isinstance(path, RemotePath):
         return str(path)
     return name if name == "-" else os.path.realpath(name)

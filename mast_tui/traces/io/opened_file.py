@@ -1,4 +1,4 @@
-"""The file of a trace as it was when it was opened, from which texts are read later."""
+"""The file of a trace in its state at the time of opening, from which texts are read later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAIL_BYTES: Final = 4096
 
 
 class SourceChanged(UnreadableFile):
-    """The file of a trace is no longer the one that was read, or holds something else."""
+    """An error for the file of a trace that is no longer the file that was read."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(path, reason, ESTALE)
@@ -29,7 +29,7 @@ class Stamp(NamedTuple):
         read_to: The number of these bytes.
         size: The length of the whole file.
         changed: The time of change of the file in nanoseconds.
-        ends: A digest of the first and the last ones of these bytes.
+        ends: A digest of the first and last of these bytes.
     """
 
     read_to: int
@@ -39,10 +39,10 @@ class Stamp(NamedTuple):
 
 
 class OpenedFile:
-    """A file of a trace, as it was when it was opened, to be read again later.
+    """A file of a trace in its state at the time of opening, to be read again later.
 
-    The file counts as unchanged while a regular file with the same device, inode, size and time of
-    change is at its path. After ``let_grow`` it may become longer.
+    The file is unchanged while a regular file with the same device, inode, size and time of change
+    is at its path. After ``let_grow`` it may become longer.
 
     Args:
         path: The path of the file.
@@ -59,10 +59,10 @@ class OpenedFile:
         self._file_id = (stat.st_dev, stat.st_ino)
         self._size_and_time = (stat.st_size, stat.st_mtime_ns)
         self._ends_digest: bytes | None = None
-        """The digest of the first and last bytes up to ``size`` if the file may grow, else None."""
+        """The digest of the first and last bytes up to ``size``; None if the file may not grow."""
 
     def let_grow(self) -> None:
-        """Let the file become longer, as the log of a running agent does.
+        """Allow the file to become longer, as the log of a running agent does.
 
         From now on a digest of the first and last bytes read so far shows any other change.
 
@@ -116,10 +116,10 @@ class OpenedFile:
         return None
 
     def length(self) -> int:
-        """Return the current length of the file, which is more than ``size`` if it has grown.
+        """Return the current length of the file, more than ``size`` if it has grown.
 
         Raises:
-            SourceChanged: The file has changed in another way than it may grow.
+            SourceChanged: The file has changed in another way than by allowed growth.
             OSError: The file cannot be opened.
         """
         with self.open() as file:
@@ -129,7 +129,7 @@ class OpenedFile:
         """Set the known length of the file, which has grown, to ``size``.
 
         Raises:
-            SourceChanged: The file has changed in another way than it may grow.
+            SourceChanged: The file has changed in another way than by allowed growth.
             OSError: The file cannot be opened.
         """
         with self.open() as file:
@@ -152,12 +152,12 @@ class OpenedFile:
         is_rewritten = size == stamp.size and change_time != stamp.changed
         if size < stamp.size or is_rewritten:
             return False
-        # A file that has only grown has another size and time, but the same first bytes.
+        # A file that has grown has another size and time, but the same first bytes.
         stamp_after_growth = stamp._replace(size=size, changed=change_time)
         return self.stamp(stamp.read_to) == stamp_after_growth
 
     def _check_unchanged(self, file: FileIO) -> None:
-        """Raise ``SourceChanged`` if the file has changed, except for an allowed growth."""
+        """Raise ``SourceChanged`` if the file has changed, except for allowed growth."""
         stat = os.fstat(file.fileno())
         if (stat.st_dev, stat.st_ino) != self._file_id:
             raise SourceChanged(self.path, "another file is in its place")

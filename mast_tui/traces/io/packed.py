@@ -25,7 +25,7 @@ _MARKS: Final = {
 
 
 class TooBig(UnreadableFile):
-    """A compressed file holds more than may be unpacked in memory."""
+    """An error for a compressed file with more content than may be unpacked in memory."""
 
     def __init__(self, path: Path, most: int) -> None:
         size = f"{most >> 20} MB"
@@ -40,7 +40,7 @@ class Unpacked(NamedTuple):
 
 
 def packing_of(head: bytes) -> str | None:
-    """Return the name of the compression by the first bytes of a file; None if there is none."""
+    """Return the name of the compression by the first bytes of a file; None for no compression."""
     return next((name for name, mark in _MARKS.items() if head.startswith(mark)), None)
 
 
@@ -49,7 +49,7 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
 
     Args:
         path: The file.
-        most: The most bytes that the content may have.
+        most: The most bytes of the content.
 
     Raises:
         TooBig: The content has more than ``most`` bytes.
@@ -90,7 +90,7 @@ def beginning(path: Path, length: int) -> bytes:
 
 
 class _BrokenDataError(Exception):
-    """The compressed data is damaged; the message says why."""
+    """An error for damaged compressed data; the message has the reason."""
 
 
 class _UnpackedReader(Protocol):
@@ -112,7 +112,7 @@ def _unpacked_pieces(file: FileIO) -> Iterator[bytes]:
     except (EOFError, damage_error) as error:
         raise _BrokenDataError(str(error)) from error
     except OSError as error:
-        if error.errno is not None:  # an error of the file system, and not of the data
+        if error.errno is not None:  # an error of the file system, not of the data
             raise
         raise _BrokenDataError(str(error)) from error
 
@@ -120,7 +120,7 @@ def _unpacked_pieces(file: FileIO) -> Iterator[bytes]:
 def _unpacker_of(packing: str | None, file: FileIO) -> tuple[_UnpackedReader, type[Exception]]:
     """Return the unpacker of a file, and its own error for damaged data.
 
-    Each may also raise ``EOFError``, or an ``OSError`` without a number.
+    Damaged data may also raise ``EOFError``, or an ``OSError`` without a number.
     """
     match packing:
         case "zstd":

@@ -1,6 +1,6 @@
 """Files that only their owner may read, such as caches with the texts of traces.
 
-Other users may not be allowed to read a trace, so they must not be able to read its cache.
+A cache must not show a trace to users who may not read the trace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOLDER_MODE: Final = stat.S_IRWXU
 _FILE_MODE: Final = stat.S_IRUSR | stat.S_IWUSR
 
 PART: Final = ".part"
-"""The suffix of a file in a cache while it is being written."""
+"""The suffix of an incomplete file in a cache."""
 
 _ABANDONED_SECONDS: Final = 600
 """The seconds since the last write after which an incomplete file counts as abandoned."""
@@ -28,8 +28,8 @@ _ABANDONED_SECONDS: Final = 600
 def make_private(folder: Path) -> None:
     """Create a folder and its missing parents, for the owner alone.
 
-    If the folder exists already, remove the rights of other users on it and on its contents. A
-    folder that belongs to another user stays as it is.
+    In an existing folder, remove the rights of other users. A folder of another user stays
+    unchanged.
 
     Raises:
         OSError: The folder cannot be created.
@@ -46,7 +46,7 @@ def open_private(path: Path, *, empty: bool = False) -> int:
 
     Args:
         path: The file, in an existing folder.
-        empty: Delete the previous content.
+        empty: True to delete the previous content.
 
     Returns:
         The descriptor of the file.
@@ -74,7 +74,7 @@ def remove_least_used(paths: Iterable[Path], most: int) -> None:
 
     Args:
         paths: All files in the cache.
-        most: The most bytes of the files that stay; incomplete files (``PART``) count too.
+        most: The most bytes of the files that stay, with incomplete files (``PART``).
     """
     bytes_left = most
     complete_files = []
@@ -97,7 +97,7 @@ def remove_least_used(paths: Iterable[Path], most: int) -> None:
 def _make_contents_private(folder: Path) -> None:
     """Remove the rights of other users on a folder and its contents.
 
-    A folder on which they have no rights is done already.
+    A folder without such rights was treated before.
     """
     if not folder.stat().st_mode & _GROUP_AND_WORLD:
         return

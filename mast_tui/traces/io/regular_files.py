@@ -1,7 +1,7 @@
-"""The opening of files: every file of a trace, or beside a trace, is opened here.
+"""The opening of files of traces and of files beside them.
 
-A foreign folder may have a pipe, a device or a link to such a file under any name. This module
-never waits for them, and never reads them without end.
+A foreign folder may have a pipe, a device or a link to one under any name. This module never waits
+for them, and never reads them without end.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final
 from mast_tui.traces.io.remote import RemotePath
 
 BESIDE_BYTES: Final = 16 << 20
-"""The most bytes of a file beside a trace with further facts of it."""
+"""The most bytes of a file with further facts beside a trace."""
 
 _LEAST_PIECE_BYTES: Final = 1 << 16
 NOT_REGULAR: Final = "not a regular file"
 
 
 class UnreadableFile(OSError):
-    """A file that is not read; ``strerror`` is the reason, and the message also names the file."""
+    """An error for a file that is not read; ``strerror`` is the reason without the file's name."""
 
     def __init__(self, path: Path, reason: str, number: int = EINVAL) -> None:
         super().__init__(number, reason, os.fspath(path))
@@ -33,7 +33,7 @@ class UnreadableFile(OSError):
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a regular file for reading, without waiting for a pipe; open a remote file's copy.
+    """Open a regular file, or a copy of a remote file, for reading, without waiting for a pipe.
 
     Raises:
         UnreadableFile: The path is a folder, a pipe, a socket or a device, or a link to one.
@@ -41,7 +41,7 @@ def open_regular(path: Path) -> FileIO:
     """
     if isinstance(path, RemotePath):
         path = path.fetched()
-    _check_regular(path, path.stat())  # a device may do something as soon as it is opened
+    _check_regular(path, path.stat())  # a device may act as soon as it is opened
     file = FileIO(path, opener=_open_without_waiting)
     try:
         _check_regular(path, os.fstat(file.fileno()))  # another file may be there by now
@@ -52,7 +52,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether the path is a regular file; False if that cannot be found out."""
+    """Return whether the path is a regular file; False if that is unknown."""
     try:
         return path.is_file()
     except OSError:
@@ -60,7 +60,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether the path is a folder; False if that cannot be found out."""
+    """Return whether the path is a folder; False if that is unknown."""
     try:
         return path.is_dir()
     except OSError:
@@ -68,14 +68,11 @@ def is_folder(path: Path) -> bool:
 
 
 def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
-    """Read a whole file that lies beside a trace.
+    """Read a whole file beside a trace; return None if there is no such file.
 
     Args:
         path: The file.
-        most: The most bytes that it may have.
-
-    Returns:
-        The bytes of the file; None if there is no such file.
+        most: The most bytes of the file.
 
     Raises:
         UnreadableFile: The file cannot be read, is no regular file or is too big.
@@ -85,7 +82,7 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
             return _content_of(path, file, most)
     except FileNotFoundError:
         return None
-    except UnreadableFile:  # an ``OSError`` with a reason already
+    except UnreadableFile:  # it has a reason already
         raise
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
@@ -93,9 +90,7 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
 
 
 def _content_of(path: Path, file: FileIO, most: int) -> bytes:
-    """Read a whole file of at most ``most`` bytes.
-
-    The file is read to its end even if ``fstat`` reports a shorter one, as it may be growing.
+    """Read a whole file of at most ``most`` bytes, to its end even if it is growing.
 
     Raises:
         UnreadableFile: The file is too big.

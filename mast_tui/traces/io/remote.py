@@ -1,10 +1,11 @@
-"""Remote traces: paths that fsspec opens, fetched file by file when they are read.
+"""Remote traces: paths of URLs, fetched file by file with fsspec when they are read.
 
-``s3://bucket/runs/a.json``, ``https://host/a.jsonl``, ``zip://runs/a.json::s3://bucket/a.zip``. A
-``RemotePath`` answers as any path does. Its name is its URL without user and query, which
-``url_secrets`` remembers for reading. Reading makes a copy. Copies are named by URL and state, so
-that what has changed is fetched anew. fsspec's own
-``filecache`` keeps one list of its files, in which processes lose each other's entries.
+Examples: ``s3://bucket/runs/a.json``, ``https://host/a.jsonl``,
+``zip://runs/a.json::s3://bucket/a.zip``. A ``RemotePath`` is used like any path. Its text is its
+URL without user and query, which ``url_secrets`` stores for reading. Reading makes a copy; the
+names of copies depend on the URL and the state of the file, so that a changed file is fetched
+again. fsspec's own ``filecache`` is not used, because processes lose each other's entries in its
+single list.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from mast_tui.traces.io.private_files import PART, make_private, remove_least_us
 from mast_tui.traces.io.url_secrets import ADDRESSES, split_url
 
 MOST_BYTES: Final = 2 << 30
-"""The most bytes of all copies; the least recently used go first."""
+"""The most bytes of all copies; the least recently used are removed."""
 
 _SWEEP_BYTES: Final = 256 << 20
 """The bytes that a process fetches before it removes old copies again."""
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _CACHE_PREFIXES: Final = re.compile(r"(?:(?:simplecache|filecache|blockcache)::)+", re.IGNORECASE)
-"""Caches of fsspec that a URL may name first; they are dropped, as this module keeps copies."""
+"""The caches of fsspec that may begin a URL; they are dropped, because this module keeps copies."""
 
 _FACTS_SECONDS: Final = 5.0
-"""Seconds after which the facts of a file are requested again."""
+"""The seconds after which the facts of a file are requested again."""
 
 _CHECKSUMS: Final = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "CRC", "chksum")
 _STATE_FACTS: Final = (
@@ -51,10 +52,10 @@ _STATE_FACTS: Final = (
 """The names of fsspec's facts that differ between two states of a file; each store has its own."""
 
 _LEAST_LISTED_FILES: Final = 4
-"""The number of files of one folder from which the folder is listed; fsspec caches the list."""
+"""The least number of files for which their folder is listed; fsspec caches the list."""
 
 _MOST_DOWNLOADS: Final = 16
-"""The number of files that are fetched at the same time."""
+"""The most files that are fetched at the same time."""
 
 _WEB_PREFIXES: Final = ("http:", "https:")
 _SIGNED_SCHEMES: Final = ("http", "https")
@@ -62,13 +63,13 @@ _GONE_STATUSES: Final = (404, 410)
 _REFUSED_STATUSES: Final = (401, 403, 407)
 
 _SILENCE_SECONDS: Final = 60.0
-"""Seconds for which a web server may send nothing. There is no limit for a whole download, which
-aiohttp would end after five minutes."""
+"""The seconds for which a web server may send nothing. The whole download has no limit, unlike
+aiohttp's default of five minutes."""
 
 _MOST_TRIES: Final = 3
 _RETRY_SECONDS: Final = 0.5
-"""The tries of a download from a web server, and the seconds between them. The clients of object
-stores repeat failed requests themselves."""
+"""The seconds between two tries of a download from a web server. The clients of object stores
+repeat failed requests themselves."""
 
 
 def is_url(text: str) -> bool:
@@ -79,10 +80,10 @@ def is_url(text: str) -> bool:
 def trace_path(text: str) -> Path:
     """Return the path of a file or folder of traces.
 
-    The path of a URL lacks its user and query, which ``ADDRESSES`` remembers for reading.
+    The path of a URL lacks its user and query, which ``ADDRESSES`` stores for reading.
 
     Args:
-        text: A path of this machine, or a URL as fsspec writes it.
+        text: A path of this machine, or a URL in the form of fsspec.
     """
     if not is_url(text):
         return Path(text)
@@ -90,7 +91,7 @@ def trace_path(text: str) -> Path:
     # In a chain such as zip://a.json::file.zip the last part is the outermost container.
     member, chained, containers = text.partition("::")
     inner_containers, separator, outermost = containers.rpartition("::")
-    # A local container gets an absolute path, since another process may read it elsewhere.
+    # A local container gets an absolute path, because another process may read it elsewhere.
     if chained and not is_url(outermost):
         containers = f"{inner_containers}{separator}{Path(outermost).absolute()}"
     scheme, _, inside = member.partition("://")
@@ -100,8 +101,8 @@ def trace_path(text: str) -> Path:
 class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
     """The path of a remote file or folder.
 
-    Its first part holds the scheme and the rest of a chain of URLs, so that the paths of files in
-    the same folder can be made as usual.
+    Its first part has the scheme and the rest of a chain of URLs, so that ``parent`` and ``/`` work
+    within the innermost folder.
     """
 
     def __str__(self) -> str:
@@ -122,7 +123,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return ADDRESSES.full_url(str(self))
 
     def is_absolute(self) -> bool:
-        """Return True: a URL does not depend on the current folder."""
+        """Return True, because a URL does not depend on the current folder."""
         return True
 
     def absolute(self) -> RemotePath:
@@ -130,7 +131,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self
 
     def resolve(self, strict: bool = False) -> RemotePath:
-        """Return the path itself, as there are no links."""
+        """Return the path itself, because there are no links."""
         if strict:
             self._file_facts()
         return self
@@ -140,7 +141,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return PurePosixPath(*super().relative_to(*folders).parts)
 
     def samefile(self, _other: object) -> bool:
-        """Return False, as no local file is the same."""
+        """Return False, because no local file is the same."""
         return False
 
     def exists(self, **_: bool) -> bool:
@@ -160,7 +161,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and as time of change a hash of the state: some stores have no time."""
+        """Return the size, and a hash of the state as time of change (some stores have no time)."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
         size = int(facts.get("size") or 0)
@@ -194,8 +195,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """Return the paths of the files in a folder, relative to it, in sorted order.
 
         Args:
-            deep: List the files at any depth; else only the files and folders directly in it.
-            fresh: List the folder again, even if it was listed before.
+            deep: True for the files at any depth; else the files and folders directly in it.
+            fresh: True to list the folder again, even if it was listed before.
 
         Raises:
             OSError: The folder cannot be listed.
@@ -214,11 +215,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
     def _names_of_links(self, links: Iterable[str], query: str) -> list[str]:
         """Return the names in this folder to which the links of its web page lead.
 
-        ``ADDRESSES`` remembers the queries of the links.
-
-        Args:
-            links: The URLs; each may be signed.
-            query: The query of the page, which is used for links without a query.
+        ``ADDRESSES`` stores the queries of the links. ``query`` is the query of the page, for links
+        without one.
         """
         prefix = f"{self}/"
         names = set()
@@ -235,7 +233,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return sorted(names)
 
     def matches(self) -> list[RemotePath]:
-        """Return the files and folders that match this path, which is a pattern with ``*``.
+        """Return the files and folders that match this path, a pattern with ``*``.
 
         Raises:
             OSError: The folder cannot be listed.
@@ -263,7 +261,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         with _file_errors(self):
             file_system, name = _file_system_of(self)
             data: bytes = file_system.cat_file(name, start=0, end=length)
-        return data[:length]  # some web servers send the whole file in any case
+        return data[:length]  # some web servers always send the whole file
 
     def fetched(self) -> Path:
         """Return the path of a copy of the file in its current state; fetch it if it is missing.
@@ -273,7 +271,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """
         copy = self._copy_path()
         try:
-            # Record the use; the least recently used copies are removed first.
+            # Record the use, because the least recently used copies are removed first.
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
             with _file_errors(self):
@@ -288,15 +286,13 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return False
 
     def _callback_maker(self) -> Any:
-        """Return ``make_callback`` for ``_download``: it makes a callback that limits the size.
-
-        A member of an archive has a lower limit than other files.
+        """Return a maker of callbacks for ``_download``, which limit the size of the file.
 
         Raises:
-            OSError: The size of the file, as its server states it, is over the limit.
+            OSError: The size of the file, by its server's facts, is over the limit.
         """
         archive_files = import_module(f"{__package__}.archive_files")
-        # The first part is the scheme, a colon and the archive with the file, if there is one.
+        # The first part is the scheme, a colon and the archive, if there is one.
         is_member = not self.parts[0].endswith(":") and not is_row(self)
         if is_member:
             most = archive_files.MOST_MEMBER_BYTES
@@ -314,13 +310,13 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         facts = self._file_facts()
         address = str(self)
         if not any(facts.get(name) for name in _CHECKSUMS):
-            # The query may name the file; then only the query distinguishes two files of one size.
+            # Without a checksum, only the query may distinguish two files of one size.
             address += ADDRESSES.query_of(address)
         name = sha256(f"{address}\0{_state_text(facts)}".encode()).hexdigest()[:40]
         return _copies_folder() / name[:2] / name
 
     def _file_facts(self) -> Mapping[str, Any]:
-        """Return fsspec's facts of the file, such as its size; they are cached for a few seconds.
+        """Return fsspec's facts of the file, such as its size, cached for a few seconds.
 
         Raises:
             OSError: There is no such file, or the server cannot be reached.
@@ -338,16 +334,16 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
 
 
 def is_row(path: Path) -> bool:
-    """Return whether a path is a row of a table, and not a file."""
+    """Return whether a path is a row of a table, not a file."""
     return isinstance(path, RemotePath) and path.parts[0].startswith("parquet:")
 
 
 def table_of(path: Path) -> RemotePath | None:
-    """Return a table of traces as a folder, in which each row is a file.
+    """Return a table of traces as a folder with a file for each row.
 
     Args:
-        path: A file. A table of traces is a Parquet file with the columns ``id`` and ``content``.
-            With a column ``role`` its rows would be the messages of one trace.
+        path: A file. A table of traces is a Parquet file with the columns ``id`` and ``content``,
+            and without ``role``, which marks messages of one trace.
 
     Returns:
         The folder; None if the file is no table of traces, or cannot be opened.
@@ -384,7 +380,7 @@ def list_folders(paths: Iterable[Path]) -> None:
 def fetch_all(paths: Iterable[Path]) -> None:
     """Fetch the remote files among these paths that can be fetched at the same time.
 
-    Any other file is fetched when it is read. Errors are ignored here: reading reports them.
+    Errors are ignored, because reading the files reports them.
     """
     remote_paths = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
     if len(remote_paths) > 1:
@@ -404,12 +400,8 @@ def _download(
 ) -> None:
     """Download a file to ``copy``; for a web server, try again after an error.
 
-    Args:
-        file_system: The file system.
-        name: The name of the file in it.
-        copy: The path of the copy.
-        make_callback: Makes the callback of one try, which raises an error if the file is too big.
-            For each piece it calls the ``_CacheRoom``, which makes room in the cache.
+    ``make_callback`` makes the callback of one try, which raises an error if the file is too big.
+    For each piece it calls the ``_CacheRoom``, which makes room in the cache.
     """
     make_private(copy.parent)
     draft = copy.with_name(f"{copy.name}.{uuid4().hex}{PART}")
@@ -435,19 +427,15 @@ def _download(
 class _CacheRoom:
     """A function that makes room in the cache for the pieces of one file.
 
-    Old copies are removed only after every ``_SWEEP_BYTES``, at first after a random part of them,
-    so that not every small file makes the process go through the cache.
+    Old copies are removed after every ``_SWEEP_BYTES``, at first after a random part of them, so
+    that few small files cause a pass through the cache.
     """
 
     def __init__(self) -> None:
         self._bytes_until_sweep = int(random() * _SWEEP_BYTES)
 
     def __call__(self, size: int) -> None:
-        """Count the bytes of a piece, and sometimes remove the least recently used copies.
-
-        Args:
-            size: The bytes of the piece.
-        """
+        """Count the bytes of a piece, and sometimes remove the least recently used copies."""
         self._bytes_until_sweep -= size
         if self._bytes_until_sweep < 0:
             self._bytes_until_sweep = _SWEEP_BYTES
@@ -467,7 +455,7 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
     Raises:
         OSError: The archive or table with the file is over a limit, or cannot be read.
     """
-    # The first part of a path in an archive or table is the scheme and the address of that.
+    # For a file in an archive or table, the first part is the scheme and address of the latter.
     scheme, _, container = path.parts[0].partition(":")
     if container:
         container_files = _container_files(scheme, ADDRESSES.full_url(unquote(container)))
@@ -490,7 +478,7 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
 def _container_files(scheme: str, container: str) -> Any:
     """Return the file system of an archive or table, which is cached.
 
-    If the archive is over a limit, return the error, so that it is cached too.
+    If the archive is over a limit, the error is returned, so that it is cached, too.
 
     Raises:
         OSError: The archive or table cannot be read.
@@ -506,7 +494,7 @@ def _container_files(scheme: str, container: str) -> Any:
 
 
 def _is_folder(path: RemotePath, facts: Mapping[str, Any]) -> bool:
-    """Return whether the facts of a path are those of a folder, or of a web page with links."""
+    """Return whether these facts are of a folder, or of a web page with links."""
     if path.parts[0] in _WEB_PREFIXES:
         is_page = str(facts.get("mimetype") or "").startswith("text/html")
         has_file_name = path.name.endswith((".html", ".htm", ".json", ".jsonl"))
@@ -517,7 +505,7 @@ def _is_folder(path: RemotePath, facts: Mapping[str, Any]) -> bool:
 def _state_text(facts: Mapping[str, Any]) -> str:
     """Return a text that differs for two states of a file: its size, and a checksum or time.
 
-    Without a checksum or time the text has the process id, so that each process fetches the file.
+    Without these, the text has the process id, so that each process fetches the file.
     """
     states = [str(facts[name]) for name in _STATE_FACTS if facts.get(name)]
     state = states[0] if states else os.getpid()
@@ -528,7 +516,7 @@ def _state_text(facts: Mapping[str, Any]) -> str:
 def _file_errors(path: Path) -> Iterator[None]:
     """Turn each error of fsspec and its libraries into an ``OSError`` without secrets of a URL.
 
-    The original error quotes the whole URL, so it is not chained.
+    The original error has the whole URL in its text, so it is not chained.
     """
     try:
         yield
@@ -571,7 +559,7 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
 
 
 def _credentials_hint(path: Path) -> str:
-    """Return what the user can do if a server refuses access to a file."""
+    """Return advice for the user when a server refuses access to a file."""
     scheme = _server_scheme(path)
     hint = f"set up credentials for {scheme} (docs/commands.md)"
     if scheme not in _SIGNED_SCHEMES:
@@ -585,5 +573,5 @@ def _credentials_hint(path: Path) -> str:
 
 
 def _server_scheme(path: Path) -> str:
-    """Return the scheme of the server of a file: the last one of a chain (member::archive)."""
+    """Return the scheme of the server of a file, the last one of a chain (member::archive)."""
     return str(path).rsplit("::", 1)[-1].partition(":")[0]

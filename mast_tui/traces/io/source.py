@@ -1,4 +1,4 @@
-"""One file on disk, unpacked if it is compressed; each part is read when it is needed."""
+"""The parts of one file on disk, unpacked if it is compressed, and read on demand."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import Problem
 
 HEAD_BYTES: Final = 64 * 1024
-"""The bytes of a file that recognition reads, and that a line-based trace id depends on."""
+"""The first bytes of a file, for recognition and for the trace id of a file of lines."""
 
 _MOST_RECORD_LINES: Final = 40
 _ENOUGH_HEAD_LINES: Final = 8
-"""If the head has fewer lines, recognition reads on for more."""
+"""The number of lines in the head below which recognition reads on."""
 
 _MOST_HEAD_LINE_BYTES: Final = 16 << 20
-"""The bytes up to which recognition reads on for complete lines."""
+"""The most bytes that recognition reads for complete lines."""
 
 _LEAST_BYTES_PER_NULL: Final = 8
 """The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
@@ -45,21 +45,21 @@ _LOG_BEGINNING: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
 class Source:
     """A file with its head, its whole content and its JSON, each read once, on demand.
 
-    The content of a compressed file is the unpacked content. The first access of a property raises
-    ``OSError`` if the file cannot be read: ``UnreadableFile`` if it is no regular file, ``TooBig``
-    if its unpacked content is too big.
+    The content of a compressed file is unpacked. The first access of a property raises ``OSError``
+    if the file cannot be read: ``UnreadableFile`` if it is no regular file, ``TooBig`` if its
+    unpacked content is too big.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
-        """The damage of ``json``, once that was read; empty if it is intact."""
+        """The damage of ``json``, set when it is read; empty if it is intact."""
         self.remarks: list[Problem] = []
         """Remarks about plug-ins that failed on the file, even if another reader has read it."""
 
     @cached_property
     def packing(self) -> str | None:
-        """The name of the compression, None if the file is not compressed."""
+        """The name of the compression; None if the file is not compressed."""
         _opened, head = self._opened_and_head
         return packing_of(head)
 
@@ -70,13 +70,13 @@ class Source:
 
     @cached_property
     def opened(self) -> OpenedFile:
-        """The file as it is when its first bytes are read."""
+        """The state of the file when its first bytes are read."""
         opened, _head = self._opened_and_head
         return opened
 
     @cached_property
     def size(self) -> int:
-        """The content's length in bytes."""
+        """The length of the content in bytes."""
         if self._unpacked_content is None:
             return self.opened.size
         return len(self._unpacked_content.data)
@@ -102,14 +102,14 @@ class Source:
 
     @cached_property
     def _head_is_all(self) -> bool:
-        """True if the head is the whole content; only one byte more is unpacked to know this."""
+        """True if the head is the whole content."""
         if self.packing is None:
             return len(self.head) == self.size
         return len(self._unpacked_head) <= HEAD_BYTES
 
     @cached_property
     def _unpacked_head(self) -> bytes:
-        """The head of a compressed file, and the byte after it, if there is one."""
+        """The head of a compressed file, and one more byte, if there is one."""
         return beginning(self.path, HEAD_BYTES + 1)
 
     @cached_property
@@ -123,10 +123,7 @@ class Source:
 
     @cached_property
     def is_binary(self) -> bool:
-        """True if the head has NUL bytes and is not UTF-16 or UTF-32, by its byte order mark.
-
-        JSON with a few NUL bytes is not binary but damaged.
-        """
+        """True if the head has NUL bytes, but is not UTF-16, UTF-32 or JSON with few of them."""
         if self.head.startswith(WIDE_MARKS):
             return False
         null_count = self.head.count(b"\0")
@@ -136,10 +133,7 @@ class Source:
 
     @property
     def line_of_nul_bytes(self) -> int | None:
-        """The number of the first line with a NUL byte in the head of a JSON file.
-
-        It is None if there is no such byte, or if the file does not begin like JSON.
-        """
+        """The number of the first line with a NUL byte in the head of a JSON file, if any."""
         position = self.head.find(b"\0")
         if position < 0 or _JSON_BEGINNING.match(self.head) is None:
             return None
@@ -149,8 +143,8 @@ class Source:
     def json(self) -> object | None:
         """The value of the file as one JSON document in any UTF encoding; None for other files.
 
-        The literal of a Python dictionary is read like JSON. A broken document has its intact
-        parts as value, and ``damage`` lists its problems.
+        The literal of a Python dictionary is read like JSON. The value of a broken document is its
+        intact parts, and ``damage`` lists its problems.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
             return None  # the head is enough, so that a big log is not read
@@ -171,7 +165,7 @@ class Source:
         try:
             value = load_json(text)
         except InvalidJSON:
-            # Imported here for a fast start of the app: few files are damaged.
+            # A local import for a fast start of the app, because few files are damaged.
             from mast_tui.traces.io.json_repair import repair
 
             literal = python_literal(text)
@@ -190,7 +184,7 @@ class Source:
     def json_lines(self) -> list[object]:
         """The first values of a file with one JSON record a line; empty for any other file.
 
-        Only the head is examined, or the whole content if the first line is longer than the head.
+        The whole content is examined only if the first line is longer than the head.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
@@ -211,13 +205,11 @@ class Source:
     def head_lines(self) -> list[bytes]:
         """The complete first lines as UTF-8, split at ``\\n`` only.
 
-        They are the lines of the head. If the head has only a few lines, more of the content is
-        read, unless it is a list of objects.
+        They are the lines of the head, and more if the head has few lines.
         """
         head = self.head
         is_all = self._head_is_all
-        # The lines of a list are no records: more of them would not help recognition, so that the
-        # loop is skipped.
+        # The lines of a list are no records, and more of them would not help recognition.
         length = _MOST_HEAD_LINE_BYTES if self._is_list_of_objects else HEAD_BYTES
         while (
             not is_all and head.count(b"\n") < _ENOUGH_HEAD_LINES and length < _MOST_HEAD_LINE_BYTES
@@ -233,7 +225,7 @@ class Source:
         return _LIST_OF_OBJECTS.match(as_utf8(self.head)) is not None
 
     def _beginning(self, length: int) -> bytes:
-        """Return the first bytes of the content, unpacked if need be, at most ``length``."""
+        """Return the first ``length`` bytes of the unpacked content."""
         if self.packing is not None:
             return self.data[:length]
         with open_regular(self.path) as file:
@@ -258,7 +250,7 @@ class Source:
 
 
 class RecordsSource(Source):
-    """A file whose content is replaced by records on lines, or by one of its records."""
+    """A file with its content replaced by records on lines, or by one of its records."""
 
     packing = "records"
 
@@ -267,7 +259,7 @@ class RecordsSource(Source):
 
         Args:
             source: The source of the file.
-            records: The records, which are read instead of the content of the file.
+            records: The records that replace the content.
         """
         super().__init__(source.path)
         self._file = source
@@ -275,7 +267,7 @@ class RecordsSource(Source):
 
     @cached_property
     def opened(self) -> OpenedFile:
-        """The file as it is when its first bytes are read."""
+        """The state of the file when its first bytes are read."""
         return self._file.opened
 
     @cached_property

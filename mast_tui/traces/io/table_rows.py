@@ -23,8 +23,8 @@ _BATCH_ROWS = 16
 class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no types
     """The rows of a table as files, named by their ids; a repeated id gets ``~2`` and so on.
 
-    A row without an id is named by its number. Rows are read forwards, in batches, as a row group
-    may be larger than memory.
+    A row without an id is named by its number. Rows are read forwards, in batches, because a row
+    group may be larger than memory.
     """
 
     protocol: ClassVar[str] = "parquet"
@@ -71,8 +71,8 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         """Return the facts or names of all rows.
 
         Args:
-            path: The path, which has no effect, as a table has no folders.
-            detail: Return the facts of the rows; else their names.
+            path: Ignored, because a table has no folders.
+            detail: True for the facts of the rows; else their names.
         """
         return [self.info(name) if detail else name for name in self._position_by_name]
 
@@ -85,7 +85,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         return BytesIO(content.encode() if isinstance(content, str) else bytes(content or b""))
 
     def _content_of_row(self, group: int, row: int) -> Any:
-        """Return the content of a row of a row group, and keep its batch for the rows that follow.
+        """Return the content of a row of a row group, and keep its batch for the next rows.
 
         If the row is before the kept batch, its group is read again from the beginning.
         """

@@ -1,8 +1,8 @@
-"""User, password and query of the URLs of traces: kept in memory, never part of a path.
+"""The users, passwords and queries of the URLs of traces, kept in memory and out of paths.
 
-A path of a trace is stored, printed and exported. So it has only the parts that name the file:
-scheme, host and path. This module remembers the other parts while the process runs, and adds them
-when the file is read. Two signed URLs of one object are one path; the newest one is used.
+Paths of traces are stored, printed and exported. So they have only scheme, host and path. This
+module stores the other parts while the process runs, and adds them when a file is read. Two signed
+URLs of one object are one path; the newest one is used.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Other users of the machine can list the arguments of a command, but not its envi
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _WEB_SCHEMES: Final = frozenset({"http", "https"})
 _LOCAL_SCHEMES: Final = frozenset({"file", "local", "memory"})
-"""Schemes of this machine, in whose names ``?`` and ``@`` are letters like any other."""
+"""The schemes of this machine, in which ``?`` and ``@`` are ordinary characters of names."""
 
 _NAMES_BEFORE_AT: Final = frozenset(
     {"abfs", "abfss", "wasb", "wasbs", "adl", "github", "git", "hf"}
 )
-"""Schemes that write a container or a repository before the ``@``, and no user."""
+"""The schemes with a container or a repository before the ``@``, not a user."""
 
 _NO_USER: Final = frozenset({"s3", "s3a", "gs", "gcs", "oss", "oci"})
-"""Schemes whose libraries take keys from elsewhere, and a key in a URL for the bucket's name."""
+"""The schemes with no user in their URLs, because their libraries take keys from elsewhere."""
 
 _USER_PART: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
-"""A user, or user and password; keys of S3 may hold a ``/``."""
+"""A user, or user and password; keys of S3 may have a ``/``."""
 
 _PASSWORD_START: Final = re.compile(r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*")
-"""A host and what is no port: the first half of a password with an unquoted ``?`` or ``#``."""
+"""A host with the beginning of a password up to an unquoted ``?`` or ``#``, but not with a port."""
 
 _QUERY: Final = re.compile(r"\?[^/?]*=.*", re.DOTALL)
 _WEB_QUERY: Final = re.compile(r"[?#].*", re.DOTALL)
@@ -54,7 +54,7 @@ _SIGNATURE_PARAMETER: Final = re.compile(
 
 
 class SplitUrl(NamedTuple):
-    """The parts of a URL; the user and the query are not kept in paths."""
+    """The parts of a URL; user and query are kept out of paths."""
 
     scheme: str
     user: str
@@ -97,7 +97,7 @@ def split_url(url: str) -> SplitUrl | None:
     if user_match is not None and scheme not in _NAMES_BEFORE_AT:
         user = user_match["user"]
         location = location[user_match.end() :]
-    # An unquoted ``?`` or ``#`` in a password looked like the beginning of the query.
+    # A password with an unquoted ``?`` or ``#`` is split: its end is in the query.
     if scheme in _WEB_SCHEMES and "@" in query:
         location = _PASSWORD_START.sub(r"\g<host>", location, count=1)
     return SplitUrl(scheme, user, location, query)
@@ -115,7 +115,7 @@ class AddressBook:
     """The users and queries of the URLs that this process has seen, by their public URLs."""
 
     def __init__(self, inherited: str = "") -> None:
-        """Create a book with the URLs of the process that has started this one.
+        """Create a book with the URLs of the process that started this one.
 
         Args:
             inherited: The whole URLs, one per line.
@@ -126,7 +126,7 @@ class AddressBook:
             self.remember(url)
 
     def remember(self, url: str) -> str:
-        """Remember the user and query of a URL, and return the URL without them.
+        """Store the user and query of a URL, and return the URL without them.
 
         Args:
             url: A URL, or a chain of URLs with ``::``; only the last can have a user or query.
@@ -142,10 +142,10 @@ class AddressBook:
         return f"{chain}{separator}{parts.public}"
 
     def full_url(self, url: str) -> str:
-        """Return a public URL with its remembered user and query, if there are any.
+        """Return a public URL with its stored user and query, if there are any.
 
         Args:
-            url: A result of ``remember``, or a URL below it; of a chain, the last URL is completed.
+            url: A result of ``remember``, or a URL below it; the last URL of a chain is completed.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)
@@ -158,11 +158,11 @@ class AddressBook:
         return f"{chain}{separator}{full_url}"
 
     def query_of(self, url: str) -> str:
-        """Return the remembered query of a public URL; empty if there is none."""
+        """Return the stored query of a public URL; empty if there is none."""
         return self._queries.get(url.rpartition("::")[2], "")
 
     def without_secrets(self, text: str) -> str:
-        """Return a message without the secrets of URLs in it and of all remembered URLs.
+        """Return a message without the secrets of URLs in it and of all stored URLs.
 
         Args:
             text: The message, such as the error of a library.
@@ -181,7 +181,7 @@ class AddressBook:
 
 
 _SHORTEST_SECRET: Final = 4
-"""The least length of a secret that is removed from messages; shorter ones occur in words."""
+"""The least length of a secret that is removed from messages, since shorter ones occur in words."""
 
 ADDRESSES: Final = AddressBook(os.environ.get(ENVIRONMENT, ""))
 """The URLs of this process."""
@@ -201,8 +201,7 @@ def _url_without_secrets(url_match: re.Match[str]) -> str:
             location = f"{user_name}@{location[user_match.end() :]}"
         location = _DATABASE_PASSWORD.sub(r"\1=…", location)
     else:
-        # In URLs of these schemes, the text before an ``@`` is no user but part of a name: of a
-        # container, a repository or a local file.
+        # In these schemes the text before an ``@`` is part of a name, not a user.
         schemes_without_user = _NAMES_BEFORE_AT | _LOCAL_SCHEMES
         if user_match is not None and scheme.lower() not in schemes_without_user:
             location = location[user_match.end() :]

@@ -1,1 +1,1 @@
-"""From paths to traces: walking folders, telling what each file is, keeping what was found."""
+"""The walk over folders to files of traces, the reading of files, and the caches of results."""

@@ -19,24 +19,23 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess, DocumentReading
 
 BIG_BYTES: Final = 8 << 20
-"""The unpacked size above which another process reads a document."""
+"""The unpacked size above which another process reads a document, in bytes."""
 
 BIG_LINE_FILE_BYTES: Final = 16 << 20
-"""The size above which another process makes the index of a file that is read line by line."""
+"""The size above which another process indexes a file of lines, in bytes."""
 
 _MOST_PACKING: Final = 100
-"""The ratio of compression that is assumed: a file that would be small even so is not unpacked."""
+"""The assumed greatest ratio of compression; a file that is small even so is not unpacked."""
 
 
 class BigDocuments(NamedTuple):
-    """The limits above which another process reads files, and the folder that keeps them.
+    """The limits above which another process reads files, and the folder of its cache.
 
     Attributes:
-        big: The greatest size of a document that this process reads.
-        folder: The folder that keeps documents; None for the user's own folder.
+        big: The greatest size of a document that this process reads, in bytes.
+        folder: The folder of the cache; None for the user's own folder.
         line_file_bytes: The greatest size of a file of lines that this process reads alone. Of a
-            bigger file it reads the first lines, and another process makes the index of the rest
-            on demand.
+            bigger file it reads the first lines, and another process indexes the rest on demand.
     """
 
     big: int = BIG_BYTES
@@ -63,14 +62,11 @@ class BigDocuments(NamedTuple):
         )
 
     def read(self, source: Source) -> CachedDocument | None:
-        """Return a big document, and wait until it is read; None if the file is not big."""
+        """Return a big document, once another process has read it; None if the file is not big."""
         return self._document_reading().read(source.path) if self._is_big(source) else None
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads the file at ``path``.
-
-        Return None if the file cannot be read, or is not big, so that this process can read it.
-        """
+        """Start a process that reads a big file; None if the file is not big or cannot be read."""
         try:
             source = Source(path)
             if not is_regular(path) or not self._is_big(source):
@@ -82,7 +78,7 @@ class BigDocuments(NamedTuple):
     def _is_big(self, source: Source) -> bool:
         """Return whether the content of a file is big, and its reader needs the whole content."""
         size = source.path.stat().st_size
-        if size <= self.big:  # then only a compressed file may have big content
+        if size <= self.big:  # only a compressed file may still have big content
             may_be_big = source.packing is not None and size * _MOST_PACKING > self.big
             if not may_be_big or len(beginning(source.path, self.big + 1)) <= self.big:
                 return False
@@ -90,15 +86,15 @@ class BigDocuments(NamedTuple):
             return recognise(source) is not None
         if reads_by_line(source):
             return False
-        # Readers read JSON as a whole; of other files only those that a reader recognises. A log
-        # may begin with a bracket too.
+        # JSON is read as a whole, other files only if a reader recognises them. A log may also
+        # begin with a bracket.
         begins_with_bracket = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
         if begins_with_bracket and not is_no_json(source.head):
             return True
         return recognise(source) is not None
 
     def _document_reading(self) -> DocumentReading:
-        # Imported here for a fast start of the app: few files are that big.
+        # A local import for a fast start of the app, because few files are that big.
         from mast_tui.traces.scan.document_process import DocumentReading
 
         return DocumentReading(self.folder)

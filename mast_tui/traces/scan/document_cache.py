@@ -1,6 +1,6 @@
-"""The folder with the files of spans of big documents, so that documents are read only once.
+"""The cache of big documents, so that each is read only once.
 
-All files can be made again, so the folder may be deleted at any time.
+All its files can be made again, so its folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.readers.plugins import reader_metadata_folders
 
 _READING_VERSION: Final = 23
-"""A number to raise when the caches' content or a reader's result changes between releases."""
+"""A number to raise when a cache's content or a reader's result changes between releases."""
 
 
 def cache_version() -> int:
@@ -31,7 +31,7 @@ def cache_version() -> int:
 
 
 MOST_BYTES: Final = 2 << 30
-"""The most bytes of all documents; the least recently used go first."""
+"""The most bytes of all documents; the least recently used are removed."""
 
 SUFFIX: Final = ".spans"
 
@@ -51,10 +51,10 @@ class CachedLines(NamedTuple):
 
 
 class DocumentCache:
-    """The documents that are kept in ``folder``, by default a folder in the user's cache.
+    """The cached documents in ``folder``, by default a folder in the user's cache.
 
-    A document is valid while its size and time of change, and the version of the readers, stay the
-    same.
+    A cached document is valid while its size, its time of change and the version of the readers
+    stay the same.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -74,11 +74,10 @@ class DocumentCache:
         return self._cache_path(path, f"{stat.st_size} {stat.st_mtime_ns}")
 
     def path_of_lines(self, path: Path) -> Path:
-        """Return the path at which the index of a file of lines is kept; the file may grow."""
+        """Return the path in the cache for the index of a file of lines, which may grow."""
         return self._cache_path(path, "lines")
 
     def _cache_path(self, path: Path, stamp: str) -> Path:
-        """Return the path in the folder for a document's path, a stamp and the current version."""
         stamp += f" {FORMAT} {cache_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
@@ -86,12 +85,11 @@ class DocumentCache:
     def open_lines(self, path: Path, opened: OpenedFile) -> CachedLines | None:
         """Open the stored index of a file of lines.
 
+        Return None if it is missing, or the file has changed in another way than to grow.
+
         Args:
             path: The file.
-            opened: The file as it was opened.
-
-        Returns:
-            The index; None if there is none, or the file has changed and not only grown.
+            opened: The state of the file when it was opened.
         """
         try:
             file = open_regular(self.path_of_lines(path))
@@ -105,12 +103,12 @@ class DocumentCache:
                 if opened.matches_stamp(stamp):
                     return CachedLines(file, end, stamp.read_to)
         except (OSError, *BROKEN):
-            pass  # the index is made again, which reports an error of the file
+            pass  # the caller makes the index again, and reports an error of the file
         file.close()
         return None
 
     def open(self, path: Path) -> CachedDocument | None:
-        """Return a document from the cache, None if it is not there; delete a damaged file."""
+        """Return a document from the cache, if it is there; delete a damaged file."""
         try:
             cache_path = self.path_of(path)
             document = open_cached(cache_path, path)
@@ -134,5 +132,5 @@ class DocumentCache:
         return None if os.access(self.folder, os.W_OK | os.X_OK) else "it may not be written to"
 
     def make_room(self) -> None:
-        """Remove the least recently used documents until all fit, with those being written."""
+        """Remove the least recently used documents until all files, also unfinished ones, fit."""
         remove_least_used(self.folder.glob("*"), MOST_BYTES)

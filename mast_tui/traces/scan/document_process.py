@@ -1,4 +1,4 @@
-"""The process that reads one big document, from the side of the process that starts it."""
+"""The process that reads one big document, as seen by the process that starts it."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ WRITTEN: Final = "written"
 DONE: Final = "done"
 """The messages of the process.
 
-``READING`` has the bytes read, ``WRITING`` the per cents written, ``BLOCK`` the next part of an
-index, ``FAILED`` the reason. ``WRITTEN``: no more blocks follow. ``DONE``: the file in the cache is
-complete. After ``FAILED`` or ``DONE`` the process is ended.
+``READING`` has the number of bytes read, ``WRITING`` the percentage written, ``BLOCK`` the next
+part of an index, ``FAILED`` the reason. ``WRITTEN``: no more blocks follow. ``DONE``: the file in
+the cache is complete. ``FAILED`` and ``DONE`` are the last message.
 """
 
 Message = tuple[str | int | Block, ...]
-"""One of these messages, with its details."""
+"""A message of the process, with its details."""
 
 STOPPED: Final = "reading it was stopped"
 """The reason for a document whose reading the user has stopped."""
 
 _WORKER: Final = "mast_tui.traces.scan.document_worker"
-"""The module of the work, imported only by this name: it imports this one."""
+"""The module of the work, imported only by this name because it imports this module."""
 
 _ENDING_SECONDS: Final = 10.0
-"""The seconds in which a process must end after it has closed its pipe."""
+"""The longest wait for the end of a process that has closed its pipe, in seconds."""
 
 _BLOCK_WAIT_SECONDS: Final = 0.1
 """The longest wait for the next block of an index, in seconds."""
 
 _INDEX_END_SECONDS: Final = 1.0
-"""The longest wait for the end of the process that has written all blocks, in seconds."""
+"""The longest wait for the end of a process that has sent all blocks, in seconds."""
 
 READ_HERE_AT_MOST: Final = 64 << 20
-"""The largest document that this process reads itself if nothing can be kept."""
+"""The largest document, in bytes, that this process reads itself if the cache is unusable."""
 
 
 class ReadingProgress(NamedTuple):
@@ -66,7 +66,7 @@ class ReadingProgress(NamedTuple):
 
 
 class DocumentProcess:
-    """A process that reads a document and keeps its spans in the cache.
+    """A process that reads a document and stores its spans in the cache.
 
     One thread calls ``wait`` or ``listen`` until the process has ended. ``stop`` ends it early; so
     does the garbage collection of this object, and the end of this process.
@@ -78,19 +78,19 @@ class DocumentProcess:
         Args:
             path: The document.
             documents: The cache.
-            lines: True for a file of lines: the cache keeps only its index. Of any other document
-                it keeps the whole.
+            lines: True for a file of lines, of which only the index is stored; else the whole
+                document.
 
         Raises:
             OSError: The document is missing, or no process can start.
         """
         self.path = path
         self.blocks: deque[Block] = deque()
-        """The blocks of an index that have arrived and were not taken yet."""
+        """The blocks of an index that have arrived and are still to be taken."""
         self.written = False
-        """True once all blocks of an index have come."""
+        """True once all blocks of an index have arrived."""
         self.failed: str | None = None
-        """The reason why the document is not kept, at the end; None for success."""
+        """The reason why the document could not be stored; None for success."""
         size = path.stat().st_size
         self._progress = ReadingProgress(0, size, "reading …")
         self._parsing_since: float | None = None
@@ -119,7 +119,7 @@ class DocumentProcess:
         return self._process.popen.pid
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the process has ended, and handle its messages; return whether it has ended.
+        """Handle the messages of the process until it has ended; return whether it has ended.
 
         Args:
             seconds: The longest time to wait; None for no limit.
@@ -160,16 +160,14 @@ class DocumentProcess:
         return not self._end_process.alive
 
     def stop(self) -> None:
-        """End the process; may be called from any thread. A waiting thread then continues."""
+        """End the process; safe in any thread. A waiting thread then continues."""
         self.failed = STOPPED
         self._process.popen.kill()
 
     def _handle_message(self, kind: str, detail: int | str | Block = 0) -> None:
         """Update the progress and the state by a message.
 
-        Args:
-            kind: The kind of message.
-            detail: The bytes read, the per cents written, a block, or the reason of a failure.
+        ``detail`` is the bytes read, the percentage written, a block, or the reason of a failure.
         """
         size = self._progress.total
         if kind == FAILED:
@@ -191,7 +189,7 @@ class DocumentProcess:
             self._end(None)
 
     def _end(self, reason: str | None) -> None:
-        """End the process after its last message, and record the reason if it has failed."""
+        """End the process after its last message; the reason is None for success."""
         self._end_process()
         self.failed = self.failed or reason
 
@@ -235,14 +233,14 @@ class StoredIndex:
 
 
 class IndexInProgress:
-    """A reader of the blocks of an index that a process makes."""
+    """A reader of the blocks of an index that another process makes."""
 
     def __init__(self, process: DocumentProcess) -> None:
         self.over = False
         self._process = process
 
     def next(self, *, wait: bool) -> Block | None:
-        """Return the next block; None if it has not arrived yet, or is none and ``over`` is true.
+        """Return the next block; None if none has arrived. ``over`` tells if none will follow.
 
         Args:
             wait: True to wait a moment for the block.
@@ -260,7 +258,7 @@ class IndexInProgress:
         """Stop reading, and end the process.
 
         Args:
-            complete: True if all blocks were read; the process is then given time to end itself.
+            complete: True if all blocks were read; the process then gets time to end itself.
         """
         self.over = True
         process = self._process
@@ -271,7 +269,7 @@ class IndexInProgress:
 
 
 class DocumentReading:
-    """The reading of big documents: each once, in a process of its own, and then from a cache."""
+    """The reading of big documents: once in another process, then from a cache."""
 
     def __init__(self, folder: Path | None) -> None:
         """Use the cache in a folder.
@@ -284,7 +282,7 @@ class DocumentReading:
     def read(self, path: Path) -> CachedDocument | None:
         """Return a document from the cache; if it is missing, wait until a process has read it.
 
-        Return None if nothing can be stored and the document is small enough for this process.
+        Return None if the cache is unusable and the document is small enough for this process.
         """
         document = self._cache.open(path)
         if document is not None:
@@ -304,9 +302,7 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads a document.
-
-        Return None if the document is in the cache, or nothing can be stored there.
+        """Start a process that reads a document, if the document is not cached and can be.
 
         Raises:
             OSError: The document is missing, or no process can start.
@@ -320,14 +316,12 @@ class DocumentReading:
     ) -> BackgroundReader | None:
         """Return the index of a file of lines, from the cache or from a process that makes it.
 
-        Return None if the cache has no usable index and no process can or may start. Then the
-        caller makes the index itself.
+        Return None if there is no index and no process can or may start.
 
         Args:
             path: The file.
-            opened: The file as it was when its first lines were read.
-            most_unread_bytes: An index in the cache that lacks more bytes at the end of the file is
-                made again, if the cache can store a new one.
+            opened: The state of the file when its first lines were read.
+            most_unread_bytes: The most bytes at the end of the file that a cached index may lack.
             may_start: True if a process may be started.
         """
         cached = self._cache.open_lines(path, opened)

@@ -1,9 +1,8 @@
 """The work of a process that reads one document and writes it as a file of spans.
 
-Parsing holds the interpreter lock and needs many times the document's size in memory; in a process
-of its own that does not disturb the app. Each work is a generator of messages, which
-``document_process`` receives. The process is ended at ``DONE``: freeing everything that was read
-would take longer.
+Parsing holds the interpreter lock and needs much memory, so it happens in a process of its own.
+Each work is a generator of messages, which ``document_process`` receives. The process is killed at
+``DONE``, because freeing everything that was read would take longer.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from mast_tui.traces.scan.file_reader import read_known, read_one
 _READ_BYTES: Final = 4 << 20
 _WRITE_BYTES: Final = 1 << 20
 _LEAST_SHARED_BYTES: Final = 64 << 20
-"""The size of a file above which several processes digest its lines: each needs a moment to
+"""The size of a file above which several processes digest its lines, since each takes time to
 start."""
 
 _NICE: Final = 5
-"""The lower priority of a process that parses a document, as the user may press keys meanwhile. A
-process that indexes lines keeps its priority, as the user waits for the lines."""
+"""The niceness of a process that parses a document, so that the app stays quick. A process that
+indexes lines keeps its priority, because the user waits for the lines."""
 
 
 Task = tuple[Path, DocumentCache, Path]
@@ -62,11 +61,11 @@ def cache_document(tasks: Sequence[Task]) -> Iterator[Message]:
     """
     ((path, documents, cache_path),) = tasks
     os.nice(_NICE)
-    gc.disable()  # parsed values have hardly any garbage, and a collection would take long
+    gc.disable()
     source = Source(path)
     yield from _read_content(source)
     yield (PARSING,)
-    report = read_known(source)  # None if no reader knows the file; that is stored too
+    report = read_known(source)  # None if no reader knows the file, which is stored, too
     if report is not None:
         if report.failed is not None:
             yield FAILED, report.failed
@@ -88,7 +87,7 @@ def cache_document(tasks: Sequence[Task]) -> Iterator[Message]:
 def _read_content(source: Source) -> Iterator[Message]:
     """Read the content of a source piece by piece, and yield the number of bytes read so far.
 
-    A compressed file is left to the readers. They also report the error of an unreadable file.
+    Compressed and unreadable files are left to the readers, which report errors.
     """
     with suppress(OSError):
         if source.packing is not None:
@@ -102,7 +101,7 @@ def _read_content(source: Source) -> Iterator[Message]:
 
 
 def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
-    """Yield the index of a file of lines block by block, then write it to the cache; yield errors.
+    """Yield the blocks of the index of a file of lines, then write them to the cache; yield errors.
 
     An index in the cache is continued if the file has only grown.
 
@@ -110,7 +109,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
         tasks: A single task, in a list as for all work of a process.
     """
     ((path, documents, cache_path),) = tasks
-    gc.disable()  # as in the other kind of process: parsed values have hardly any garbage
+    gc.disable()  # parsed values have hardly any garbage, and a collection would take long
     report = read_one(path, named=True)
     (trace,) = report.traces
     spans = trace.spans
@@ -137,11 +136,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
 
 @contextmanager
 def _cache_file(documents: DocumentCache, cache_path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file in the cache; it gets its final name once it is complete.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Open a new file in the cache, which gets its final name once it is complete."""
     part = path_of_part(cache_path, os.getpid())
     try:
         with open(open_private(part, empty=True), "wb", buffering=_WRITE_BYTES) as file:  # noqa: PTH123

@@ -1,4 +1,4 @@
-"""The same work on every trace under paths, in this process or in others that read the traces."""
+"""The same work on every trace under paths, in this process or in others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mast_tui.traces.scan.unread import FileToRead, unread_trace
 Result = TypeVar("Result")
 
 MOST_AT_ONCE: Final = 8
-"""The most files in one batch for a process: sending them costs little compared with reading."""
+"""The most files in one batch for a process."""
 
 _LEAST_BATCHES: Final = 4
 """The least number of batches for each process, so that no process waits long for the last one."""
@@ -42,7 +42,7 @@ class ReadReport(Generic[Result]):
 
 @dataclass(frozen=True, slots=True)
 class ReadAndDo(Generic[Result]):
-    """A function that reads units and works on their traces; it can be sent to other processes."""
+    """A function that reads units and works on their traces, which other processes can receive."""
 
     work: Callable[[Trace], Result]
 
@@ -72,16 +72,14 @@ def each_trace(
 ) -> Iterator[tuple[FileReport, Iterable[Result]]]:
     """Return the report on each file under paths, with the results of a function for its traces.
 
-    The reports and results are the same with and without workers.
-
     Args:
         paths: Files and folders.
-        work: Returns the result of a trace, of which the first spans are read. For workers the
-            function and its results must be picklable.
+        work: Returns the result of a trace whose first spans are read. For workers the function and
+            its results must be picklable.
         workers: The workers; None computes each result in this process, when it is requested.
         without: Files that are left out of the reports.
-        tell: Called with the numbers of done and of all known steps. A step is a unit of files to
-            read together, or a report that needs no reading.
+        tell: Receives the numbers of finished and of all known steps. A step is a unit of files, or
+            a report that needs no reading.
 
     Returns:
         Each report with its results. With workers the traces of the reports are unread.
@@ -103,7 +101,7 @@ def _results_of_workers(
     done_count = 0
     batches = _unit_batches(scan, pending, workers.count)
     for read_reports in workers.map(ReadAndDo(work), batches):
-        # Workers get only units. The steps before the unit that was read need no reading.
+        # Workers get only units, so the other steps before this unit need no reading.
         while not isinstance(step := pending.popleft(), Unit):
             yield from _reports_without_reading(scan, step)
             done_count += 1
@@ -118,10 +116,7 @@ def _results_of_workers(
 
 
 def _unit_batches(scan: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """Yield the units (files read together) of a scan in batches.
-
-    Add all steps of the scan, which are the units and the reports between them, to ``pending``.
-    """
+    """Yield the units (files read together) of a scan in batches; add all steps to ``pending``."""
     units = _queued_units(scan, pending)
     for first_unit in units:
         # The known total grows during the scan, and the batches with it.
@@ -138,7 +133,6 @@ def _queued_units(scan: Scan, pending: deque[Step]) -> Iterator[Unit]:
 
 
 def _reports_without_reading(scan: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
-    """Yield the reports of a step that needs no reading."""
     for report in scan.final_reports(step):
         yield report, ()
 
@@ -165,7 +159,7 @@ def _final_results(
         results = []
         for trace in report.traces:
             trace_id, result = results_by_trace[trace.file, trace.record]
-            # The other process did not know that another trace has the same id.
+            # The other process cannot know that another trace has the same id.
             results.append(result if trace_id == trace.identity.trace_id else work(trace))
         yield report, results
 

@@ -1,6 +1,6 @@
 """The kinds of files by their names, and the files that are left out because of them.
 
-Apart from the search of folders, which imports readers: the start of the app needs only this.
+This module imports no readers, for a fast start of the app.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CODE_NAMES: Final = frozenset({"makefile", "dockerfile", "requirements"})
 
 
 def reason_by_name(path: Path) -> str | None:
-    """Return why a file of a folder is left out by its name; None if its content must decide."""
+    """Return why the name of a file in a folder rules it out; None if its content must decide."""
     if path.name.startswith("."):
         return "hidden file"
     stem = path.name.split(".", 1)[0].lower()
@@ -59,7 +59,7 @@ def reason_by_name(path: Path) -> str | None:
 
 
 def reason_by_neighbours(name: str, names: Collection[str]) -> str | None:
-    """Return why a file is left out that logs the session of a file beside it, else None.
+    """Return why a file is left out that repeats a session beside it, else None.
 
     Grok writes a log of its protocol beside the messages of a session, and OpenClaw a trajectory.
 

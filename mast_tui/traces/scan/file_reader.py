@@ -1,4 +1,4 @@
-"""The reading of one file: as far as its first spans need it, or a reason why it is no trace."""
+"""The reading of one file up to its first spans, or the reason why it is no trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
     "tracing exports, benchmark trajectories and logs, MAST-Data"
 )
-"""The end of the message on a file without a trace that the user named."""
+"""The end of the message about a named file without a trace."""
 
 _TEXT_SUFFIXES: Final = frozenset({".log", ".txt"})
 _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
@@ -37,19 +37,18 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 """The largest file of an unknown format that is split into records."""
 
 _MOST_UNKNOWN_RECORDS: Final = 20
-"""The number of unknown records after which the file is given up."""
+"""The number of unknown records after which the search for traces ends."""
 
 _FALLBACK_FORMAT: Final = "message-list"
-"""The format of a record that resembles a message, whatever program wrote the file."""
+"""The format of a record that resembles a message of any program."""
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
 def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> FileReport:
-    """Read one file.
+    """Read one file, a file of lines only up to its first slice.
 
-    A line-based trace is read up to its first slice; ``advance`` reads the rest. Another process
-    reads a big document.
+    Another process reads a big document.
 
     Args:
         path: The file.
@@ -69,14 +68,14 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
             report = report._replace(problems=(*report.problems, damage))
     for trace in report.traces:
         trace.opened = source.opened
-        big.offer(trace, source)  # another process may then read the rest of a long file
+        big.offer(trace, source)  # lets another process read the rest of a long file
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report
 
 
 def _read_whole(source: Source, named: bool, big: BigDocuments) -> FileReport:
-    """Read a file as one document or log: in another process if it is big, else here."""
+    """Read a file as one document or log, in another process if it is big."""
     path = source.path
     big_document = None
     try:
@@ -85,20 +84,17 @@ def _read_whole(source: Source, named: bool, big: BigDocuments) -> FileReport:
     except TooBig as error:  # do not unpack the file again
         return FileReport(path, failed=error.strerror)
     except OSError:
-        pass  # reading the file below raises the error again, and reports it
+        pass  # the reading below raises the error again, and reports it
     if big_document is None:
         report = _read_safely(source, partial(_read_by_recognition, named=named))
-    else:  # without a report, no reader has recognised the document
+    else:  # no report means that no reader has recognised the document
         report = big_document.report or _read_safely(source, partial(_read_text, named=named))
     assert report is not None  # only ``_read_known`` may return None
     return report
 
 
 def _with_split_records(source: Source, report: FileReport) -> FileReport:
-    """Return the report on the records of a file one by one, if that finds more in the file.
-
-    The file may hold several records, one after the other or with headings in between.
-    """
+    """Return the report on the single records of a file, if that finds more than ``report``."""
     if not report.traces or report.format == "text":
         return _split_records_report(source) or report
     if _is_followed_by_text(source):
@@ -118,7 +114,7 @@ def _is_followed_by_text(source: Source) -> bool:
 
 
 def read_known(source: Source) -> FileReport | None:
-    """Read a file by a reader that may need the whole file; None if no reader knows the file.
+    """Read a file of a known format; None if no reader knows the file.
 
     If the file cannot be read, ``failed`` has the reason; nothing is raised.
     """
@@ -128,7 +124,7 @@ def read_known(source: Source) -> FileReport | None:
 def _read_safely(source: Source, read: Callable[[Source], FileReport | None]) -> FileReport | None:
     """Return the report of ``read``, with the problems that the source has found in its content.
 
-    If the file cannot be read, ``failed`` has the reason. Return None if ``read`` does.
+    If the file cannot be read, ``failed`` has the reason.
     """
     path = source.path
     try:
@@ -169,7 +165,7 @@ def _read_by_recognition(source: Source, named: bool) -> FileReport:
     if source.size == 0:
         return FileReport(path, skipped=_empty_file_text(source))
     if not source.is_binary and codex.READER.recognises(source):
-        return codex.READER.read(source)  # before anything that may need the whole file
+        return codex.READER.read(source)  # first, as other readers may need the whole file
     return _read_known(source) or _read_text(source, named)
 
 
@@ -181,7 +177,7 @@ def _read_known(source: Source) -> FileReport | None:
     path = source.path
     if source.is_binary:
         return read_recognised(source) or FileReport(path, skipped="binary file")
-    # Imported here for a fast start with a Codex session, which is recognised before.
+    # A local import, because a Codex session needs it not and should start fast.
     from mast_tui.traces.scan.label_files import label_file_kind
 
     label_description = label_file_kind(source)
@@ -196,7 +192,7 @@ def _read_known(source: Source) -> FileReport | None:
 
 
 def _read_text(source: Source, named: bool) -> FileReport:
-    """Read a file that no reader knows: as text if the user named it or its name says so."""
+    """Read a file as text if the user named it or its suffix is that of a text."""
     path = source.path
     kind = kind_by_name(path)
     if kind in _NEVER_TEXT:
@@ -209,15 +205,9 @@ def _read_text(source: Source, named: bool) -> FileReport:
 def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
     """Return the report on a file whose JSON records are laid out in an unusual way.
 
-    The records may be separated by anything, or be in a list. They are read as JSON lines, or else
-    each as a document of its own. The file may also be a JSON string that contains a document.
-
-    Args:
-        source: The file.
-        format_name: The format of the first record; None if it is unknown.
-
-    Returns:
-        The report; None if the file is laid out as usual, or no reader knows the records.
+    The records may be in a list, in one JSON string, or have any separators. They are read as JSON
+    lines, or else as one document each. Return None if the layout is not unusual, or no reader
+    knows the records.
     """
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:
@@ -241,7 +231,7 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
 def _unusual_records(source: Source) -> list[bytes]:
     """Return the JSON records of a file in a list or with any separators between them.
 
-    Return nothing if each record is a line of its own: such a file was read before.
+    Return nothing if each record is a line, because such a file was read before.
     """
     is_intact = not source.is_binary and source.json is not None and not source.damage
     records = _listed_records(source.json) if is_intact else split_records(source.data)
@@ -250,7 +240,7 @@ def _unusual_records(source: Source) -> list[bytes]:
 
 
 def _read_content(source: Source, content: bytes) -> FileReport | None:
-    """Return the report on a file as if it had this content; None if no reader knows it."""
+    """Read a file as if it had this content; None if no reader knows it."""
     return _read_safely(RecordsSource(source, content), _read_records)
 
 
@@ -280,9 +270,10 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
 
 
 def _listed_records(document: object) -> list[bytes]:
-    """Return the values of a list of records as lines; programs collect JSON lines in a list.
+    """Return the values of a list of records, each as JSON on one line.
 
-    Logfire records the messages between a program and Claude Code, each with its direction.
+    The list may be in the field ``messages``, as in Logfire's records between a program and Claude
+    Code.
     """
     values = document.get("messages") if isinstance(document, dict) else document
     if not isinstance(values, list) or not any(isinstance(value, dict) for value in values):
@@ -298,7 +289,7 @@ def _read_records(source: Source) -> FileReport | None:
 
 
 def _empty_file_text(source: Source) -> str:
-    """Return the reason why an empty file, or one with an empty content, is no trace."""
+    """Return the reason why a file with no content is no trace."""
     if source.packing is None:
         return "empty"
     reason = f": {source.broken}" if source.broken else ""
@@ -306,7 +297,7 @@ def _empty_file_text(source: Source) -> str:
 
 
 def _unknown_json_report(source: Source) -> FileReport:
-    """Return the report on a file that should be JSON: of no known format, or damaged."""
+    """Return the report on a file that should be JSON, but has no known format or is damaged."""
     filled_lines = [line for line in source.head_lines if line.strip()]
     if source.head_records and len(filled_lines) > 1:
         return FileReport(source.path, skipped="JSON lines of no known trace format")
@@ -331,7 +322,7 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
         return report
-    # Imported here for a fast start of the app: most runs are one file.
+    # A local import for a fast start of the app, because most runs are one file.
     from mast_tui.traces.index.multi_file_trace import MemberFile, join_members
 
     sub_agents = []

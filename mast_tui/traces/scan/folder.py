@@ -20,8 +20,8 @@ class FolderEntry:
         path: The path.
         skipped: The reason why it is left out.
         failed: The reason why it cannot be read.
-        trial: The trial, if it is a folder that is read as one run.
-        real: The path without links; None if it is unknown.
+        trial: The trial, if the folder is read as one run.
+        real: The path without links; None if unknown.
     """
 
     path: Path
@@ -34,9 +34,9 @@ class FolderEntry:
 def entries_under(folder: Path) -> Iterator[FolderEntry]:
     """Yield an entry for each file under ``folder``, in sorted order.
 
-    - The files of a folder come before the folders in it.
-    - A hidden folder is one entry, and its files are left out.
-    - A folder that several links lead to is entered once.
+    - The files of a folder come before its folders.
+    - A hidden folder is one entry, without its files.
+    - A folder with several links to it is entered once.
     - A table of traces is a folder with its rows as files.
     """
     if not isinstance(folder, RemotePath):
@@ -73,10 +73,8 @@ def _entries_of_members(
 ) -> Iterator[FolderEntry]:
     """Yield the entry of a folder that is a trial, or else the entries of its members.
 
-    Args:
-        folder: The folder.
-        files: By the names of its files, the paths without links; None if unknown.
-        subfolders: By the names of its folders, their entries.
+    ``files`` has the paths of its files without links (None if unknown), ``subfolders`` the entries
+    of its folders, both by name.
     """
     entry = _trial_entry(folder, frozenset((*files, *subfolders)))
     if entry is not None:
@@ -95,10 +93,7 @@ def _entries_of_members(
 def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Iterator[FolderEntry]:
     """Yield the entry of a file, or the entries of the rows of a table of traces.
 
-    Args:
-        path: The file.
-        real: Its path without links; None if it is unknown.
-        names: The names of the files in its folder.
+    ``real`` is its path without links, ``names`` the names of the files in its folder.
     """
     table = table_of(path)
     if table is None:
@@ -110,7 +105,7 @@ def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Itera
 
 
 def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
-    """Return the entry of a folder that holds a trial, one run in several files; else None.
+    """Return the entry of a folder with a trial (one run in several files), if it is one.
 
     If a file of the trial cannot be read, the entry has ``failed`` and no ``trial``.
     """
@@ -122,10 +117,7 @@ def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
 
 
 def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
-    """Yield the entries of a folder, unless it is in ``entered``, and add it there.
-
-    Links may lead to one folder several times.
-    """
+    """Yield the entries of a folder, unless it is in ``entered``, and add it there."""
     try:
         real_folder = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:
@@ -150,7 +142,7 @@ def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
 
 
 def _is_folder(member: os.DirEntry[str]) -> bool:
-    """Return whether a member is a folder; a link that leads nowhere or to itself is none."""
+    """Return whether a member is a folder; a broken link is none."""
     try:
         return member.is_dir()
     except OSError:

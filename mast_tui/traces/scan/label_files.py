@@ -36,10 +36,10 @@ def label_file_kind(source: Source) -> str | None:
 
 
 def _is_trail_label(record: object) -> bool:
-    """Return whether a record is one of the labels of the TRAIL data set, and nothing else.
+    """Return whether a record is a label of the TRAIL data set.
 
-    Other formats have the same field names, so the record must have no other field, and its errors
-    must have categories.
+    Other formats have the same field names, so no other field is allowed, and errors need
+    categories.
     """
     if not isinstance(record, Mapping) or not record.keys() <= _TRAIL_FIELDS:
         return False

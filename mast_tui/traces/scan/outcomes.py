@@ -1,9 +1,9 @@
-"""``outcomes.csv``: the outcomes of the runs beside it, for traces whose own file has none.
+"""The rows of ``outcomes.csv``: outcomes for the traces beside it that have none of their own.
 
 Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
 ``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
-``benchmark``, ``version`` (of the system), ``date`` (ISO 8601, by itself or with a time; without
-a zone UTC), ``task_id`` (the name of the task) and ``trial`` (the number of this run of the task);
+``benchmark``, ``version`` (of the system), ``date`` (ISO 8601, by itself or with a time; without a
+zone UTC), ``task_id`` (the name of the task) and ``trial`` (the number of this run of the task);
 all but ``trace`` are optional.
 """
 
@@ -32,9 +32,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 
 
 class Outcomes(NamedTuple):
-    """The rows of one ``outcomes.csv``.
-
-    A row is named by its cell ``trace``.
+    """The rows of one ``outcomes.csv``, each with its cell ``trace`` as its name.
 
     Attributes:
         facts: The facts of each row, by its name.
@@ -49,7 +47,7 @@ class Outcomes(NamedTuple):
     lines: Mapping[str, int] = {}
 
     def description(self, unmatched: tuple[Problem, ...] = ()) -> str:
-        """Return the number of rows of the file and its problems, or why it was not read.
+        """Describe the number of rows and the problems of the file, or why it was not read.
 
         Args:
             unmatched: The problems of the rows that match no trace.
@@ -72,7 +70,7 @@ class Outcomes(NamedTuple):
         return text
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
-        """Yield the names (cells ``trace``) of the rows for a trace, the most exact name first.
+        """Yield the names of the rows for a trace, the most exact name first.
 
         Args:
             trace_id: The id of the trace.
@@ -97,7 +95,7 @@ class Outcomes(NamedTuple):
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
     def add_problem_to(self, report: FileReport) -> FileReport:
-        """Return the report; if this ``outcomes.csv`` cannot be read, add that as a problem."""
+        """Return the report with a problem if this ``outcomes.csv`` cannot be read."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")
@@ -109,7 +107,7 @@ class Outcomes(NamedTuple):
 
 
 def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
-    """Yield the names of the rows of an ``outcomes.csv`` for a trace that was read.
+    """Yield the names of the rows for a trace.
 
     Args:
         outcomes: The rows.
@@ -122,7 +120,7 @@ NO_OUTCOMES: Final = Outcomes({})
 
 
 def load_outcomes(folder: Path) -> Outcomes:
-    """Return the outcomes in ``folder``; empty if there is no such file, or it cannot be read."""
+    """Return the outcomes in ``folder``; empty if the file is missing or cannot be read."""
     try:
         data = read_beside(folder / FILE_NAME)
     except UnreadableFile as error:
@@ -194,5 +192,5 @@ _CHECKED_COLUMNS: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
     "date": (unix_seconds, "a date such as 2026-03-31"),
     "trial": (trial_number, "a whole number from 0"),
 }
-"""By column: a function that returns the value of a cell, None for an invalid one; the valid cells
-in words."""
+"""For each column, a function that returns the value of a cell (None if invalid), and the valid
+values in words."""

@@ -1,4 +1,4 @@
-"""A walk over files and folders: the kind of each file, and the files that are one run together."""
+"""A walk over files and folders that finds the files that are read together as one run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Unit:
     Attributes:
         path: The file, or the folder of the trial.
         members: The files of the sub-agents.
-        named: True if the user named just this file.
+        named: True if the user named this very file.
         trial: The trial; None for a file.
         records: The numbers of the traces that the user named; None for all.
     """
@@ -52,7 +52,7 @@ class Unit:
 
     @property
     def files(self) -> Sequence[Path]:
-        """The files to read, as far as they are known before reading."""
+        """The files to read that are known before reading."""
         if self.trial is None:
             return (self.path, *self.members)
         parts = (path for group in self.trial.sources for path in group)
@@ -60,18 +60,18 @@ class Unit:
 
 
 class _TraceIds:
-    """The ids of the traces in many files, each of which is given to one trace."""
+    """The ids of the traces in many files, each used for one trace."""
 
     def __init__(self) -> None:
         self._ids = UniqueKeys()
         self._files_by_id: dict[str, dict[str, Path]] = {}
-        """The file of each trace by its id and the hash of its content."""
+        """The file of each trace, by the id and the content hash of the trace."""
 
     def unique_traces(self, report: FileReport) -> FileReport:
-        """Return the report without the traces that earlier reports have, and with unique ids.
+        """Return the report without repeated traces, and with unique ids.
 
-        A problem reports each trace that is left out or gets a new id. If all traces are left out,
-        the report says that the file is skipped.
+        A problem reports each trace that is left out or gets a new id. A report without other
+        traces is marked as skipped.
         """
         traces: list[Trace] = []
         problems = list(report.problems)
@@ -101,7 +101,7 @@ class _TraceIds:
 def _records_by_file(paths: Iterable[Path]) -> dict[str, frozenset[int]]:
     """Return the numbers of the traces that paths name, by file.
 
-    A file is left out if a path names it without a number: then all its traces are read.
+    A file that is also named without a number is left out, because all its traces are read.
     """
     records: dict[str, frozenset[int]] = {}
     complete_files: set[str] = set()
@@ -133,13 +133,12 @@ class Scan:
         paths: The files and folders.
         without: Files that are left out.
         library: The cache of files that have not changed.
-        keep_spans: Keep the spans in memory; else they are read on demand, so that memory does not
-            grow with the files.
+        keep_spans: True to keep the spans in memory; False to read them on demand.
         wait: Called while another process reads a big document, until that process is done.
 
     Attributes:
-        total: The number of files and trials, as far as it is known.
-        members: The files of the sub-agents of each run that has any, by the path of the run.
+        total: The number of files and trials that are known so far.
+        members: The files of the sub-agents of each run, by the path of the run.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class Scan:
     def one_run(cls, path: Path) -> FileReport:
         """Return the report on the folder of a trial: one run in several files.
 
-        ``failed`` is set for any other folder, and for one with no run or several.
+        For any other folder, or for several runs, ``failed`` has the reason.
         """
         try:
             trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
@@ -191,7 +190,7 @@ class Scan:
             yield from self.final_reports(step, self.read(step) if isinstance(step, Unit) else ())
 
     def _fetched_steps(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """Yield the steps, after fetching the remote files of each group of steps."""
+        """Yield the steps in groups, after the remote files of the group were fetched."""
         if not any(isinstance(path, RemotePath) for path in self._paths):
             yield from steps
             return
@@ -200,7 +199,7 @@ class Scan:
             yield from group
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps of the walk, without reading traces, and count them in ``total``."""
+        """Yield the steps of the walk without reading traces, and count them in ``total``."""
         list_folders(self._paths)  # one request for a remote folder instead of one for each file
         files = [path for path in self._paths if not is_folder(path)]
         named_threads = threads_among(filter(may_hold_thread, files))
@@ -225,10 +224,8 @@ class Scan:
     ) -> Iterator[Step]:
         """Yield the steps for entries that were not seen before; ``outcomes.csv`` comes last.
 
-        Args:
-            entries: The files and trials of a folder, or one file that the user named.
-            threads: The sub-agents among the files; their files are read with that of their run.
-            named: True if the user named the file, and not a folder.
+        ``threads`` has the sub-agents among the files, which are read with the file of their run.
+        ``named`` is True if the user named the file, not its folder.
         """
         outcomes_paths = []
         for entry in entries:
@@ -243,8 +240,8 @@ class Scan:
                 outcomes_paths.append(entry.path)
             else:
                 yield self._step_for_entry(entry, self._records.get(real_path), threads, named)
-        # The traces of the folder must come first, because the rows are matched with them. If some
-        # are not read, a row without a trace is no problem.
+        # The traces of the folder come first, because the rows are matched with them. If some
+        # traces are not read, a row without a trace is no problem.
         for path in outcomes_paths:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
 
@@ -277,7 +274,7 @@ class Scan:
         """Yield the reports of a step with unique ids and the facts from ``outcomes.csv``.
 
         Args:
-            step: One of ``steps``; this method is called for them in their order.
+            step: The next of ``steps``; this method must be called for all of them in order.
             reports: The results of reading the step.
         """
         match step:
@@ -299,10 +296,7 @@ class Scan:
     def _outcomes_report(self, path: Path, *, follows_all: bool) -> FileReport:
         """Return the report on an ``outcomes.csv``.
 
-        Args:
-            path: The file.
-            follows_all: True if all traces beside it were read; then rows without a trace are
-                problems.
+        If ``follows_all``, all traces beside it were read, and rows without a trace are problems.
         """
         outcomes = self._outcomes_in(path.parent)
         matched_rows = self._matched_rows.get(path.parent, set())
@@ -318,7 +312,7 @@ class Scan:
     def _read_report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         """Return the report on a file and its members, and record the members.
 
-        The report is from the cache if the file has not changed and the user has not named it.
+        The cache is used only if the user has not named the file.
         """
         read_file = partial(read_run, path, members, named=named)
         if members:
@@ -330,13 +324,13 @@ class Scan:
         )
 
     def _read_or_wait(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
-        """Read a file; if it is big, first wait until another process has stored it in a cache."""
+        """Read a file; wait for another process that reads it if it is big."""
         process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
         if process is not None and self._wait is not None:
             self._wait(process)
             if process.failed is not None:
                 return FileReport(path, failed=process.failed)
-        return read()  # a big file from the cache
+        return read()  # a big file now comes from the cache
 
     def _cached_or_new_report(
         self,
@@ -346,9 +340,9 @@ class Scan:
         file: FileToRead,
         library: LibraryCache | None,
     ) -> FileReport:
-        """Return the report from the cache, or else by calling ``read``.
+        """Return the report from the cache, or else from ``read``.
 
-        Without ``keep_spans``, its traces are unread: ``file`` reads them again on demand.
+        Without ``keep_spans``, ``file`` reads the traces again on demand.
         """
         report = read() if library is None else library.report(path, members, read, file)
         return report if self._keep_spans else without_spans(report, file)
@@ -361,7 +355,7 @@ class Scan:
     def _trial_reports(self, trial: Trial) -> Iterator[FileReport]:
         """Yield the reports on the run in a trial's folder, with the facts from its other files.
 
-        A last report counts the files that were not read, or says that there is no trace.
+        The last report has the number of files that were not read, or says that there is no trace.
         """
         reports = self._run_reports_of_trial(trial)
         read_paths = {report.path for report in reports}
@@ -381,8 +375,7 @@ class Scan:
     def _run_reports_of_trial(self, trial: Trial) -> list[FileReport]:
         """Return the reports on the first group of a trial's files that has a trace.
 
-        If no group has one, the trial is read as a folder. Reports on files that are no trace are
-        left out.
+        If no group has one, the trial is read as a folder.
         """
         for group in trial.sources:
             files = [path for path in group if is_regular(path)]
@@ -405,7 +398,7 @@ class Scan:
     def _final_report(self, report: FileReport) -> FileReport:
         """Return a report with unique traces and the facts of ``outcomes.csv``.
 
-        Record the rows of ``outcomes.csv`` that match a trace.
+        Record the rows that match a trace.
         """
         if not report.traces:
             return report

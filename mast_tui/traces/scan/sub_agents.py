@@ -1,4 +1,4 @@
-"""The files of sub-agents and the runs that they belong to, by the first bytes of each file."""
+"""The files of sub-agents and of the runs above them, found by the first bytes of each file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_NEIGHBOURS: Final = 500
 """The most files near a named file that are examined for its sub-agents."""
 
 _MARK_BYTES: Final = 200
-"""The length within which the first record of a Codex rollout has its mark."""
+"""The length within which a Codex rollout has its mark, in bytes."""
 _CODEX_SYSTEM: Final = "codex"
 _CLAUDE_SYSTEM: Final = "claude-code"
 _CODEX_MARK: Final = re.compile(rb'"type"\s*:\s*"session_meta"')
@@ -49,8 +49,8 @@ class Threads:
 def may_hold_thread(path: Path) -> bool:
     """Return whether a file may hold a thread (one agent's part of a run), by its name.
 
-    A remote file must have a name as Codex or Claude Code gives it, because reading the beginning
-    of each remote file costs a request.
+    A remote file must have a name of Codex or Claude Code, because each look into it costs a
+    request.
     """
     if isinstance(path, RemotePath) and _NAME_OF_THREAD.match(path.name) is None:
         return False
@@ -60,14 +60,14 @@ def may_hold_thread(path: Path) -> bool:
 def threads_among(
     paths: Iterable[Path], known_thread: Callable[[Path], Thread | None] | None = None
 ) -> Threads:
-    """Return the sub-agents among files; a sub-agent whose run is missing is left out.
+    """Return the sub-agents among files, without sub-agents whose run is missing.
 
-    A file holds a thread, the part of a run by one agent or sub-agent; a thread names its parent.
     Only the beginning of each file is read. Files that cannot be read are ignored.
 
     Args:
         paths: The files.
-        known_thread: Returns the thread of a file; None for ``thread_of``.
+        known_thread: Returns the thread (one agent's part of a run) of a file; None for
+            ``thread_of``.
     """
     find_thread = known_thread or thread_of
     threads_by_path = {}
@@ -98,13 +98,13 @@ _LocatedThreads: TypeAlias = Mapping[tuple[str, str], _LocatedThread]
 
 
 def _located_threads(threads_by_path: Mapping[Path, Thread]) -> _LocatedThreads:
-    """Return threads by their ids; a main thread also by the name of its file."""
+    """Return threads by their ids, main threads also by the name of their file."""
     located_threads = {
         (thread.system, thread.id): _LocatedThread(path, thread.parent)
         for path, thread in threads_by_path.items()
     }
     for path, thread in threads_by_path.items():
-        # A resumed session begins with the records of an earlier one; its own id is its file name.
+        # A resumed session begins with the records of an earlier one. Its own id is its file name.
         if thread.parent is None:
             own_id = path.name.split(".jsonl")[0]
             located_threads.setdefault((thread.system, own_id), _LocatedThread(path, None))
@@ -112,7 +112,7 @@ def _located_threads(threads_by_path: Mapping[Path, Thread]) -> _LocatedThreads:
 
 
 def _with_known_parent(path: Path, thread: Thread, located_threads: _LocatedThreads) -> Thread:
-    """Return a sub-agent whose unknown parent is replaced by the run in whose folder it is stored.
+    """Return a sub-agent with an unknown parent replaced by the run that names its folder.
 
     A resumed run may have another id than its folder.
     """
@@ -124,9 +124,9 @@ def _with_known_parent(path: Path, thread: Thread, located_threads: _LocatedThre
 
 
 def sub_agents_of(path: Path) -> list[Path]:
-    """Return the files of the sub-agents of a run, by the file of its main thread.
+    """Return the files of the sub-agents of a run, from the file of its main thread.
 
-    They are searched for in the folder of the file, and in the folder with the name of the file.
+    They are in the folder of the file, or in the folder with the name of the file.
     """
     if not may_hold_thread(path):
         return []
@@ -143,10 +143,7 @@ def sub_agents_of(path: Path) -> list[Path]:
 
 
 def thread_of(path: Path) -> Thread | None:
-    """Return the thread (one agent's part of a run) in a file of Codex or Claude Code.
-
-    Return None for other files.
-    """
+    """Return the thread (one agent's part of a run) in a file of Codex or Claude Code, if any."""
     try:
         head = _head_of(path)
     except OSError:
@@ -162,7 +159,7 @@ def thread_of(path: Path) -> Thread | None:
 
 
 def _claude_thread(head: bytes) -> Thread | None:
-    """Return the thread of the first complete record of a Claude Code session; else None."""
+    """Return the thread of the first complete record of a Claude Code session, if any."""
     for line in head.split(b"\n"):
         if _CLAUDE_MARK.search(line) is None:
             continue
@@ -183,11 +180,7 @@ def _claude_thread(head: bytes) -> Thread | None:
 
 
 def _head_of(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked if it is compressed.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Return the first bytes of a file, unpacked if it is compressed."""
     if isinstance(path, RemotePath):
         head = path.beginning(_HEAD_BYTES)
     else:

@@ -1,4 +1,4 @@
-"""Traces whose facts are known from an earlier reading, and whose spans are read later."""
+"""Traces with facts from an earlier reading, whose spans are read later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
 
 _WAIT_SECONDS: Final = 0.1
-"""Seconds for which ``advance`` waits for the process that reads a big document."""
+"""The seconds for which ``advance`` waits for the process that reads a big document."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -35,15 +35,15 @@ class _FileReading:
 
 
 class FileToRead:
-    """A file, and its sub-agents' files, that are read when a trace in it is opened.
+    """A file with its sub-agents' files, which is read when a trace in it is opened.
 
-    All open traces in the file share one reading. It leaves the memory with the last of them.
+    All open traces in the file share one reading, which memory holds as long as they do.
     """
 
     __slots__ = ("_last_reading", "_read", "path")
 
     def __init__(self, path: str, read: Callable[[], FileReport]) -> None:
-        """Describe how a file is read.
+        """Store the function that reads a file.
 
         Args:
             path: The file, or a folder that holds one run.
@@ -54,9 +54,9 @@ class FileToRead:
         self._last_reading: ReferenceType[_FileReading] | None = None
 
     def read(self) -> _FileReading:
-        """Return a reading of the file: the last one if it is in memory and valid, or a new one."""
+        """Return the last reading of the file if it is in memory and valid, else a new one."""
         reading = None if self._last_reading is None else self._last_reading()
-        # The first trace tells for all whether the file has changed.
+        # The first trace shows for all of them whether the file has changed.
         if reading is None or any(map(_has_changed, reading.report.traces[:1])):
             reading = _FileReading(self._read())
             self._last_reading = ref(reading)
@@ -74,8 +74,7 @@ def _has_changed(trace: Trace) -> bool:
 class UnreadFile(UnreadSpans):
     """The spans of a file that the first call of ``advance`` reads.
 
-    Another process reads a big document that is not in the cache. Then each ``advance`` waits a
-    moment for the process.
+    Another process reads a big document. Then each ``advance`` waits a moment for the process.
     """
 
     __slots__ = ("_failure", "_file", "_opened", "_process", "_reading", "_record", "_summary")
@@ -93,7 +92,7 @@ class UnreadFile(UnreadSpans):
         self._opened: Trace | None = None
 
     def unread_again(self, summary: TraceSummary, /) -> UnreadFile:
-        """Return new unread spans of the same file, with the facts in a newer summary."""
+        """Return new unread spans of the same file, with the facts of a newer summary."""
         return UnreadFile(self._file, self._record, summary)
 
     @property
@@ -125,15 +124,15 @@ class UnreadFile(UnreadSpans):
         return 0
 
     def span(self, index: int, /) -> Span:
-        """Raise ``IndexError``, as there is no span yet."""
+        """Raise ``IndexError``, because there is no span yet."""
         raise IndexError(index)
 
     def text(self, index: int, /) -> str:
-        """Raise ``IndexError``, as there is no span yet."""
+        """Raise ``IndexError``, because there is no span yet."""
         raise IndexError(index)
 
     def columns(self, first: int, _end: int, /) -> SpanColumns:
-        """Raise ``IndexError``, as there are no spans yet.
+        """Raise ``IndexError``, because there are no spans yet.
 
         Args:
             first: The index of the first span.
@@ -142,7 +141,7 @@ class UnreadFile(UnreadSpans):
         raise IndexError(first)
 
     def index_of(self, _key: str, /) -> int | None:
-        """Return None, as no span is known yet."""
+        """Return None, because no span is known yet."""
         return None
 
     def advance(self, _max_bytes: int, /) -> bool:
@@ -174,7 +173,7 @@ class UnreadFile(UnreadSpans):
 
     @property
     def waiting(self) -> str | None:
-        """The progress of another process that reads the file, in words; None if there is none."""
+        """The progress of another process that reads the file, in words; None without one."""
         process = self._process
         return None if process is None else process.progress.description
 
@@ -191,7 +190,7 @@ class UnreadFile(UnreadSpans):
 
 
 def unread_trace(file: FileToRead, record: int | None, summary: TraceSummary) -> Trace:
-    """Return a trace known from an earlier reading, whose file is read by ``advance``.
+    """Return a trace known from an earlier reading, whose file ``advance`` reads.
 
     Args:
         file: The file.
@@ -202,7 +201,7 @@ def unread_trace(file: FileToRead, record: int | None, summary: TraceSummary) ->
 
 
 def without_spans(report: FileReport, file: FileToRead) -> FileReport:
-    """Return a report whose traces are unread, so that they keep no spans in memory.
+    """Return a report with unread traces, which keep no spans in memory.
 
     Args:
         report: The report.

@@ -1,8 +1,8 @@
-"""The search of traces in files and folders: the files to search, and the hits in each of them.
+"""The search for a ``Query`` in the traces of files and folders.
 
 Several processes search many files. The bytes of a file are searched first, and the file is read
-only if it may match the ``Query``. Text that a reader adds, such as "scored by" before the name of
-a scorer, is found only in files whose bytes may match.
+only if it may match. Text that a reader adds, such as "scored by", is found only in files whose
+bytes may match.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Query:
 
     Attributes:
         text: The text; empty if only the conditions count.
-        regex: The text is a regular expression.
-        exact: Case counts. It also counts if the text has a capital letter.
+        regex: True if the text is a regular expression.
+        exact: True if case counts; it also counts if the text has a capital letter.
         tool: The name of the tool, in any case.
         agent: The name of the agent, in any case.
         kinds: Values of ``SpanKind``; empty for any kind.
-        failed: Only spans with an error match.
+        failed: True if only spans with an error match.
     """
 
     text: str = ""
@@ -50,12 +50,12 @@ class Query:
 
     @classmethod
     def typed(cls, text: str) -> Query:
-        """Return the query for a typed text, or for a regular expression between two slashes."""
+        """Return the query for a typed text; a text between two slashes is a regular expression."""
         pattern = pattern_in(text)
         return cls(text) if pattern is None else cls(pattern, regex=True)
 
     def matcher(self) -> Matcher | None:
-        """Return the matcher of the text, None if the text is empty.
+        """Return the matcher of the text; None if the text is empty.
 
         Raises:
             InvalidPattern: The text is no regular expression.
@@ -67,7 +67,7 @@ class Query:
         return Needle(self.text, exact=self.exact)
 
     def accepts(self, span: Span) -> bool:
-        """Return whether a span fulfils the conditions; the text is not checked."""
+        """Return whether a span fulfils the conditions, without a check of the text."""
         if self.failed and span.status is not SpanStatus.ERROR:
             return False
         if self.kinds and span.kind not in self.kinds:
@@ -95,8 +95,8 @@ class Hit(NamedTuple):
         status: The value of its ``SpanStatus``.
         matches: The number of matches in the span.
         start: The start of the first match in the text; None if only the name or preview matches.
-        end: The end of the first match in the text; None if ``start`` is.
-        preview: A part of the foreign text on one line.
+        end: The end of the first match in the text; None if ``start`` is None.
+        preview: A part of the trace's text on one line.
         match_start: The start of the first match in the preview.
         match_end: The end of the first match in the preview.
     """
@@ -120,14 +120,14 @@ class Hit(NamedTuple):
 
 
 class NotSearched(NamedTuple):
-    """A file that could not be searched completely, and the reason."""
+    """A file that could not be searched to its end, and the reason."""
 
     path: str
     reason: str
 
 
 class FileToSearch(NamedTuple):
-    """The files that are searched together, and the size of the first file in bytes."""
+    """A group of files that are searched together, and the size of the first one in bytes."""
 
     unit: Unit
     size: int
@@ -140,7 +140,7 @@ PREVIEW_CHARS: Final = 160
 """The most code points of a preview."""
 
 _BLOCK_BYTES: Final = 1 << 19
-"""The bytes that are searched in one step; they fit into the cache of a core."""
+"""The bytes that are searched in one step, which fit into the cache of a core."""
 
 _OVERLAP_BYTES: Final = 4096
 _ADVANCE_BYTES: Final = 8 << 20
@@ -151,7 +151,7 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
     """Yield the files under paths that may have traces, each once, in the order of a scan.
 
     Args:
-        paths: Files and folders; a named file is searched whatever its name is.
+        paths: Files and folders; a file in this list is searched whatever its name is.
     """
     for step in Scan(paths).steps():
         if isinstance(step, Unit):
@@ -177,12 +177,12 @@ Findings = list[Hit | NotSearched]
 def search_file(
     unit: Unit, query: Query, matcher: Matcher | None, masks: TraceMasks | None = None
 ) -> Iterator[Findings]:
-    """Yield the hits in all traces of one file, in groups, as they are found.
+    """Yield the hits in all traces of one file in groups, while the file is read.
 
     Args:
         unit: The file with the files of its sub-agents, or the folder of a trial.
         query: The query.
-        matcher: The matcher of the query, the same for all files; None if it has no text.
+        matcher: The matcher of the query; None if the query has no text.
         masks: Masks over the texts; masked text does not match.
     """
     try:
@@ -199,7 +199,7 @@ def search_file(
 
 
 def _may_match(unit: Unit, prefilter: Prefilter) -> bool:
-    """Return whether a file of the unit may match: the file, a member, or a file in its folder."""
+    """Return whether a file of the unit may match."""
     paths = unit.path.rglob("*") if is_folder(unit.path) else (unit.path, *unit.members)
     return any(_file_may_match(part, prefilter) for part in paths if is_regular(part))
 
@@ -228,7 +228,7 @@ def _file_may_match(path: Path, prefilter: Prefilter) -> bool:
 
 
 def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
-    """Yield the hits in a trace, in groups, and read the trace to its end."""
+    """Read a trace to its end, and yield its hits in groups."""
     trace.spans.load_cached()
     groups = _all_spans(trace) if matcher is None else _matching_spans(trace, matcher)
     for group in groups:
@@ -247,7 +247,7 @@ def _matching_spans(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[S
 
 
 def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
-    """Yield all spans in groups, as they are read, with 0 matches, as there is no text to find."""
+    """Yield all spans in groups, each with 0 matches, because there is no text to find."""
     begin = 0
     has_more = True
     while has_more:
@@ -297,7 +297,7 @@ class Excerpt(NamedTuple):
 
 
 def _excerpt_of_row(span: Span, matcher: Matcher | None) -> Excerpt:
-    """Return the excerpt of a span's preview, with the first match in it, if there is one."""
+    """Return the excerpt of a span's preview around the first match in it."""
     match_ranges = () if matcher is None else matcher.match_ranges(span.preview)
     start, end = match_ranges[0] if match_ranges else (0, 0)
     return excerpt(span.preview, start, end)
@@ -312,7 +312,7 @@ def excerpt(text: str, start: int, end: int) -> Excerpt:
         end: The end of the match.
     """
     part_start = max(0, start - PREVIEW_BEFORE)
-    # Whatever the two lengths are, the part has the first character of the match.
+    # The part always has the first character of the match.
     part_end = min(len(text), max(part_start + PREVIEW_CHARS, start + 1))
     end = min(end, part_end)
     text_before = " ".join(text[part_start:start].split())
@@ -320,7 +320,7 @@ def excerpt(text: str, start: int, end: int) -> Excerpt:
     text_after = " ".join(text[end:part_end].split())
     if part_start and text[:part_start].strip():
         text_before = f"…{text_before}"
-    # The text after the part may be huge, so only its beginning is tested for white space.
+    # The text after the part may be huge, so only its beginning is examined.
     if text[part_end : part_end + PREVIEW_CHARS].strip():
         text_after = f"{text_after}…"
     if text_before and start and text[start - 1].isspace():
@@ -334,20 +334,20 @@ def excerpt(text: str, start: int, end: int) -> Excerpt:
 
 _MOST_FILES_AT_ONCE: Final = 8
 _BYTES_AT_ONCE: Final = 8 << 20
-"""The most bytes of all files in a batch. A bigger file is a batch of its own, whose hits are
-reported while its search continues."""
+"""The most bytes of all files in a batch. A bigger file is a batch of its own, and its hits are
+reported during the search."""
 
 _LEAST_BATCHES: Final = 8
 """The least number of batches for each process, so that hits are reported soon."""
 
 _MOST_BATCHES_AHEAD: Final = 16
-"""The batches for each process that may be searched before their turn, so that no process waits
+"""The most batches for each process that are searched before their turn, so that no process waits
 for a big file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFiles:
-    """A function that searches files; it can be sent to other processes."""
+    """A function that searches files, in a form that can be sent to other processes."""
 
     query: Query
     masks: TraceMasks | None = None
@@ -424,7 +424,7 @@ class ManyFilesSearch:
             self.close()
 
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order, and None after ``patience`` seconds without one."""
+        """Yield the hits of all files in order, and None after ``patience`` seconds without any."""
         files: list[FileToSearch | NotSearched] = []
         # A worker lists the files, so that None can be yielded meanwhile.
         for file_list in self._workers.map(list_files, [[self._paths]], patience):
@@ -467,9 +467,9 @@ class ManyFilesSearch:
 def _results_of(
     file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Yield the results of a file from the next groups of findings.
+    """Yield the results of one file; None for a group that did not come in time.
 
-    An empty group ends those of the file. Yield None for a group that did not come in time.
+    An empty group marks the end of the file.
     """
     while True:
         group = next(findings)

@@ -1,8 +1,8 @@
 """Regular expressions in Python's syntax, matched by RE2.
 
-RE2 reads a text once, whatever the pattern is; Python's own engine can take practically unlimited
-time. RE2 also lets other threads run meanwhile. This module translates the syntax that differs, so
-that ``\\w``, ``\\d`` and ``\\s`` mean the same letters, digits and spaces.
+RE2 reads a text once for any pattern; Python's own engine can take practically unlimited time. RE2
+also lets other threads run meanwhile. This module translates the syntax, so that ``\\w``, ``\\d``
+and ``\\s`` mean the same letters, digits and spaces.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     import re2
 
 SECONDS: Final = 1.0
-"""The seconds after which the search for further matches in one text ends: each match may need a
-pass over the rest of the text."""
+"""The time limit for matches in one text, since each match may need a pass over the rest of the
+text."""
 
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class InvalidPattern(MastError):
-    """An error for a text that is no regular expression; the message has the reason."""
+    """An error for an invalid regular expression; the message has the reason."""
 
 
 class Pattern:
-    """A matcher for a regular expression, for any thread.
+    """A matcher for a regular expression, safe in any thread.
 
     Case counts if the pattern has a capital letter, or with ``exact``. ``^`` and ``$`` match at the
     ends of lines. Empty matches do not count.
 
     Raises:
-        InvalidPattern: The text is no regular expression, or one that RE2 does not support.
+        InvalidPattern: The text is no regular expression, or RE2 does not support it.
     """
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
@@ -55,7 +55,7 @@ class Pattern:
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """The filter by literal text in the pattern; None if there is no such text."""
+        """The filter by literal text in the pattern; None without such text."""
         return self._prefilter
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
@@ -71,7 +71,7 @@ class Pattern:
         return 1 if self.match_ranges("\n".join(row_lines())) else 0
 
     def match_ranges(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Return the ranges of matches that do not overlap, up to limits of number and time."""
+        """Return the ranges of matches that do not overlap, limited in number and time."""
         ranges: list[tuple[int, int]] = []
         deadline = monotonic() + SECONDS
         for match in self._compiled.finditer(encodable_text(text)):
@@ -90,20 +90,17 @@ _CHARACTER_CLASS: Final = re.compile(
 _GROUP: Final = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))([^()]*)\)")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_ -]+(?![*?{])")
 _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])")
-"""Literal text that every match has; i, k and s have a third case beyond ASCII."""
+"""Literal text in any case, without i, k and s, which have a third case beyond ASCII."""
 
 
 def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
-    """Return literal texts such that each match of a valid pattern has at least one of them.
+    """Return literal texts, at least one of which is in each match; None if none are known.
 
     Args:
-        pattern: The pattern in the syntax of RE2.
-        exact: Case counts; else a match may have a text in any case.
-
-    Returns:
-        The texts; None if no such texts are known.
+        pattern: A valid pattern in the syntax of RE2.
+        exact: True if case counts.
     """
-    # A counted repetition becomes a single brace, so that its digits are no literal text.
+    # Counted repetitions become a brace, because their digits are no literal text.
     simplified = re.sub(r"\{\d*,?\d*\}", "{", _CHARACTER_CLASS.sub(".", pattern))
     without_groups = simplified
     while _GROUP.search(without_groups):  # from the innermost groups outwards
@@ -124,7 +121,7 @@ def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
 
 
 def _required_groups(pattern: str) -> Iterator[str]:
-    """Yield the contents of the outermost groups of a pattern that are not optional."""
+    """Yield the contents of the outermost groups that are not optional."""
     for group in _GROUP.finditer(pattern):
         text_before = pattern[: group.start()]
         is_outermost = text_before.count("(") == text_before.count(")")
@@ -134,14 +131,11 @@ def _required_groups(pattern: str) -> Iterator[str]:
 
 
 def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
-    """Compile a regular expression for RE2.
+    """Compile a regular expression for texts from ``encodable_text``.
 
     Args:
         pattern: The pattern in Python's syntax.
         flags: Letters of RE2: ``m`` lets ``^`` and ``$`` match at line ends, ``i`` ignores case.
-
-    Returns:
-        The expression, for texts from ``encodable_text``.
 
     Raises:
         InvalidPattern: The pattern is invalid, or RE2 does not support it.
@@ -162,7 +156,7 @@ def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
 
 
 def encodable_text(text: str) -> str:
-    """Return a text with U+FFFD in place of each lone surrogate, so that it can be encoded."""
+    """Return a text with U+FFFD in place of each lone surrogate, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -186,7 +180,7 @@ def _refusal_reason(error: str, pattern: str) -> str:
 _ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
 _PATTERN_PART: Final = re.compile(rf"{_ESCAPE}|\{{,\d*\}}|\[\^?\]?|.", re.DOTALL)
 _SET_PART: Final = re.compile(rf"{_ESCAPE}|\[:\^?[a-z]+:\]|.", re.DOTALL)
-"""The parts of a pattern, and of a set of characters within it."""
+"""The parts of a set of characters such as ``[a-z]``."""
 
 
 def in_re2(pattern: str) -> str:
@@ -224,14 +218,14 @@ def _re2_escape(part: str) -> str:
 
 @cache
 def _character_ranges(escape: str) -> str:
-    """Return the characters that an escape such as ``\\d`` means in Python, as ranges for RE2."""
+    """Return the characters of a Python escape such as ``\\d`` as ranges for RE2."""
     all_chars = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
     runs = (match[0] for match in re.finditer(f"{escape}+", all_chars))
     return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
 
 
 def _reason_of_other_meaning(pattern: str) -> str | None:
-    """Return why a pattern has another meaning in RE2 than in Python; None if it has the same."""
+    """Return why a pattern would mean something else in RE2 than in Python, or None."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
         return "“\\C” and “\\Q” are not supported"

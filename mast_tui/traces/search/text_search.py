@@ -1,4 +1,4 @@
-"""The search of a trace of any size, slice by slice, from any span on."""
+"""The search in a trace, slice by slice, from any span on."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.model import Trace
 
 SLICE_BYTES: Final = 256 * 1024
-"""The bytes of the source that one step searches, in about a millisecond if nothing matches. No
-other thread runs during a search of bytes."""
+"""The bytes that one step searches, about a millisecond without a match. No other thread runs
+meanwhile."""
 
 PIECE_CHARS: Final = 1 << 18
-"""The code points of each piece in which a long text is searched, for the same reason."""
+"""The code points of each piece of a long text, so that other threads run between pieces."""
 
 MOST_MATCHES: Final = 10_000
 """The most matches in one span that are counted and can be visited."""
@@ -26,7 +26,7 @@ class Matcher(Protocol):
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """The filter that rules out most texts that cannot match; None if there is none."""
+        """A filter that rules out most texts without a match; None if there is none."""
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
         """Return the number of matches in a text; 1 if only its row in the list matches.
@@ -41,11 +41,11 @@ class Matcher(Protocol):
 
 
 def pattern_in(typed: str, regex: bool = False) -> str | None:
-    """Return the regular expression that the user has typed, or None for plain text.
+    """Return the regular expression that the user has typed; None for plain text.
 
     Args:
         typed: The text of the search line.
-        regex: True if the text is an expression even without a slash before and after it.
+        regex: True if a text without slashes around it is an expression, too.
     """
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         return typed[1:-1]
@@ -60,7 +60,7 @@ class Needle:
         """True if case counts."""
         self._needle = text if self.exact else folded(text)
         self.prefilter: Final = Prefilter.for_any(text)
-        """The filter that rules out most texts that cannot match; None if there is none."""
+        """A filter that rules out most texts without a match; None if there is none."""
 
     def _comparable_text(self, text: str) -> str:
         return text if self.exact else folded(text)
@@ -96,7 +96,7 @@ class Needle:
                 match_end = position + length
                 ranges.append((begin + position, begin + match_end))
                 position = piece.find(needle, match_end)
-            # The last match may end in the next piece, which then begins after it.
+            # If the last match ends in the next piece, that piece begins after it.
             begin += max(PIECE_CHARS, match_end)
         return ranges
 
@@ -106,9 +106,9 @@ class SearchStep:
     """The result of one step of a search.
 
     Attributes:
-        hits: The matching spans in reading order, each with its number of matches.
-        share: About the part of the source that was searched, from 0 to 1.
-        waits: True if all known spans were searched, and the index is not complete yet.
+        hits: The index and the number of matches of each matching span, in reading order.
+        share: The approximate part of the source that was searched, from 0 to 1.
+        waits: True if the search has reached the end of the part of the trace that was read.
     """
 
     hits: tuple[tuple[int, int], ...]
@@ -129,13 +129,10 @@ class TextSearch:
         """The number of spans of the second part, from the beginning, that were searched."""
 
     def step(self, max_bytes: int = SLICE_BYTES) -> SearchStep | None:
-        """Search the next slice of spans: from ``start`` to the end, then from the beginning.
+        """Search the next slice of spans; return None if all spans were searched.
 
         Args:
-            max_bytes: About how much of the source to read.
-
-        Returns:
-            The result; None if all spans were searched.
+            max_bytes: The approximate number of bytes to read.
         """
         loaded = self.trace.loaded  # read before the number of spans, which may grow meanwhile
         known_spans = len(self.trace)
@@ -169,6 +166,6 @@ class TextSearch:
         return end, hits
 
     def _row_lines(self, index: int) -> tuple[str, ...]:
-        """Return the preview of a span and, if it has one, the name of its tool."""
+        """Return the preview of a span, and the name of its tool if it has one."""
         span = self.trace.span(index)
         return (span.preview, span.name) if span.name else (span.preview,)
