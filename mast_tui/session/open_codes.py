@@ -467,7 +467,7 @@ def _most_similar_group(
 
 
 def _stemmed_text(text: str) -> str:
-    """Return the stems of a text's words, each once; stop words stay only if there are no others."""
+    """Return the stems of a text's words, each once; stop words only if there are no others."""
     all_words = _WORD.findall(text.casefold())
     content_words = [word for word in all_words if word not in _STOP_WORDS] or all_words
     return " ".join(dict.fromkeys(word[:_STEM] for word in content_words))
