@@ -435,7 +435,7 @@ class Finding:
 
 
 class QuoteCounts(Struct, frozen=True, omit_defaults=True):
-    """The number of quotes by kind of match; ``unsorted`` quotes were found without a known kind."""
+    """The number of quotes by kind of match; ``unsorted`` were found, without a known kind."""
 
     exact: Count = 0
     spacing: Count = 0
