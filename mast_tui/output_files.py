@@ -99,8 +99,8 @@ class Outputs:
                 ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program
                     wrote. An existing file is then replaced only if ``ours`` accepts it.
 
-            Raises:
-                OutputError: The path cannot be written or examined, or an existing file must stay.
+        Raises:
+            OutputError: The path cannot be written or examined, or an existing file must stay.
         """
         self._checked_output(path, ours)
 

@@ -240,8 +240,9 @@ class ConflictGroup:
         )
 
     def take_all(self, order: Order = no_order) -> Choices | None:
-        """Return the choices that accept all labelled places; None if a conflict has no side for
-        present.
+        """Return the choices that accept all labelled places.
+
+        None if no side of a conflict says present.
         """
         choices: list[tuple[Conflict, Choice]] = []
         for conflict in self.conflicts:

@@ -430,8 +430,8 @@ class Session:
             value: The verdict; None removes any verdict.
                 remove_labels: True to remove labels of the mode.
 
-            Raises:
-                SessionError: The mode has labels that must stay, or it cannot have this verdict.
+        Raises:
+            SessionError: The mode has labels that must stay, or it cannot have this verdict.
             WorkspaceError: The verdict cannot be written.
         """
         self._check_mode(mode)

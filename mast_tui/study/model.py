@@ -257,8 +257,9 @@ class Study(Struct, frozen=True):
 
     @property
     def _successive_draws(self) -> Sequence[Draw] | None:
-        """The draws of all batches, if each batch is a sample of the traces that were left; or
-        None.
+        """The draws of all batches, each a sample of the traces that were left before it.
+
+        None if a batch is no such sample.
         """
         draw_by_batch = {draw.lot: draw for draw in self.draws}
         draws: list[Draw] = []

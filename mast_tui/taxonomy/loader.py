@@ -352,8 +352,9 @@ class TaxonomyTable:
         return word
 
     def slug(self, key: str) -> str:
-        """Return the permanent name under a key: small ASCII letters and digits with ``_`` or
-        ``-``.
+        """Return the permanent name under a key.
+
+        It has small ASCII letters and digits, joined by ``_`` or ``-``.
 
         Raises:
             TaxonomyError: The text is missing, or has another form.

@@ -87,8 +87,10 @@ def open_mode(code: str = _OPEN_CODE, name: str = _OPEN_NAME) -> Mode:
 
 
 Identity = tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]]
-"""The ``ref`` of a taxonomy, the paths of its categories, and the slug, code and category of its
-modes, in order. Codes are included because people and files use them to name modes.
+"""The ``ref`` of a taxonomy, the paths of its categories, and the keys of its modes, in order.
+
+The key of a mode is its slug, code and category. Codes are included because people and files use
+them to name modes.
 """
 
 

@@ -333,8 +333,8 @@ class Database(ABC):
         Args:
                 target: The path of the new file.
 
-            Raises:
-                WorkspaceError: The copy cannot be written; no file is left at ``target``.
+        Raises:
+            WorkspaceError: The copy cannot be written; no file is left at ``target``.
         """
 
     @abstractmethod

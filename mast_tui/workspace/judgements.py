@@ -143,8 +143,8 @@ class StoredJudgement:
                 unsure: The modes of which the judge is unsure.
                 run_id: The run that made the judgement; None without a run.
 
-            Returns:
-                The number of the judge's suggestions in the trace.
+        Returns:
+            The number of the judge's suggestions in the trace.
         """
         stored_labels = self._stored_labels()
         answered_labels = self._answered_labels(stored_labels)

@@ -140,7 +140,9 @@ passes: Final = Table(
     Column("withheld", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
 )
-"""``withdrawn``: the change that opened the pass was undone. ``withheld``: a study hid judges'
+"""The passes.
+
+``withdrawn``: the change that opened the pass was undone. ``withheld``: a study hid judges'
 suggestions in the pass.
 """
 
@@ -214,8 +216,9 @@ taxonomy_revisions: Final = Table(
     *_text_columns("ref", "since", "content_hash", key=True),
     *_text_columns("document"),
 )
-"""Each text of a taxonomy with the time from which it is in force; the last one is also in
-``taxonomies``. ``since`` is empty if the time is unknown.
+"""Each text of a taxonomy with the time from which it is in force.
+
+The last one is also in ``taxonomies``. ``since`` is empty if the time is unknown.
 """
 
 traces: Final = Table(
@@ -316,8 +319,9 @@ imports: Final = Table(
     *_text_columns("format", "files", "asked"),
     *_text_columns("finished_at", "undo_begun_at", "undone_at", "undone_by", empty=True),
 )
-"""Each import that has added events. ``asked`` is the command as a text; the same text continues an
-unfinished import.
+"""Each import that has added events.
+
+``asked`` is the command as a text; the same text continues an unfinished import.
 """
 
 imported_events: Final = Table(
@@ -326,6 +330,7 @@ imported_events: Final = Table(
     *_text_columns("import", "event", key=True),
     sqlite_with_rowid=False,
 )
-"""The events of imports that keep the actions of the original events. The events of other imports
-have the import as their action.
+"""The events of imports that keep the actions of the original events.
+
+The events of other imports have the import as their action.
 """

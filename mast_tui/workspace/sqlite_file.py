@@ -38,8 +38,10 @@ BUSY_SECONDS: Final = 5.0
 """Seconds that SQLite itself waits, for a reader at a commit or while another program opens."""
 
 _CACHE_KILOBYTES: Final = 32_000
-"""The size of the writer's cache. In a large workspace, the ids of imported events are spread over
-an index that exceeds SQLite's own 2 MB.
+"""The size of the writer's cache.
+
+In a large workspace, the ids of imported events are spread over an index that exceeds SQLite's own
+2 MB.
 """
 
 _Identity = tuple[int, int]

@@ -130,10 +130,10 @@ class Workspace:
                 create: True to create a missing file and its folder.
                 password: The password of the server, if the user has typed one.
 
-            Raises:
-                PasswordNeeded: The server needs a password, and none was found.
-                WorkspaceError: The file is missing, of another kind, of a newer version or not
-                    writable; or the server does not answer or has no workspace.
+        Raises:
+            PasswordNeeded: The server needs a password, and none was found.
+            WorkspaceError: The file is missing, of another kind, of a newer version or not
+                writable; or the server does not answer or has no workspace.
         """
         if is_url(path):
             return cls(_open_server_database(str(path), create=False, password=password))

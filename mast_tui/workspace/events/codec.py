@@ -198,8 +198,8 @@ def tagged_fact_values(kind: object, payload: object, context: Mapping[str, obje
             payload: The values that ``fact_to_values`` returned.
             context: The annotator, trace, taxonomy and pass of the event, which labels get.
 
-        Raises:
-            InvalidRecord: The kind is unknown, or ``context`` lacks a value.
+    Raises:
+        InvalidRecord: The kind is unknown, or ``context`` lacks a value.
     """
     fact_type = FACT_TYPES.get(kind) if isinstance(kind, str) else None
     if fact_type is None:

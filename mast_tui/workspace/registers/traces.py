@@ -27,8 +27,9 @@ from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.records import TraceRecord
 
 _HEAD_BYTES: Final = 64 * 1024
-"""The most bytes that determine the id of a line-based trace. A larger file keeps its id when it
-grows.
+"""The most bytes that determine the id of a line-based trace.
+
+A larger file keeps its id when it grows.
 """
 
 _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
@@ -240,7 +241,7 @@ def with_updates(stored: TraceRecord, new: TraceRecord, folder: Path | None) -> 
     """Update the stored record of a trace by a new record.
 
     Args:
-        earlier: The stored record.
+        stored: The stored record.
         new: The trace as it was read now.
         folder: The workspace's ``traces_folder``.
     """
