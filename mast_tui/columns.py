@@ -20,7 +20,7 @@ _ROWS_AT_ONCE: Final = 1000
 
 
 def shortened(text: str, cells: int) -> str:
-    """Return a text; if it needs more cells, its beginning and an ellipsis.
+    """Shorten a text to a number of cells; an ellipsis marks the cut.
 
     Args:
         text: The text, fit for display.
@@ -32,7 +32,7 @@ def shortened(text: str, cells: int) -> str:
 
 
 def padded(text: str, cells: int) -> str:
-    """Cut a text as ``shortened`` does, or add spaces, so that it fills a number of cells.
+    """Shorten a text, or add spaces after it, so that it fills a number of cells.
 
     Args:
         text: The text, fit for display.
@@ -45,17 +45,17 @@ def padded(text: str, cells: int) -> str:
 class ColumnWidth:
     """The width of a column, and the steps by which it gets narrower on a short line.
 
-    Each step has a rank. If a line is too short, the steps with the lowest rank are taken first.
+    Each step has a rank. On a short line, the steps with the lowest ranks are taken first.
 
     Args:
         drop_rank: The rank of leaving the column out; infinite if it always stays.
-        cuts: The rank and the cells that are kept, for each step that cuts the texts.
+        cuts: The rank of each step that cuts the texts, and the cells that it keeps.
         most: The most cells of the column, unless the line has room left.
         spare: The cells that the column gets beyond its texts, if the line has room left.
         gap: The cells between this column and the next one.
         least_line: The cells of the shortest line that shows the column.
-        filled: The least share of rows with a text in the column, and at least one row, for which
-            it is shown; None to show it always.
+        filled: The share of rows that must have a text for the column to be shown; at least one row
+            must have one. None always shows the column.
     """
 
     drop_rank: float = inf
@@ -69,7 +69,7 @@ class ColumnWidth:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn(Generic[Row]):
-    """One column of a list whose rows are records of any kind.
+    """One column of a list of records.
 
     Args:
         title: Its heading.
@@ -101,7 +101,7 @@ class TableColumn(Generic[Row]):
         return self.fitted(self.cell(row), cells)
 
     def fitted(self, text: str, cells: int) -> str:
-        """Return any text, cut or aligned to a number of cells.
+        """Cut or align a text to a number of cells.
 
         Args:
             text: The text, fit for display.
@@ -114,7 +114,7 @@ class TableColumn(Generic[Row]):
         return self.style if isinstance(self.style, str) else self.style(row)
 
     def aligned(self, text: str, cells: int) -> str:
-        """Return a text with spaces before or after it, in the cells of the column.
+        """Add spaces before or after a text to fill the column.
 
         Args:
             text: The text, which is no longer than the column.
@@ -127,7 +127,7 @@ class TableColumn(Generic[Row]):
 def key_column(
     key: str, title: str | None = None, *, right: bool = False
 ) -> TableColumn[Mapping[str, Any]]:
-    """Return a column with the value that each row has under a key.
+    """Make a column that shows the value under a key of each row.
 
     Args:
         key: The key.
@@ -155,9 +155,9 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield the line of headings and the lines of a table.
 
-    Rows are read and measured in batches. A column is as wide as its widest text so far. If a line
-    is too short, columns are cut or left out as their ``width`` says, and then the widest columns
-    of texts are cut. A column that was left out stays left out; a last line names these columns.
+    Rows are read and measured in batches. A column is as wide as its widest text so far. On a short
+    line, columns are cut or left out in the order of their steps, then the widest columns of texts
+    are cut. A column that was left out stays left out. A last line names these columns.
 
     Args:
         columns: The columns.
@@ -188,16 +188,13 @@ def table_lines(
 
 
 _LEAST_TEXT: Final = 8
-"""The cells to which a column of texts is cut at most if a table does not fit its line."""
+"""The cells that every column of texts keeps when a table is cut to its line."""
 
 
 def _fitted_widths(
     columns: Sequence[TableColumn[Row]], widths: Sequence[int], line_cells: int | None
 ) -> dict[int, int]:
-    """Return the cells of each shown column, by its index.
-
-    If the columns that ``fit`` keeps are still too wide, the widest columns of texts are cut.
-    """
+    """Return the cells of each shown column, by its index."""
     if line_cells is None:
         return dict(enumerate(widths))
     cells_by_index = fit(columns, [widths], line_cells)
@@ -216,8 +213,8 @@ def fit(
 ) -> dict[int, int]:
     """Fit columns to a line.
 
-    - While the line is too short, texts are cut and columns left out, in the order of the ranks.
-    - Free cells go to columns whose texts were cut, and then to those with ``spare`` cells.
+    - While the line is too short, texts are cut and columns are left out in the order of the ranks.
+    - Free cells go to columns with cut texts, then to columns with ``spare`` cells.
 
     Args:
         columns: All columns.
@@ -237,7 +234,7 @@ def fit(
         if line >= column.width.least_line and _is_filled(index, column.width.filled, lengths)
     }
     _shrink(columns, cells, line)
-    # A column of low rank may have freed more cells than needed: cut texts get these back.
+    # Leaving a column out may have freed more cells than needed.
     for index in sorted(cells, key=lambda index: -columns[index].width.drop_rank):
         cut_cells = needed[index] - cells[index]
         cells[index] += max(0, min(_free_cells(columns, cells, line), cut_cells))
@@ -248,10 +245,7 @@ def fit(
 
 
 def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
-    """Return whether enough rows have a text in a column: at least one, and this share of all.
-
-    ``lengths`` has the length of each row's text by column. A share of None needs no texts.
-    """
+    """Return whether the share of rows with a text in a column is large enough."""
     if share is None:
         return True
     filled_count = sum(row[index] > 0 for row in lengths)
@@ -259,16 +253,13 @@ def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]
 
 
 def _free_cells(columns: Sequence[TableColumn[Row]], cells: Mapping[int, int], line: int) -> int:
-    """Return the cells of a line beside the shown columns and their gaps; negative if too short."""
+    """Return the free cells of a line; negative if the columns are too wide."""
     gaps = [columns[index].width.gap for index in cells]
     return line - sum(gaps[:-1]) - sum(cells.values())
 
 
 def _shrink(columns: Sequence[TableColumn[Row]], cells: dict[int, int], line: int) -> None:
-    """Cut columns and leave columns out, in the order of their steps, until they fit a line.
-
-    ``cells`` has the cells of the shown columns by their index.
-    """
+    """Cut columns or leave them out, in the order of their steps, until they fit a line."""
     for step in _shrink_steps(columns):
         missing_cells = -_free_cells(columns, cells, line)
         if missing_cells <= 0:
@@ -290,10 +281,7 @@ class _ShrinkStep(NamedTuple):
 
 
 def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> list[_ShrinkStep]:
-    """Return the steps in which columns shrink, sorted by rank.
-
-    Among equal ranks, a column that is left out earlier comes first, then a column further right.
-    """
+    """Return the steps that narrow columns, sorted by rank."""
     steps = [
         _ShrinkStep(rank, index, least_cells)
         for index, column in enumerate(columns)

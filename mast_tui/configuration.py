@@ -1,8 +1,8 @@
-"""The settings in ``config.toml``, and their reader; cheap to import.
+"""The settings in ``config.toml``, and their reader.
 
 The fields of ``Configuration`` and ``JudgeConfiguration`` describe each setting once: its type, its
-purpose and its default. Only the screens know the names of actions, keys and themes;
-mast_tui/ui/actions/registry.py checks them.
+purpose and its default. The names of actions, keys and themes are checked in
+mast_tui/ui/actions/registry.py.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ WINDOW_TOKENS: Final = 24_000
 ANSWER_TOKENS: Final = 4_000
 TIMEOUT: Final = 600.0
 BATCH_PRICE: Final = 0.5
-"""The defaults: the requests at a time, the most tokens of a trace in a request, the most tokens of
-an answer, the seconds to wait for it, and the price in a batch as a share of the usual price."""
+"""The defaults of the settings. The price of a batch is a share of the usual price."""
 
 PRESETS: Final = MappingProxyType(
     {
@@ -47,7 +46,7 @@ _PRESETS_ABOUT: Final = (
 
 
 class ConfigurationError(MastError):
-    """A configuration that cannot be used; the message has the line and what to write."""
+    """A configuration that cannot be used; the message names the line and the correction."""
 
 
 class Setting(NamedTuple):
@@ -88,8 +87,8 @@ _FLAG: Final = "true or false"
 class Prices(Struct, frozen=True):
     """The prices of a model per million input and output tokens, in the user's currency.
 
-    ``cached`` is the price of input tokens that the server has from an earlier request; None if it
-    is that of other input tokens.
+    ``cached`` is the price of input tokens that the server has kept from an earlier request; None
+    if they cost the same as other input tokens.
     """
 
     input: _Price
@@ -224,7 +223,7 @@ class JudgeConfiguration(NamedTuple):
     ] = {}
 
     def sent_headers(self) -> dict[str, str]:
-        """Return the headers, with the values of environment variables such as ``$TOKEN``.
+        """Return the headers; a value such as ``$TOKEN`` is read from the environment.
 
         Raises:
             ConfigurationError: A variable is not set.
@@ -242,17 +241,17 @@ class JudgeConfiguration(NamedTuple):
         return headers
 
     def address(self, option: str | None = None) -> str:
-        """Return the model's address: from an option, the environment, or this table."""
+        """Return the address of the model's server: the option, the environment or this table."""
         address = option or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
         return address or DEFAULT_BASE_URL
 
 
 DottedKey = tuple[str, ...]
-"""A dotted key of the file, such as ``("judge", "model")``; empty for the file itself."""
+"""A key of the file as a path, such as ``("judge", "model")``; empty for the file itself."""
 
 
 class SettingProblem(NamedTuple):
-    """An unusable value in the file; ``line`` counts from 1 and is None if it is not known."""
+    """An unusable value in the file; ``line`` counts from 1, or is None if unknown."""
 
     dotted_key: DottedKey
     text: str
@@ -314,7 +313,7 @@ class Configuration(NamedTuple):
     def with_problems(
         self, texts_by_key: Iterable[tuple[DottedKey, str]], **values: Any
     ) -> Configuration:
-        """Return the configuration with additional problems, sorted by line, and other values.
+        """Return a copy with additional problems, sorted by line, and with new values.
 
         Args:
             texts_by_key: The dotted key and the text of each new problem.
@@ -346,7 +345,7 @@ class SettingField(NamedTuple):
 
 @cache
 def setting_fields() -> Sequence[SettingField]:
-    """Return all settings but the keys of actions; those without a table come first."""
+    """Return all settings except the keys of actions; top-level settings come first."""
     tables: tuple[tuple[type[Any], DottedKey], ...] = (
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
@@ -371,7 +370,7 @@ class _InvalidValueError(Exception):
 
 
 def _converted_value(field: SettingField, value: object) -> Any:
-    """Return a value of the file, converted to the type of its setting.
+    """Convert a value of the file to the type of its setting.
 
     Raises:
         _InvalidValueError: The value cannot be used.
@@ -380,7 +379,7 @@ def _converted_value(field: SettingField, value: object) -> Any:
     setting = field.setting
     if isinstance(value, str):
         value = value.strip()
-    # Only a setting that is a table of items describes its ``item``.
+    # Only the setting of a table has an ``item``.
     if setting.item and isinstance(value, dict):
         return {key: _converted_item(field, key, item) for key, item in value.items()}
     if field.dotted_key == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
@@ -394,7 +393,7 @@ def _converted_value(field: SettingField, value: object) -> Any:
 
 
 def _converted_item(field: SettingField, key: str, item: object) -> Any:
-    """Return an item in the table of a setting, converted to its type.
+    """Convert an item of a table to the type that its setting requires.
 
     Raises:
         _InvalidValueError: The item cannot be used.
@@ -427,7 +426,7 @@ def configuration_path() -> Path:
 
 
 def read_configuration(path: Path | None = None) -> Configuration:
-    """Read the configuration; a missing file gives the defaults, wrong values give problems.
+    """Read the configuration. Missing and wrong values get defaults; wrong ones become problems.
 
     Args:
         path: The file; None for the user's own.
@@ -452,7 +451,7 @@ def read_configuration(path: Path | None = None) -> Configuration:
 
 
 def with_theme(text: str, theme: str) -> str:
-    """Return the text of a ``config.toml`` with another theme, and all else unchanged.
+    """Change the theme in the text of a ``config.toml``, and nothing else.
 
     Args:
         text: The text of the file; empty if there is none.
@@ -473,8 +472,8 @@ def with_theme(text: str, theme: str) -> str:
     if theme_line is not None:
         lines[theme_line - 1] = setting
         return "\n".join([*lines, ""])
-    # A line after the heading of a table belongs to the table. A line that begins with a bracket
-    # may also be part of a value, so the result is parsed.
+    # The new line must come before the heading of a table, or it would belong to that table. A line
+    # that begins with a bracket may also be part of a value, so the result is parsed.
     headings = [index for index, line in enumerate(lines) if line.lstrip().startswith("[")]
     for heading in headings:
         new_text = "\n".join([*lines[:heading], setting, "", *lines[heading:], ""])
@@ -484,7 +483,7 @@ def with_theme(text: str, theme: str) -> str:
 
 
 def _parses_as(text: str, settings: Mapping[str, object]) -> bool:
-    """Return whether a text is valid TOML with exactly these settings."""
+    """Return whether a text is TOML with exactly these settings."""
     import tomllib  # start-up: a start without a change of the theme does not need it
 
     try:
@@ -500,7 +499,7 @@ def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
         ConfigurationError: The file cannot be read, or a value of the table is wrong.
     """
     configuration = read_configuration(path)
-    # A problem of the whole file has no key.
+    # A problem of the whole file has an empty key.
     problems = [
         problem for problem in configuration.problems if problem.dotted_key[:1] in {(), ("judge",)}
     ]
@@ -510,13 +509,13 @@ def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
 
 
 def prices_to_write(model: str) -> str:
-    """Return lines for ``config.toml`` with example prices of a model, for the user to change."""
+    """Return example prices of a model as lines for ``config.toml``."""
     quoted = model.replace("\\", "\\\\").replace('"', '\\"')
     return f'[judge.prices."{quoted}"]\ninput = 0.25   # per million tokens\noutput = 2.00'
 
 
 def _problem_text(path: Path, problems: Iterable[SettingProblem]) -> str:
-    """Return problems in one line: the path with the line of the first one, then all texts."""
+    """Join problems to one line, after the path and the line of the first problem."""
     (first, *later_problems) = problems
     first_line = "" if first.line is None else f":{first.line}"
     texts = [
@@ -527,12 +526,12 @@ def _problem_text(path: Path, problems: Iterable[SettingProblem]) -> str:
 
 
 def name_hint(name: str, valid_names: Iterable[str], otherwise: str | None = None) -> str:
-    """Return the end of a message on an unknown name: the nearest valid one, or all of them.
+    """Return a hint for a message about an unknown name: a similar valid name, or all of them.
 
     Args:
         name: The unknown name.
         valid_names: The valid names.
-        otherwise: The text if no name is near; None lists all names.
+        otherwise: The hint if no valid name is similar; None lists all names.
     """
     from difflib import get_close_matches  # start-up: only messages need it
 
@@ -544,10 +543,7 @@ def name_hint(name: str, valid_names: Iterable[str], otherwise: str | None = Non
 
 
 def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Configuration:
-    """Return a configuration with the values of a parsed file.
-
-    A value that cannot be used becomes a problem, and its setting keeps the default.
-    """
+    """Return a configuration with the valid values of a parsed file, and the problems of others."""
     problems: list[tuple[DottedKey, str]] = []
     values: dict[DottedKey, Any] = {}
     tables: dict[str, Mapping[str, object]] = {"": data}  # "" for settings outside of tables
@@ -600,10 +596,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
 
 
 def _action_keys(table: Mapping[str, object]) -> Iterable[tuple[DottedKey, object]]:
-    """Yield the dotted key of each action in ``[keys]``, and the value with its keys.
-
-    TOML reads ``annotate.note`` without quotes as a table in a table. The preset is left out.
-    """
+    """Yield the dotted key of each action in ``[keys]``, and its value."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from (((name, inner_name), keys) for inner_name, keys in value.items())
@@ -616,7 +609,7 @@ _LINE: Final = re.compile(rf"\s*(\[*)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*[\]=]")
 
 
 def _lines_by_key(text: str) -> dict[DottedKey, int]:
-    """Return the line of each dotted key and of each table's head in valid TOML."""
+    """Find the first line of each dotted key and table in valid TOML."""
     lines: dict[DottedKey, int] = {}
     table: DottedKey = ()
     for number, line in enumerate(text.splitlines(), 1):

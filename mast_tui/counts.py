@@ -1,4 +1,4 @@
-"""Numbers with their nouns and lengths of time, for every sentence that counts something."""
+"""Texts for numbers with nouns and for lengths of time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def offset(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return a length of time: ``340ms``, ``4.2s``, ``6m12s``, ``2h05m``."""
-    # Each unit is rounded before it is compared, so that 59.96 seconds are 1m00s and not 60.0s.
+    # Each unit is rounded before the comparison, so that 59.96 seconds are 1m00s and not 60.0s.
     milliseconds = round(max(0.0, seconds) * 1000)
     if milliseconds < 1000:
         return f"{milliseconds}ms"

@@ -1,4 +1,4 @@
-"""The errors that are shown to users, not fixed by programmers: their base, and the common ones."""
+"""The errors that are shown to users: their base class and the common ones."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from typing import ClassVar
 
 
 class MastError(Exception):
-    """Something is wrong in the data or the request, and nothing is wrong with the program.
+    """An error in the data or the request, not in the program.
 
-    The message says what, where and what to do, in one or two sentences. A command prints it and
-    ends with ``exit_code``; a screen shows it. Any other exception is a bug.
+    The message says in one or two sentences what is wrong, where, and what to do. A command prints
+    it and ends with ``exit_code``; a screen shows it. Any other exception is a bug.
     """
 
     exit_code: ClassVar[int] = 1
 
 
 class WorkspaceError(MastError):
-    """Something in or about a workspace is wrong; the message says what, where and what to do."""
+    """An error in a workspace or in its use."""
 
 
 class ChangedElsewhere(WorkspaceError):
-    """The same annotator has changed the same trace through another window or command."""
+    """A change by the same annotator to the same trace, through another window or command."""
 
 
 class PasswordNeeded(WorkspaceError):
-    """A server with a workspace wants a password, and none was found."""
+    """A missing password for the server with a workspace."""
 
 
 class ServerAway(WorkspaceError):
-    """A server with a workspace does not answer, and may do so in a moment."""
+    """A server with a workspace that does not answer; a later attempt may succeed."""
 
 
 class WorkspaceGone(WorkspaceError):
-    """The file that is open is not the one at its path any more: deleted, moved or replaced."""
+    """The open file is no longer at its path: it was deleted, moved or replaced."""
 
 
 class AdjudicationError(MastError):
-    """Something cannot be adjudicated; the message says what and what to do."""
+    """A request for an adjudication that is not possible."""
 
 
 class SessionError(MastError):
-    """A command was refused and has changed nothing; the message says why."""
+    """A refused command, which has changed nothing."""
 
 
 class ChangedMeanwhile(SessionError):
-    """The same annotator has changed the trace elsewhere; the session shows it as it is now."""
+    """A change of the trace elsewhere; the session has loaded it."""

@@ -1,4 +1,4 @@
-"""The collector of cyclic garbage: seldom at work, and never while the app starts."""
+"""Settings of Python's garbage collector, which is off while the app starts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from contextlib import contextmanager
 from typing import Final
 
 COLLECT_AFTER: Final = 1.0
-"""Seconds after the first screen has opened."""
+"""Seconds from the first screen until the collector is switched on."""
 
 NEW_OBJECTS: Final = 20_000
-"""Objects that are made between two collections. Reading a trace makes many that are no garbage,
-and a key would wait for each collection."""
+"""The number of new objects that starts a collection.
+
+A key press waits for each collection, and reading a trace makes many objects that stay in use.
+"""
 
 
 def collect_again() -> None:
     """Switch the collector on again after the start, if it is off.
 
-    Objects that were made during the start are never collected: modules and styles stay to the
-    end, and examining all of them would delay a key press.
+    Objects that exist by now are never examined: they stay until the end, and examining them would
+    delay a key press.
     """
     if not gc.isenabled():
         gc.freeze()
@@ -29,7 +31,7 @@ def collect_again() -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switch the garbage collector off for a block of code, and on again after it if it was on.
+    """Switch the garbage collector off during a block of code.
 
     A large study has many small objects and hardly a reference cycle. Over 10,000 traces of five
     annotators ``agree`` takes 3.94 s of processor time without the collector and 4.13 s with it,

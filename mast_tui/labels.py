@@ -1,4 +1,4 @@
-"""The records of people and judges on a trace: labels, verdicts, reviews, and passes."""
+"""The records of an annotator's work on a trace: labels, verdicts, reviews and passes."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class VerdictValue(StrEnum):
     ABSENT = "absent"
     UNSURE = "unsure"
 
-    # That of the text, without a Python call for each of many verdicts.
+    # The hash of the text, which needs no Python call.
     __hash__ = str.__hash__
 
 
 class Severity(StrEnum):
-    """The effect of a failure on the run, by the person's judgement."""
+    """The effect of a failure on the run, as a person judges it."""
 
     FATAL = "fatal"
     BENIGN = "benign"
 
 
 class Origin(StrEnum):
-    """The ways in which labels are made; see ``label_origin``."""
+    """The ways in which labels are made."""
 
     MANUAL = "manual"
     ACCEPTED = "accepted"
@@ -86,8 +86,8 @@ class PassKind(StrEnum):
     def is_reading(self) -> bool:
         """True if the labels count as the annotator's labels of the trace.
 
-        The labels of an adjudication are gold. A retest, in which the annotator labels a trace once
-        more without seeing the first labels, only measures self-agreement.
+        The labels of an adjudication are gold. A retest repeats the labelling of a trace only to
+        measure self-agreement.
         """
         return self not in (PassKind.ADJUDICATION, PassKind.RETEST)
 
@@ -104,8 +104,8 @@ class Match(StrEnum):
     """The kind of match between a judge's quote and the text of the trace.
 
     ``SPACING``: the same words with other white space, punctuation or case. ``REWORDED``: other
-    forms of the words. ``IN_PARTS``: the texts before and after a ``…``. ``ALTERED``: words of
-    another meaning. ``FUZZY``: a similar text, found by an earlier version that compared no words.
+    forms of the words. ``IN_PARTS``: a quote with ``…``, found in parts. ``ALTERED``: words of
+    another meaning. ``FUZZY``: a similar text, as earlier versions recorded it.
     """
 
     EXACT = "exact"
@@ -121,19 +121,19 @@ AGENT_PREFIX = "agent:"
 
 
 def annotator_kind(name: str) -> AnnotatorKind:
-    """Return the kind of annotator by the prefix of a name: judge, agent or human."""
+    """Return the kind of an annotator: judge, agent or human, by the prefix of the name."""
     if name.startswith(JUDGE_PREFIX):
         return AnnotatorKind.JUDGE
     return AnnotatorKind.AGENT if name.startswith(AGENT_PREFIX) else AnnotatorKind.HUMAN
 
 
 def kind_fits_name(kind: str, name: str) -> bool:
-    """Return whether the name of an annotator has the prefix of a kind.
+    """Return whether an annotator of a kind may have a name.
 
-    A name without a prefix fits every kind of person. An unknown kind fits no name.
+    A name without a prefix fits every kind of person.
 
     Args:
-        kind: The value of an ``AnnotatorKind``, as a file has it.
+        kind: The value of an ``AnnotatorKind``, or an unknown text.
         name: The annotator's name.
     """
     if kind not in set(AnnotatorKind):
@@ -143,7 +143,7 @@ def kind_fits_name(kind: str, name: str) -> bool:
 
 
 def label_origin(annotator: str, recorded: Origin) -> Origin:
-    """Return the origin of a label, corrected if the recorded one does not fit the author.
+    """Return the recorded origin of a label, or another one that fits the label's author.
 
     Args:
         annotator: The label's author.
@@ -155,7 +155,7 @@ def label_origin(annotator: str, recorded: Origin) -> Origin:
 
 
 RESERVED: Final = ("gold", "all")
-"""The words for settled labels and for all labels, which no annotator may have as a name."""
+"""The words that commands use for settled labels and for all labels; no name may be one."""
 
 
 _MOST_NAME_CHARS: Final = 64
@@ -172,8 +172,8 @@ class ReservedName(InvalidName):
 def checked_person(name: str) -> str:
     """Return a person's name without surrounding spaces.
 
-    A name has at most 64 printable characters and no prefix of judges or agents; ``gold`` and
-    ``all`` are reserved, also in other case or width of letters.
+    A name has at most 64 printable characters, no prefix of judges or agents, and is not a reserved
+    word.
 
     Raises:
         InvalidName: The name is not valid.
@@ -233,9 +233,9 @@ def check_unlike(name: str, existing: Iterable[str]) -> None:
 
 
 def _skeletons(name: str) -> frozenset[str]:
-    """Return the skeletons of a name, in which look-alike letters are the same letter.
+    """Return two skeletons of a name: of the name itself and of its lower case.
 
-    One is of the name, one of its small letters: ``I`` looks like ``l``, but ``i`` does not.
+    Names that look alike share a skeleton. ``I`` looks like ``l``, but ``i`` does not.
     """
     normalized_name = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
     return frozenset(
@@ -245,14 +245,14 @@ def _skeletons(name: str) -> frozenset[str]:
 
 
 def _confusable_skeleton(text: str) -> str:
-    """Return a text with each letter replaced by its prototype, the same for look-alike letters."""
+    """Replace each letter by one that stands for all letters of the same look."""
     # Start-up: large tables, which only a new name needs.
     from confusable_homoglyphs.confusables import confusables_data as alike
 
     def prototype(char: str) -> str:
-        # In the table a letter has one entry, its prototype, and a prototype has many. If two
-        # letters are each other's only entry, the smaller one is the prototype. Some entries have
-        # a left-to-right mark (U+200E) beside the letter.
+        # The table has one entry for a letter, its prototype, and many entries for a prototype. If
+        # two letters are each other's only entry, the smaller one serves as the prototype. Some
+        # entries have a left-to-right mark (U+200E) beside the letter.
         entries: list[str] = [entry["c"].strip("\u200e") for entry in alike.get(char, ())]
         if len(entries) != 1:
             return char
@@ -270,41 +270,41 @@ CONFIDENCES: Final[Mapping[float | None, str]] = {
     0.5: "half sure",
     0.25: "doubtful",
 }
-"""The confidences that a person can give a label, in the order in which a key sets them."""
+"""The confidences that a person can give a label, in the order of the key that changes them."""
 
 
 def next_severity(severity: Severity | None) -> Severity | None:
-    """Return the severity that a key sets after this one."""
+    """Return the next severity in the order of the key that changes it."""
     order: tuple[Severity | None, ...] = (None, *Severity)
     return _next_in_cycle(order, severity)
 
 
 def next_confidence(confidence: float | None) -> float | None:
-    """Return the confidence of ``CONFIDENCES`` that a key sets after this one."""
+    """Return the next confidence in the order of the key that changes it."""
     return _next_in_cycle(tuple(CONFIDENCES), confidence)
 
 
 def _next_in_cycle(values: tuple[Value, ...], value: Value) -> Value:
-    """Return the value after this one; the first follows the last, the second an unknown value."""
+    """Return the value after another one; the first value follows the last."""
     position = values.index(value) if value in values else 0
     return values[(position + 1) % len(values)]
 
 
 def confidence_words(confidence: float | None) -> str:
-    """Return a confidence in words; as a number if a person cannot set it."""
+    """Describe a confidence in words, or as a number if the words have none for it."""
     return CONFIDENCES.get(confidence) or f"{confidence:.2f}"
 
 
 class Target(Struct, frozen=True, omit_defaults=True):
     """The part of a trace that a label is about: the whole trace, a range of spans, or a quote.
 
-    Both keys are None for the whole trace. A quote is in one span, so both keys are equal;
-    ``char_start`` and ``char_end`` are code points in the span's text as read (end exclusive).
+    The first and last key are None for the whole trace, and equal for a quote. ``char_start`` and
+    ``char_end`` are code points in the text of the span (end exclusive).
     """
 
     first: str | None = None
     _last: str | None = struct_field(default=None, name="last")
-    """None if it equals the first span, so that files have the key once."""
+    """None if it equals ``first``, so that files store the key once."""
 
     quote: str | None = None
     char_start: WholeNumber | None = struct_field(default=None, name="start")
@@ -346,8 +346,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The quote behind a judge's label.
 
     Attributes:
-        key: The span with the quote; None if the quote was not found and the judge named no
-            existing span.
+        key: The span with the quote. If the quote was not found, the span that the judge named;
+            None if it does not exist.
         quote: The quoted words.
         match: The kind of match; None if it was not recorded.
         misnamed_spans: The first and last key of the spans that the judge named, if the quote was
@@ -376,7 +376,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def doubt(self) -> QuoteDoubt:
-        """The doubt that the judge invented the quote."""
+        """The reason to doubt that the trace contains the quote."""
         if not self.placed:
             return QuoteDoubt.NOT_FOUND
         return QuoteDoubt.ALTERED if self.match is Match.ALTERED else QuoteDoubt.NONE
@@ -386,19 +386,18 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Finding:
     """A failure mode that a judge finds in a trace, with its span range and quote.
 
-    Models and rules return findings; the workspace stores each as a ``Label``. The evidence in a
-    model's answer has only the quote. ``quote_anchoring`` adds its range of characters, and
-    corrects the span range if the quote is in another span.
+    Models and rules return findings; the workspace stores each as a ``Label``. The evidence of a
+    new finding of a model has only the quote. ``quote_anchoring`` adds its position in the text.
 
     Attributes:
         mode: The slug of the mode.
         first: The key of the first span; None for the whole trace.
         last: The key of the last span; None for the whole trace.
-        rationale: The judge's reason, with spans as ``#1``….
+        rationale: The judge's reason, with spans as ``#1``, ``#2`` and so on.
         confidence: A number in [0, 1].
         decisive: True if the failure decided the outcome; None if the judge does not say.
         evidence: The quote; None if nothing can be quoted.
-        remedy: The correct action and its result, if this is the decisive step of the run; else
+        remedy: The correct action and its result if this is the decisive step of the run; else
             empty.
 
     Raises:
@@ -426,7 +425,7 @@ class Finding:
 
     @property
     def target(self) -> Target:
-        """The quote if it was found in the only span of the range; else the range."""
+        """The quote if it was found and lies in the range's only span; else the range."""
         quote = self.evidence
         if quote is None or not quote.placed:
             return Target(self.first, self.last)
@@ -436,7 +435,7 @@ class Finding:
 
 
 class QuoteCounts(Struct, frozen=True, omit_defaults=True):
-    """The number of quotes by kind of match; ``unsorted`` were found, without a recorded kind."""
+    """The number of quotes by kind of match; ``unsorted`` were found, without a known kind."""
 
     exact: Count = 0
     spacing: Count = 0
@@ -448,9 +447,9 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def count(cls, evidence: Iterable[Evidence | None]) -> QuoteCounts:
-        """Count the quotes of labels or findings by kind of match; None is not counted.
+        """Count quotes by kind of match; None is not counted.
 
-        A quote without a recorded match counts as exact: a rule copied it from the trace.
+        A quote without a recorded match counts as exact, because a rule copied it from the trace.
         """
         counts = Counter(
             _COUNTED_AS[quote.match] if quote.placed else "not_found"
@@ -466,12 +465,12 @@ class QuoteCounts(Struct, frozen=True, omit_defaults=True):
 
     @property
     def found(self) -> int:
-        """The number of quotes found with the same words or other forms of them."""
+        """The number of quotes that were found with the same words or other forms of them."""
         return self.exact + self.spacing + self.reworded + self.unsorted
 
     @property
     def summary(self) -> str:
-        """The kinds with at least one quote and their numbers, on one line."""
+        """The numbers of quotes by kind in one line, without zeros."""
         named = ((name.replace("_", " "), count) for name, count in asdict(self).items())
         return ", ".join(f"{count:,} {name}" for name, count in named if count)
 
@@ -495,8 +494,8 @@ class Label(Struct, frozen=True, omit_defaults=True):
     Attributes:
         taxonomy: ``id@version`` of the taxonomy.
         mode: The slug of the mode.
-        suggestion: The id of the judge's label that it was made from.
-        saw_suggestions: True if suggestions were on screen when it was made.
+        suggestion: The id of the judge's label from which this label was made.
+        saw_suggestions: True if suggestions were on screen when the label was made.
         created_at: The time, ISO 8601 in UTC.
         evidence: The quote, only in judges' labels.
         confidence: A number in [0, 1].
@@ -541,7 +540,7 @@ class Verdict:
 class Review:
     """A person's answer to one suggestion, given in one pass over a trace.
 
-    ``label`` is the id of the person's label made from it; None if the suggestion was rejected.
+    ``label`` is the id of the label that the answer made; None for a rejection.
     """
 
     annotator: str
@@ -575,8 +574,8 @@ class Pass:
         judge_seen: True if a judge's suggestion was on screen.
         read: The number of spans that were read when the pass was finished.
         spans: The number of spans of the trace at that time.
-        revealed_at: The time at which something hidden was first shown after finishing; from then
-            on the pass cannot be reopened.
+        revealed_at: The time at which something hidden was first shown after finishing. After that
+            the pass cannot be reopened.
         withheld: True if a study hid suggestions.
     """
 
@@ -605,12 +604,12 @@ class TraceWork:
 
     Attributes:
         labels: The labels by id.
-        verdicts: The verdicts by the mode's slug; a mode with a label is present in any case.
+        verdicts: The verdicts by the mode's slug. A mode with a label is present in any case.
         notes: The notes by the span's key.
-        finished_at: The time of finishing, ISO 8601 in UTC; empty if the time is not known, None if
+        finished_at: The time of finishing, ISO 8601 in UTC. Empty if the time is not known; None if
             the trace is not finished.
         judge_seen: True if a judge's suggestion was on screen.
-        merged: The ids of gold labels that join different span ranges of several annotators.
+        merged: The ids of gold labels that join span ranges of several annotators.
     """
 
     annotator: str
@@ -638,10 +637,7 @@ class TraceWork:
         return VerdictValue.PRESENT if self.labels_of(mode) else self.verdicts.get(mode)
 
     def verdicts_without_label(self, taxonomy: Taxonomy) -> dict[str, VerdictValue]:
-        """Return the verdicts absent and unsure by mode, in the order of a taxonomy's modes.
-
-        Modes with a label are left out.
-        """
+        """Return the verdicts absent and unsure by mode, in the order of a taxonomy's modes."""
         labelled_modes = {label.mode for label in self.labels.values()}
         return {
             mode.slug: self.verdicts[mode.slug]
@@ -660,7 +656,7 @@ class TraceWork:
 
 
 WorkKey = tuple[str, str, str]
-"""The annotator, the trace id and the taxonomy of one annotator's work on a trace."""
+"""The annotator, the trace id and the taxonomy."""
 
 
 Which = Literal["first", "last"]
@@ -669,7 +665,7 @@ _FIRST_LOOKS = (PassKind.BLIND, PassKind.ASSISTED)
 
 
 def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the finished pass that counts for each annotator and trace id.
+    """Select the finished pass that counts for each annotator and trace.
 
     Adjudications and retests never count.
 
@@ -679,10 +675,10 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
             work of others; ``last`` for the latest finished pass.
 
     Returns:
-        The passes by annotator and trace id, without traces that have no such pass.
+        The passes by annotator and trace id.
     """
     passes_by_key: dict[tuple[str, str], Pass] = {}
-    # Sorted so that the pass that counts comes last and replaces the others.
+    # The pass that counts comes last in this order and replaces the others.
     ordered_passes = sorted(passes, key=attrgetter("number"), reverse=which == "first")
     for trace_pass in ordered_passes:
         if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
@@ -694,7 +690,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
 
 
 def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Count the traces that each person has finished; leave out people without any.
+    """Count the traces that each person has finished, without people that have finished none.
 
     Args:
         names: The names of the people.

@@ -1,9 +1,9 @@
-"""The writing of the output files that a user names in a command.
+"""Output files that a user names in a command.
 
-Either all files of a command are written, or none. Each is written under a random name in the
-folder of its target, and replaces the target once all files are on the disk. A pipe, a terminal or
-a device is written to directly and never replaced; ``-`` is stdout. If the path is a link, the file
-that it leads to is replaced, and the link stays.
+Either all files of a command are written, or none. Each file is first written under a random name
+in the folder of its target, and replaces the target once all files are on the disk. A pipe, a
+terminal or a device is written to directly; ``-`` is stdout. A link stays, and its target is
+replaced.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Final
 from mast_tui.errors import MastError
 
 Content = str | Iterable[bytes]
-"""A text, or pieces of bytes, each computed when it is written."""
+"""A text, or an iterable of bytes that is read while it is written."""
 
 LOOKED_AT: Final = 1 << 20
-"""The bytes from the start of a file that show which program wrote it."""
+"""The number of first bytes of a file that show which program wrote it."""
 
 _STDOUT: Final = Path("-")
 _STDOUT_DESCRIPTOR: Final = 1
@@ -34,7 +34,7 @@ _PERMISSIONS: Final = 0o777
 
 
 class OutputError(MastError):
-    """A file cannot or must not be written; the message is one sentence for the user."""
+    """A file that cannot or must not be written."""
 
 
 class InTheWay(OutputError):
@@ -92,16 +92,15 @@ class Outputs:
         self._removed: list[Path] = []
 
     def check(self, path: Path, *, ours: Callable[[bytes], bool] | None = None) -> None:
-        """Refuse a path that cannot or must not be written, before any work is done.
+        """Refuse a path that cannot or must not be written.
 
         Args:
-            path: The file to write.
-            ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program wrote.
-                With it, files of this program are replaced, and other files are not.
+                path: The file to write.
+                ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program
+                    wrote. An existing file is then replaced only if ``ours`` accepts it.
 
         Raises:
-            OutputError: An existing file must stay, the path cannot be written, or it cannot be
-                examined.
+            OutputError: The path cannot be written or examined, or an existing file must stay.
         """
         self._checked_output(path, ours)
 
@@ -137,7 +136,7 @@ class Outputs:
         self._folders.append(folder)
 
     def remove(self, path: Path) -> None:
-        """Remove a file in ``commit``, once the other files are written.
+        """Let ``commit`` remove a file after the other files are written.
 
         Raises:
             OutputError: The file must stay.
@@ -149,8 +148,8 @@ class Outputs:
     def commit(self) -> None:
         """Write the added files and remove files; if a step fails, undo all earlier steps.
 
-        Streams are written once all files are on the disk as drafts, because writing to a stream
-        cannot be undone. On a file system without hard links, replaced files cannot be restored.
+        Streams are written last, because writing to a stream cannot be undone. On a file system
+        without hard links, replaced files cannot be restored.
 
         Raises:
             OSError: A file could not be written; the error has the name that the user gave.
@@ -184,12 +183,10 @@ class Outputs:
             _sync_folder(folder)
 
     def _checked_output(self, path: Path, ours: Callable[[bytes], bool] | None) -> _OutputPath:
-        """Return an output with its links followed, after the checks of ``check``.
-
-        ``ours`` is that of ``check``: it accepts an existing file that this program wrote.
+        """Follow the links of a path, and refuse it if it cannot be written.
 
         Raises:
-            OutputError: The path cannot be written, or the existing file must stay.
+            OutputError: The path cannot be written, or an existing file must stay.
         """
         output = _output_path(path)
         if output.is_stream:
@@ -208,11 +205,7 @@ class Outputs:
         return output
 
     def _reason_to_stay(self, target: Path, ours: Callable[[bytes], bool] | None) -> str | None:
-        """Return why an existing file is replaced only with ``force``; None if it may be replaced.
-
-        ``ours``, if given, decides by the first bytes; otherwise the rules decide. A file that
-        cannot be examined has a reason too.
-        """
+        """Return the reason why an existing file needs ``force``; None if it may be replaced."""
         try:
             if ours is not None and target.exists():
                 first_bytes = _first_bytes(target)
@@ -225,7 +218,7 @@ class Outputs:
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write one file completely, or leave the existing one as it is.
+    """Write one file completely, or leave an existing file unchanged.
 
     Args:
         path: The file to write.
@@ -259,8 +252,8 @@ def is_stdout(path: Path) -> bool:
 def _output_path(path: Path) -> _OutputPath:
     """Follow the links at the end of a path.
 
-    A link is followed only if its owner is the user, root, or the owner of its target. Otherwise
-    another user of a shared folder could choose which of the user's files is replaced.
+    A link is followed only if it belongs to the user, to root, or to the owner of its target.
+    Otherwise another user of a shared folder could choose which file is replaced.
 
     Raises:
         OutputError: A link must not be followed, or leads to itself.
@@ -301,7 +294,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _byte_pieces(content: Content) -> Iterator[bytes]:
-    """Yield the pieces of a content; a text is encoded piece by piece."""
+    """Yield a content as bytes."""
     if isinstance(content, str):
         for start in range(0, len(content), _PIECE):
             yield content[start : start + _PIECE].encode("utf-8", "backslashreplace")
@@ -310,10 +303,10 @@ def _byte_pieces(content: Content) -> Iterator[bytes]:
 
 
 def _write_draft(output: _OutputPath, content: Content, undo: ExitStack) -> Path:
-    """Write the content to a new file beside the target, and sync it to the disk."""
+    """Write the content to a new hidden file beside the target."""
     draft = _hidden_path_beside(output.target)
     with _errors_named(output.path):
-        # Exclusive and without links, as other users may have prepared files in the folder.
+        # Other users may have prepared files or links in the folder, so only a new file is opened.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(draft, flags, 0o666)
     undo.callback(_unlink_quietly, draft)
@@ -330,11 +323,7 @@ def _write_draft(output: _OutputPath, content: Content, undo: ExitStack) -> Path
 
 
 def _write_stream(output: _OutputPath, content: Content) -> None:
-    """Write the content to a pipe, a terminal, a device or an open descriptor.
-
-    Raises:
-        OutputError: A regular file is at the path now.
-    """
+    """Write the content to a pipe, a terminal, a device or an open descriptor."""
     sys.stdout.flush()  # earlier output to the same terminal or pipe must come first
     with _errors_named(output.path):
         if output.descriptor is not None:
@@ -350,7 +339,7 @@ def _write_stream(output: _OutputPath, content: Content) -> None:
 
 
 def _write_all(descriptor: int, path: Path, content: Content) -> None:
-    """Write a content to an open file; one call of the system may write only a part."""
+    """Write a content completely; one system call may write only a part."""
     for piece in _byte_pieces(content):
         unwritten = memoryview(piece)
         while unwritten:
@@ -360,7 +349,7 @@ def _write_all(descriptor: int, path: Path, content: Content) -> None:
 
 
 def _back_up_for_undo(target: Path, undo: ExitStack) -> list[Path]:
-    """Let ``undo`` restore a file or its absence; return its backup, if any, to remove later."""
+    """Keep a backup of a file, if it exists, and let ``undo`` restore the earlier state."""
     if not target.exists():
         undo.callback(_unlink_quietly, target)
         return []
@@ -385,7 +374,7 @@ def _restore_target(backup: Path, target: Path) -> None:
 
 
 def _make_folder(folder: Path, undo: ExitStack) -> None:
-    """Create a folder and its missing parents; ``undo`` removes them if they are empty."""
+    """Create a folder and its missing parents; ``undo`` removes those that are empty."""
     missing_folders = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     for parent in reversed(missing_folders):
         with _errors_named(parent, "this folder cannot be created"):
@@ -403,7 +392,7 @@ def _hidden_path_beside(target: Path) -> Path:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk, if the file system can."""
+    """Write the entries of a folder to the disk."""
     with suppress(OSError):  # not every file system can; the files themselves are on the disk
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -414,7 +403,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _errors_named(path: Path, problem: str = "cannot be written") -> Iterator[None]:
-    """Give errors of the file system the path that the user named."""
+    """Raise errors of the file system with the path that the user named."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,9 @@
 """Workers that process batches in other processes, on this machine or in a cluster.
 
-``Workers.map(work, batches)`` is the whole interface, except for one process that sends messages
-about a long work: ``WorkerProcess``. A result must depend on its batch alone: if a process is
-killed, another process repeats its batch. Each local process has a pipe of its own, because
-``concurrent.futures`` gives up all pending work when one process is killed, and hangs if that
-process had half written an answer. The workers of a cluster are in ``scale/cluster.py``.
+Use ``Workers.map(work, batches)``, or ``WorkerProcess`` for one process that sends messages during
+a long batch. The result of a batch must depend on the batch alone, because another process repeats
+it if a process is killed. Each local process has its own pipe: ``concurrent.futures`` gives up all
+pending work when one process is killed, and hangs if that process had half written an answer.
 """
 
 from __future__ import annotations
@@ -32,30 +31,34 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[Sequence[Item]], Iterable[Result]]
-"""A function from a batch to the results of its items, in their order. If it returns an iterator
-for a batch of one item, local processes send each result at once."""
+"""A function from a batch to the results of its items, in order.
+
+If it returns an iterator for a batch of one item, a local process sends each result at once.
+"""
 
 _CLUSTER: Final = "mast_tui.scale.cluster"
 """The module of a cluster's workers, imported only by this name."""
 
 AHEAD: Final = 4
-"""The batches per worker that are running, queued, or done before their turn."""
+"""The batches per worker that run, wait in a queue, or wait for the results of earlier batches."""
 
 QUEUED: Final = 2
-"""The batches that a worker holds, so that the next one is there when the first is done."""
+"""The batches that are sent to a worker, so that it need not wait for the next one."""
 
 _LOSSES: Final = 3
-"""The processes that an item may end alone before it is given up: several, as a process may be
-killed for another reason."""
+"""The number of processes that may end during an item before it is given up.
+
+A process may be killed for a reason other than its item.
+"""
 
 
 class NoWorkers(MastError):
-    """The requested workers are not available, or all of them are gone."""
+    """Workers that are not available, or that are all gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostItem:
-    """The reason why an item has no result, in place of the result."""
+    """The reason why an item has no result; it takes the place of the result."""
 
     reason: str
 
@@ -65,16 +68,16 @@ LOST: Final = LostItem("every process that worked on it was killed; is there eno
 
 @dataclass(slots=True, eq=False)
 class WorkerTask:
-    """A batch, and its results that were not yielded yet.
+    """A batch and its results.
 
     Attributes:
         batch: The items.
-        losses: The number of processes that ended while they had the batch.
-        results: The results to yield.
+        losses: The number of processes that ended during the batch.
+        results: The received results that are not yielded yet.
         done: True if all results were received.
-        result_count: The number of different results received.
-        sent_count: The number of results received from the process that has the batch now. The
-            first of them repeat results of a process that was ended.
+        result_count: The number of results received, without repeated ones.
+        sent_count: The number of results received from the present process. It repeats the results
+            that an earlier process has sent.
     """
 
     batch: Sequence[Any]
@@ -85,7 +88,7 @@ class WorkerTask:
     sent_count: int = 0
 
     def add_results(self, results: Sequence[Any]) -> None:
-        """Add the next results of a process, without those that an ended process sent before it."""
+        """Add the next results of a process, without those that an earlier process has sent."""
         repeated_count = max(0, self.result_count - self.sent_count)
         self.results.extend(results[repeated_count:])
         self.sent_count += len(results)
@@ -93,7 +96,7 @@ class WorkerTask:
 
 
 class BatchResults(NamedTuple):
-    """Some results of a batch; ``is_last`` is true if no more follow."""
+    """Some results of a batch; ``is_last`` is True for the last ones."""
 
     results: Sequence[Any]
     is_last: bool = True
@@ -102,8 +105,8 @@ class BatchResults(NamedTuple):
 BatchMessage = tuple[WorkerTask, BatchResults | LostItem | None]
 """A batch with its results.
 
-``LOST`` instead of results means that its process was ended; None, that this happened before the
-process started the batch.
+``LOST`` instead of results means that the process ended during the batch. None means that it ended
+before the batch.
 """
 
 
@@ -159,10 +162,11 @@ class Workers(AbstractContextManager["Workers"], ABC):
             work: A function of a module, or another object that can be pickled.
             batches: The items in batches, read as workers need them.
             patience: The seconds without a message after which None is yielded.
-            ahead: The batches per worker that may be running, queued, or done before their turn.
+            ahead: The batches per worker that may run, wait in a queue, or wait for earlier ones.
 
         Returns:
-            The results; a ``LostItem`` for an item that ends every process.
+            The results. ``LostItem`` stands for an item during which every process ended. None
+            stands for a time of ``patience`` without a message.
 
         Raises:
             NoWorkers: All workers are gone.
@@ -203,7 +207,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
 def each(
     work: Work[Item, Result], items: Iterable[Item], workers: Workers | None
 ) -> Iterator[Result | LostItem]:
-    """Yield the results of all items, computed in this process or by workers, item by item.
+    """Yield the results of all items, computed item by item in this process or by workers.
 
     Args:
         work: The function, as for ``Workers.map``.
@@ -211,7 +215,8 @@ def each(
         workers: The workers; None computes in this process.
 
     Returns:
-        The results in the order of the items; a ``LostItem`` for an item that ends every process.
+        The results in the order of the items. ``LostItem`` stands for an item during which every
+        process ended.
     """
     batches = ([item] for item in items)
     if workers is None:
@@ -223,10 +228,9 @@ def each(
 
 
 def _tasks_to_repeat(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
-    """Return the tasks to repeat after a process was ended, the last one first.
+    """Return the tasks to send again after a process ended during a task, the last one first.
 
-    A batch of several items is replaced in ``tasks`` by a task for each item. A batch of one item
-    is repeated up to the limit of losses; after that ``LOST`` becomes its result.
+    A batch of several items is split into batches of one item, so that only one item can be lost.
     """
     if len(task.batch) > 1:
         position = tasks.index(task)
@@ -285,17 +289,17 @@ class WorkerProcess:
     """A local process with its batches.
 
     Attributes:
-        connection: The pipe to the process. A message is ``BatchResults`` and None, or None and the
-            error that the work has raised; it ends when the process does.
-        popen: The process, which any thread may kill by it.
-        tasks: The batches that the process has.
+        connection: The pipe to the process. It receives pairs: ``BatchResults`` and None, or None
+            and the error that the work raised.
+        popen: The process; any thread may kill it.
+        tasks: The unfinished batches that were sent to the process.
     """
 
     def __init__(self, *, low_priority: bool) -> None:
         """Start the process.
 
         Args:
-            low_priority: All other processes of the machine take precedence.
+            low_priority: True if all other processes of the machine take precedence.
 
         Raises:
             OSError: No process can start.
@@ -303,7 +307,7 @@ class WorkerProcess:
         from multiprocessing.connection import Pipe  # start-up: the app searches and judges later
 
         self.connection, child_end = Pipe()
-        # Not by multiprocessing, whose processes import all modules of this one at their start.
+        # Processes of ``multiprocessing`` would import all modules of this one at their start.
         arguments = (
             os.pathsep.join(sys.path),
             os.pathsep,
@@ -323,7 +327,7 @@ class WorkerProcess:
         self._work: object = None
 
     def submit(self, work: Work[Any, Any], task: WorkerTask) -> None:
-        """Send a batch to the process, which works on it after the earlier batches.
+        """Send a batch to the process.
 
         Args:
             work: The function.
@@ -345,7 +349,7 @@ class WorkerProcess:
 
 
 def serve(descriptor: int, low_priority: int) -> None:
-    """Compute the batches that come through a pipe, until its other end is closed.
+    """Compute the batches that arrive through a pipe, until the pipe is closed.
 
     Args:
         descriptor: The descriptor of the open pipe.
@@ -379,7 +383,7 @@ def serve(descriptor: int, low_priority: int) -> None:
 
 
 def _queue_batches(connection: Connection, received: SimpleQueue[Any]) -> None:
-    """Put the batches from a pipe into a queue; end this process when the pipe is closed."""
+    """Put the batches from a pipe into a queue; end this process when the pipe closes."""
     while True:
         try:
             received.put(connection.recv())
@@ -388,7 +392,7 @@ def _queue_batches(connection: Connection, received: SimpleQueue[Any]) -> None:
 
 
 def _picklable_error(error: Exception) -> Exception:
-    """Return an error that can be pickled, with the traceback as its note."""
+    """Return an error that can be pickled, with its traceback as a note or text."""
     trace_text = "".join(traceback.format_exception(error))
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))
@@ -406,7 +410,7 @@ class LocalProcesses(Workers):
 
         Args:
             count: The number of processes.
-            low_priority: All other processes of the machine take precedence.
+            low_priority: True if all other processes of the machine take precedence.
         """
         self.count = count
         self._low_priority = low_priority
@@ -423,7 +427,7 @@ class LocalProcesses(Workers):
         min(self._processes, key=lambda process: len(process.tasks)).submit(work, task)
 
     def _receive_messages(self, patience: float | None) -> Sequence[BatchMessage]:
-        """Wait for messages; a process whose pipe is closed is killed and its batches are lost."""
+        """Wait for messages; if a process has ended, report its batches as lost or not begun."""
         from multiprocessing.connection import wait  # start-up, as above
 
         ready_connections = wait([process.connection for process in self._processes], patience)
@@ -436,7 +440,7 @@ class LocalProcesses(Workers):
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
-                # The process has worked on its first task, and has not begun the others.
+                # The process has worked on its first batch only.
                 for position, task in enumerate(process.tasks):
                     messages.append((task, LOST if position == 0 else None))
                 continue

@@ -1,19 +1,18 @@
-"""The one gate between foreign text and the terminal.
+"""The conversion of any text into text that is safe to show in a terminal.
 
-Whatever a trace, a judge, a file name or an imported label holds, what comes out of here has no
-character that a terminal obeys, reorders text by, or hides. Such characters become visible:
+The result has no character that controls the terminal, reorders the text, or is invisible:
 
 - C0 controls and DEL become their control pictures: ESC is ``␛``, NUL ``␀``, DEL ``␡``;
 - C1 controls, bidi controls, zero-width and other invisible format characters, tag characters,
   line and paragraph separators, lone surrogates and noncharacters become ``⟨U+202E⟩``;
-- what joins or tints emoji is dropped (variation selectors U+FE0E and U+FE0F, skin tones, the
-  zero-width joiner before an emoji), and a flag shows as its two letters: terminals disagree
-  about the width of such sequences, and a wrong width garbles the rest of the line;
+- variation selectors U+FE0E and U+FE0F, skin tones and a zero-width joiner before an emoji are
+  dropped, and a flag becomes its two letters, because terminals disagree about the width of such
+  sequences;
 - elsewhere the zero-width joiner and non-joiner stay: Arabic and Indic scripts need them;
 - a tab is four spaces in a line of text, and one space in ``one_line``.
 
-All offsets and lengths are code points. Markup is not this module's business: show what it
-returns as ``Text`` or ``Content``, never as markup.
+All offsets and lengths are code points. Markup is not escaped: show the results as ``Text`` or
+``Content``.
 """
 
 from __future__ import annotations
@@ -29,12 +28,14 @@ ELLIPSIS: Final = "…"
 """The end of a text that ``one_line`` has cut."""
 
 TAB: Final = "    "
-"""The replacement of a tab in a line of text: always four spaces, so that a slice of a line looks
-like the same part of the whole line."""
+"""The replacement of a tab in a line of text.
+
+It does not depend on the column, so that a part of a line looks the same in the whole line.
+"""
 
 _CONTROL_PICTURES: Final = 0x2400
 
-# First and last code point of what must not reach a terminal as it is; C0 and DEL stand apart.
+# The first and last code point of characters that must not reach a terminal, apart from C0 and DEL.
 _HIDDEN: Final = (
     (0x80, 0x9F),  # C1
     (0xAD, 0xAD),  # soft hyphen
@@ -79,13 +80,13 @@ COLOUR_SEQUENCE: Final = re.compile("\x1b\\[([0-9;:]*)m")
 """A sequence that only changes the colours of a terminal."""
 
 _UNSAFE_OR_COLOUR: Final = f"{COLOUR_SEQUENCE.pattern}|{_UNSAFE.pattern}"
-"""Compiled on first use, like the next one, since compiling would delay the first screen."""
+"""Compiled on first use, because compiling would delay the first screen."""
 _INVISIBLE: Final = f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HIDDEN)}]"
 _UNSAFE_OR_BREAK: Final = re.compile(f"\r\n|[{_CLASS}]|{_JOINER_BEFORE_EMOJI}")
 
 
 def _visible_text(char: str) -> str:
-    """Return the visible text for an unsafe character of a line."""
+    """Return the visible replacement of an unsafe character."""
     if char == "\t":
         return TAB
     if char in _DROPPED:
@@ -112,32 +113,32 @@ def _visible_match_in_one_line(match: re.Match[str]) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text is printable ASCII, as most lines are; this is fast."""
+    """Return whether a text is printable ASCII, a fast test that most lines pass."""
     return text.isascii() and text.isprintable()
 
 
 def invisible_in(text: str) -> str | None:
-    """Return the code of the first invisible character of a text, such as ``U+3164``, or None."""
+    """Return the first invisible character of a text as a code such as ``U+3164``, if any."""
     match = re.search(_INVISIBLE, text)
     return None if match is None else f"U+{ord(match[0]):04X}"
 
 
 def safe_line(text: str) -> str:
-    """Make a physical line fit for display; a line break inside it becomes ``␊`` or ``␍``."""
+    """Make a line fit for display; a line break in it becomes ``␊`` or ``␍``."""
     return text if _is_plain(text) else _UNSAFE.sub(_visible_match, text)
 
 
 def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[int] | None]:
-    """Return ``safe_line(text)`` and the offset of each original code point in it.
+    """Make a line fit for display, and return the displayed offset of each code point.
 
-    The list has ``len(text) + 1`` offsets in the displayed line: one for each code point of the
-    original, then the length of the displayed line. So ``[offsets[start], offsets[end])`` is the
-    displayed part of the original's ``[start, end)``. It is None if the two lines are equal.
+    The list has ``len(text) + 1`` offsets: one for each code point, then the length of the
+    displayed line. So the code points ``[start, end)`` are displayed at ``[offsets[start],
+    offsets[end])``. The list is None if the displayed line equals the text.
 
     Args:
         text: One physical line.
-        drops_colours: True if sequences of colours (``COLOUR_SEQUENCE``) are left out
-            instead of made visible.
+        drops_colours: True to drop sequences of colours (``COLOUR_SEQUENCE``) instead of showing
+            them.
     """
     unsafe = re.compile(_UNSAFE_OR_COLOUR) if drops_colours else _UNSAFE
     if _is_plain(text) or unsafe.search(text) is None:
@@ -161,12 +162,12 @@ def safe_line_map(text: str, *, drops_colours: bool = False) -> tuple[str, list[
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """Return a text as one line that is fit for display, such as a name or a table cell.
+    """Return a text as one line that is fit for display.
 
     A line break (``\\n`` or ``\\r\\n``) becomes ``⏎``.
 
     Args:
-        text: The text. With a limit, usually only its beginning is read, as it may be long.
+        text: The text.
         limit: The most code points of the result; a text that is cut ends in ``…``. None for any
             number.
     """
@@ -177,7 +178,7 @@ def one_line(text: str, limit: int | None = None) -> str:
     beginning = text[: 2 * limit + 16]  # more than ``limit``, as some characters are dropped
     line = _unlimited_line(beginning)
     if len(line) <= limit and len(beginning) < len(text):
-        # Characters of the beginning were dropped, so that more of the text fits.
+        # Characters were dropped, so that more of the text fits.
         line = _unlimited_line(text)
     return line if len(line) <= limit else line[: limit - 1] + ELLIPSIS
 
@@ -187,11 +188,10 @@ def _unlimited_line(text: str) -> str:
 
 
 def line_ranges(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each physical line of a text.
+    """Yield the start and end of each line of a text, without the line break.
 
-    Lines end at ``\\n`` or ``\\r\\n``, which the ranges leave out; a lone ``\\r`` and the
-    separators of Unicode end no line. A break at the very end opens no further line, and an
-    empty text is one empty line. It is lazy, so that the first screen of a huge text costs little.
+    Lines end at ``\\n`` or ``\\r\\n``; a lone ``\\r`` and the separators of Unicode end no line. A
+    break at the very end opens no further line. An empty text is one empty line.
 
     Args:
         text: The text.
@@ -210,10 +210,10 @@ def line_ranges(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def iter_lines(text: str) -> Iterator[str]:
-    """Yield the physical lines of a text, each fit for display."""
+    """Yield the lines of a text, each fit for display."""
     return (safe_line(text[start:end]) for start, end in line_ranges(text))
 
 
 def display_lines(text: str) -> list[str]:
-    """Return the physical lines of a text, each fit for display."""
+    """Return the lines of a text, each fit for display."""
     return list(iter_lines(text))

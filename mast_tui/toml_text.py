@@ -1,4 +1,4 @@
-"""TOML from files that people write: parsed, or refused with one kind of error."""
+"""A TOML parser with a limit for the depth of the values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from typing import Any, Final
 
 MOST_LEVELS: Final = 50
-"""How deeply tables and lists may be nested. Python's parser and what reads the values recurse."""
+"""The most levels of nested tables and lists, because the parser and its callers recurse."""
 
 _LONG_KEY: Final = re.compile(
     r"^[ \t]*\[{0,2}[ \t]*"
     rf"(?:(?:[\w\"'-]+\.){{{MOST_LEVELS}}}|(?:[\w\"'-]+[ \t]*\.[ \t]*){{500}})",
     re.MULTILINE,
 )
-"""A key of very many parts. With blanks it may be prose, in a text of several lines."""
+"""A key of very many parts. With blanks between the parts, many more are needed, as in prose."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:

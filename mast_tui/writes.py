@@ -1,15 +1,11 @@
-"""The order in which the app reads and writes a workspace, and the thread in which it does so.
+"""The queue of the app's work on a workspace, and the thread that reads and writes it.
 
-Ownership: screens, sessions and everything else that is shown belong to the event loop. What may
-wait for the disk, another program or a server is a step: a plain function that gets all it needs
-when it is made, and returns its result. ``Writes.run`` carries it out in the one writer thread. The
-loop goes on meanwhile, and applies the result afterwards, so that nothing changes while it is drawn
-and nothing is shown before it is on disk.
+Screens and sessions belong to the event loop. A step is a plain function that may wait for the
+disk, another program or a server. ``Writes.run`` executes a step in the one writer thread. The
+event loop goes on meanwhile and shows the result afterwards.
 
-A piece of work is a coroutine of such steps and of updates of the screen between them.
-``Writes.do`` carries out one piece after the other.
-
-In a thread of its own, or in a program without an event loop, a step simply waits.
+A piece of work is a coroutine of steps, with updates of the screen between them. ``Writes.do``
+executes the pieces one after the other.
 """
 
 from __future__ import annotations
@@ -41,39 +37,39 @@ REPORTED_AFTER: Final = 0.3
 """Seconds after which the last line of the screen shows the reason for a wait."""
 
 FRAME: Final = 0.02
-"""Seconds for which drawing and the event loop wait for work, about one frame on the screen."""
+"""Seconds for which drawing and the event loop wait for work: about one frame."""
 
 
 @dataclass(slots=True)
 class WriteStatus:
-    """The state of a piece of work that the app carries out: its deadline and what it waits for."""
+    """The deadline of a running piece of work, and the things that it waits for."""
 
     deadline: float = field(default_factory=lambda: monotonic() + PATIENCE)
     waits_for_others: bool = False
-    """True while it waits for another program that writes, and not for the disk."""
+    """True while it waits for another program that writes."""
     on_server: bool = False
-    """True if everything that it waits for is the server's."""
+    """True if the workspace is on a server."""
 
 
 _STATUS: Final = ContextVar[WriteStatus | None]("write_status", default=None)
 
 
 def write_status() -> WriteStatus | None:
-    """Return the status of the app's piece of work that the calling thread carries out, if any."""
+    """Return the status of the piece of work in the calling thread; None outside of the app."""
     return _STATUS.get()
 
 
 def deadline() -> float:
     """Return the time (``time.monotonic``) until which the caller waits for another writer.
 
-    All steps of a piece of work share one deadline. Other callers wait ``PATIENCE`` from now.
+    All steps of a piece of work share one deadline.
     """
     status = write_status()
     return monotonic() + PATIENCE if status is None else status.deadline
 
 
 def pause(seconds: float) -> None:
-    """Sleep until another program or thread may have written; the status shows the wait."""
+    """Sleep while another program or thread writes; the status shows the wait."""
     status = write_status()
     if status is not None:
         status.waits_for_others = True
@@ -88,11 +84,11 @@ class HeldKeys(IntEnum):
     """The keys that wait until a piece of work is done."""
 
     NOTHING = 0
-    """No keys, since the user has not asked for the work and does not wait for it."""
+    """No keys, since the user has not asked for the work."""
     MOST = 1
-    """All keys but moves and the digits of labels, whose targets the work does not change."""
+    """All keys except moves and the digits of labels, which the work does not affect."""
     ALL = 2
-    """All keys, since the work may change the cursor, the screen or the target of a key."""
+    """All keys, since the work may change the cursor, the screen or the effect of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +103,8 @@ class _WorkPiece:
 class Writes:
     """The queue of pieces of work, and the writer thread.
 
-    ``when_file_gone`` is called if the workspace's file is gone. It returns True if there is
-    another file now, in which the step is repeated.
+    ``when_file_gone`` is called if the file of the workspace is gone. It returns True if another
+    file replaces it, so that the step can be repeated.
     """
 
     def __init__(
@@ -117,20 +113,19 @@ class Writes:
         failed: Callable[[BaseException], object],
         hold_drawing: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Begin with nothing to write.
+        """Begin with an empty queue.
 
         Args:
             changed: Called when ``holds`` or ``report`` may have changed.
-            failed: Called with the exception of a piece of work, which is a bug.
-            hold_drawing: Returns a context in which nothing is drawn. All changes within it are
-                drawn at its end, in one frame.
+            failed: Called with an unexpected exception of a piece of work.
+            hold_drawing: Returns a context in which nothing is drawn until its end.
         """
         self.when_file_gone: Callable[[], Awaitable[bool]] | None = None
         self._changed = changed
         self._failed = failed
         self._hold_drawing = hold_drawing
         self._held_drawing = ExitStack()
-        """Ends the hold that began with the first piece in an empty queue."""
+        """The hold of drawing that began with the first piece in an empty queue."""
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._queue: deque[_WorkPiece] = deque()
         self._running: _WorkPiece | None = None
@@ -138,9 +133,9 @@ class Writes:
         """The status of the running piece."""
         self._loop_task: asyncio.Task[None] | None = None
         self._is_slow = False
-        """True once the running piece has taken so long that ``report`` describes it."""
+        """True once the running piece has taken longer than ``REPORTED_AFTER``."""
         self._is_asking = False
-        """True while the annotator is asked a question, for whose answer no key is held."""
+        """True while the annotator is asked a question and may press any key."""
 
     @property
     def idle(self) -> bool:
@@ -156,12 +151,12 @@ class Writes:
 
     @property
     def asked_for(self) -> bool:
-        """True if a key has requested the piece of work that is carried out now."""
+        """True if a key has requested the running piece of work."""
         return self._running is not None and self._running.holds > HeldKeys.NOTHING
 
     @property
     def report(self) -> str:
-        """A text for the bottom line on what the app waits for; empty unless it takes long."""
+        """A text about a long wait for the bottom line of the screen; empty if there is none."""
         if not self._is_slow or self._running is None or self._is_asking:
             return ""
         status = self._status
@@ -174,33 +169,33 @@ class Writes:
 
     @property
     def _unfinished_pieces(self) -> tuple[_WorkPiece, ...]:
-        """The piece that is carried out, and the queued pieces."""
+        """The running piece and the queued pieces."""
         running = () if self._running is None else (self._running,)
         return (*running, *self._queue)
 
     def do(
         self, work: Callable[[], Coroutine[Any, Any, object]], holds: HeldKeys = HeldKeys.ALL
     ) -> None:
-        """Queue a piece of work, which is carried out after all earlier pieces.
+        """Queue a piece of work.
 
         Args:
-            work: The piece; it shows its result itself, and also its failure.
+            work: The piece; it shows its result and its failure itself.
             holds: The keys that wait until the piece is done.
         """
         self._queue.append(_WorkPiece(work, holds, copy_context()))
         if self._loop_task is None:
             if holds > HeldKeys.NOTHING:
-                # Most pieces end at once. Drawing waits for them, so that one frame shows the key
-                # and the result. In two frames, a label took 56 ms instead of 20.
+                # Most pieces end at once. Drawing waits for them, so that one frame shows both the
+                # key and the result. With two frames, a label took 56 ms instead of 20.
                 self._held_drawing.enter_context(self._hold_drawing())
             self._loop_task = create_task(self._carry_out_all())
 
     async def run(self, step: Callable[[], Result]) -> Result:
-        """Carry out a step in the writer thread, as a part of a piece of work.
+        """Execute a step of the running piece of work in the writer thread.
 
         Args:
-            step: Reads or writes the workspace. If the workspace's file is gone, the step has
-                changed nothing, and is repeated if ``when_file_gone`` returns True.
+            step: Reads or writes the workspace. If the file of the workspace is gone, it must fail
+                before it changes anything, so that it can be repeated.
 
         Returns:
             The result of the step.
@@ -211,8 +206,8 @@ class Writes:
         assert self._running is not None, "only a piece of work uses the writer thread"
         while True:
             future = self._thread.submit(copy_context().run, _run_with_status, self._status, step)
-            # Most steps end within a frame. The event loop waits for these, so that a change that
-            # is queued while the app quits is on disk.
+            # The event loop waits for a short step, so that a change that is queued while the app
+            # quits still reaches the disk.
             done_futures, _ = wait([future], FRAME)
             try:
                 return future.result() if done_futures else await asyncio.wrap_future(future)
@@ -223,7 +218,7 @@ class Writes:
     async def ask(self, question: Callable[[Callable[[Answer], None]], None]) -> Answer:
         """Ask the annotator a question within a piece of work, and wait for the answer.
 
-        Meanwhile no key is held back for the piece of work, so that the annotator can answer.
+        Meanwhile no keys are held back.
 
         Args:
             question: Shows the question, and calls its argument once with the answer.
@@ -241,7 +236,7 @@ class Writes:
             self._is_asking = False
 
     async def _carry_out_all(self) -> None:
-        """Carry out all queued pieces; report an exception of a piece, and go on with the next."""
+        """Execute all queued pieces; report an unexpected exception and go on."""
         while self._queue:
             piece = self._running = self._queue.popleft()
             self._status = WriteStatus()
@@ -279,13 +274,11 @@ def piece_of_work(
 ) -> Callable[Concatenate[Writer, P], None]:
     """Turn a coroutine method into a method that queues its work and returns at once.
 
-    The keys that the user presses meanwhile are handled when the work is done.
-
     Args:
         method: A coroutine method of an object that has ``writes``.
 
     Returns:
-        The method; pieces of work are carried out in the order of its calls.
+        The method that queues the work.
     """
 
     @wraps(method)

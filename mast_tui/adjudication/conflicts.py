@@ -1,4 +1,4 @@
-"""Conflicts that are decided in one step, the possible answers, and decisions made earlier."""
+"""The conflicts of a trace, the possible choices, and the decided cases."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 
 
 def _outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
-    """Return a decided value in words: the verdict, or whether the place was accepted."""
+    """Return a decided value in words, for a verdict or a place."""
     if is_verdict:
         return value.value
     return "place taken" if value is VerdictValue.PRESENT else "present, place dropped"
 
 
 def decided_words(decisions: Sequence[Decision]) -> str:
-    """Describe the outcome of decisions made in one step, such as ``2 of 3 places taken``."""
+    """Describe the result of decisions made in one step, such as ``2 of 3 places taken``."""
     if len(decisions) == 1:
         return _outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
     accepted = sum(decision.value is VerdictValue.PRESENT for decision in decisions)
@@ -40,16 +40,13 @@ def decided_words(decisions: Sequence[Decision]) -> str:
 
 
 def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
-    """Return the places of all decisions with the value present."""
+    """Return the places of the decisions with the value present."""
     accepted = (decision for decision in decisions if decision.value is VerdictValue.PRESENT)
     return [target for decision in accepted for target in decision.targets]
 
 
 def resolves_conflict(decision: Decision) -> bool:
-    """Check whether the sides differed in what they had ``said`` when the decision was made.
-
-    If they agreed, the decision changes their common answer.
-    """
+    """Return whether the sides (annotators) had different answers when the decision was made."""
     if decision.is_verdict:
         return len({answer.value for answer in decision.said}) > 1
     return len({frozenset(answer.targets) for answer in decision.said}) > 1
@@ -58,15 +55,15 @@ def resolves_conflict(decision: Decision) -> bool:
 def current_answers(
     decision: Decision, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[SideAnswer, ...]:
-    """Return the current answers of the sides on the mode or place of a decision.
+    """Return the current answers of the sides (annotators) on the mode or place of a decision.
 
-    For a mode these are all sides with a verdict. For a place these are the sides of the decision,
-    even if they have removed their labels there, and the sides that have labelled it since.
+    For a place these are the sides of the decision, even after they have removed their labels
+    there, and the sides with new labels there.
 
     Args:
         decision: The decision.
         sides: The work of the annotators who finished the trace.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: Returns the index of a span by its key; None if unknown.
     """
     if decision.is_verdict:
         return answers_on(decision.mode, sides)
@@ -90,12 +87,12 @@ def current_answers(
 
 
 def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-    """Check whether a side has changed its answer since the decision.
+    """Return whether a side has changed its answer since the decision.
 
     Args:
         decision: The decision.
         sides: The work of the annotators who finished the trace.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: Returns the index of a span by its key; None if unknown.
     """
     answers = current_answers(decision, sides, order)
     if decision.is_verdict:
@@ -105,7 +102,7 @@ def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = n
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An adjudicator's answer: the value, its places, and the sides whose answer was taken."""
+    """An adjudicator's answer: the value, its places, and the sides with this answer."""
 
     value: VerdictValue
     targets: tuple[Target, ...] = ()
@@ -117,9 +114,9 @@ UNSURE = Choice(VerdictValue.UNSURE)
 
 
 def choice_of_side(conflict: Conflict, annotator: str) -> Choice:
-    """Return the adjudicator's choice that follows one side: its verdict with its places.
+    """Return the choice that follows one side: its verdict with its places.
 
-    In a conflict over a place, a side that did not label this place stands for absent.
+    In a conflict over a place, a side without a label there chooses absent.
 
     Args:
         conflict: The conflict.
@@ -136,13 +133,13 @@ def choice_of_side(conflict: Conflict, annotator: str) -> Choice:
 
 
 def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice | None:
-    """Return the choice that accepts all labelled places; overlapping places become one.
+    """Return the choice that accepts all labelled places; None if no side says present.
 
-    Returns None if no side says present.
+    Overlapping places become one place.
 
     Args:
         conflict: The conflict.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: Returns the index of a span by its key; None if unknown.
     """
     present_sides = tuple(
         answer.annotator for answer in conflict.said if answer.value is VerdictValue.PRESENT
@@ -150,20 +147,20 @@ def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice 
     if not present_sides:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
-    # The choice follows the sides that labelled places, or else all sides that say present.
+    # The choice names the sides that labelled places, or else all sides that say present.
     labelling_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
     return Choice(VerdictValue.PRESENT, targets, labelling_sides or present_sides)
 
 
 def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
-    """Return the choice of a place that the adjudicator names, instead of the sides' places.
+    """Return the choice of a place that the adjudicator names.
 
-    Its ``sides`` are those with a label that overlaps the place.
+    Its ``sides`` are those with an overlapping label.
 
     Args:
         conflict: The conflict.
         target: The adjudicator's place.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: Returns the index of a span by its key; None if unknown.
     """
     agreeing = tuple(
         answer.annotator
@@ -174,22 +171,22 @@ def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_or
 
 
 Choices = tuple[tuple[Conflict, Choice], ...]
-"""The conflicts of a group, each with the choice that decides it."""
+"""The conflicts of a group with the choices that decide them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictGroup:
     """The conflicts over one mode of a trace that are decided together, in reading order.
 
-    A verdict is a group of its own. All disputed places of a mode are one group, because they are
-    one disagreement: who marked #12 and who marked #9 both say that the mode shows.
+    A conflict over a verdict is a group of its own. All conflicts over places of a mode are one
+    group, because annotators who marked different places still agree that the mode is present.
     """
 
     conflicts: tuple[Conflict, ...]
 
     @property
     def kind(self) -> ConflictKind:
-        """The kind that all conflicts of the group have."""
+        """The common kind of the conflicts."""
         return self.conflicts[0].kind
 
     @property
@@ -199,12 +196,12 @@ class ConflictGroup:
 
     @property
     def id(self) -> str:
-        """The name of the group; it is never stored."""
+        """The name of the group, which is never stored."""
         return self.mode if self.kind is ConflictKind.VERDICT else places_id(self.mode)
 
     @property
     def said(self) -> tuple[SideAnswer, ...]:
-        """Every side with its verdict, or with all places of the group that it marked."""
+        """The sides with their verdicts, or with all their places in the group."""
         return merged_sides(self.conflicts)
 
     @property
@@ -218,7 +215,7 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return a group of the conflicts in which a side labelled this place; None without one."""
+        """Return the conflicts in which a side labelled this place, as a group, if any."""
         # A conflict over a verdict is about all places.
         if self.kind is ConflictKind.VERDICT:
             return self
@@ -230,7 +227,7 @@ class ConflictGroup:
         return ConflictGroup(tuple(conflicts)) if conflicts else None
 
     def take_side(self, annotator: str) -> Choices:
-        """Return the choices that follow one side: its verdict, or just the places it labelled.
+        """Return the choices that follow one side.
 
         Raises:
             KeyError: The annotator is no side of the group.
@@ -245,7 +242,7 @@ class ConflictGroup:
     def take_all(self, order: Order = no_order) -> Choices | None:
         """Return the choices that accept all labelled places.
 
-        Return None if there is a conflict in which no side says present.
+        None if no side of a conflict says present.
         """
         choices: list[tuple[Conflict, Choice]] = []
         for conflict in self.conflicts:
@@ -260,15 +257,15 @@ class ConflictGroup:
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_own_place(self, target: Target, order: Order = no_order) -> Choices:
-        """Return the choices of a place that the adjudicator names, instead of the sides' places.
+        """Return the choices for a place that the adjudicator names.
 
         Args:
             target: The adjudicator's place.
-            order: Returns the index of a span by its key, None if it is not known.
+            order: Returns the index of a span by its key; None if unknown.
 
         Returns:
-            The place for one conflict, and no place for the others. It is the first conflict with a
-            label that overlaps the place, or the very first if there is none.
+            The place for the first conflict with an overlapping label, or else for the first
+            conflict, and absent for the others.
         """
         overlapping = [
             conflict
@@ -289,9 +286,9 @@ class ConflictGroup:
         )
 
     def _each_place_once(self, choices: Iterable[tuple[Conflict, Choice]]) -> Choices:
-        """Return the choices; each place stays only in the first choice that has it.
+        """Keep each place only in the first choice that has it.
 
-        Two conflicts can be about the same labels, if these have moved since a decision.
+        After changes of labels, two conflicts can be about the same labels.
         """
         if self.kind is ConflictKind.VERDICT:
             return tuple(choices)
@@ -308,12 +305,12 @@ class ConflictGroup:
 
 
 def places_id(mode: str) -> str:
-    """Return the id of the case of all disputed places of a mode."""
+    """Return the id of the case with all disputed places of a mode."""
     return f"{mode}@"
 
 
 def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
-    """Group the conflicts of one trace by mode and kind, as they are decided and counted."""
+    """Group the conflicts of one trace by mode and kind."""
     groups: dict[tuple[str, ConflictKind], list[Conflict]] = {}
     for conflict in conflicts:
         groups.setdefault((conflict.mode, conflict.kind), []).append(conflict)
@@ -322,18 +319,16 @@ def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AdjudicationCase:
-    """One row of an adjudicator's queue: a mode of a trace, whose verdict or places are decided.
+    """One row of an adjudicator's queue: the verdict on a mode of a trace, or its places.
 
-    A case is about the verdict, all disputed places, or one place that an adjudicator added. It is
-    open while it has conflicts, else decided or agreed.
+    A case about places has all disputed places of the mode, or one place that an adjudicator added.
 
     Attributes:
         id: The id of the row.
         mode: The slug of the mode.
-        is_verdict: True if it is about the verdict, and not about places.
+        is_verdict: True if the case is about the verdict, False if it is about places.
         conflicts: The open conflicts.
-        decisions: The decisions in force. If there are conflicts too, only some of the places are
-            decided.
+        decisions: The decisions in force; beside open conflicts they are about other places.
         agreed: The verdict on which all sides agree; None for an open or decided case.
     """
 
@@ -346,44 +341,43 @@ class AdjudicationCase:
 
     @property
     def is_open(self) -> bool:
-        """True if a conflict of it is open."""
+        """True if a conflict of the case is open."""
         return bool(self.conflicts)
 
     @property
     def resolves_conflict(self) -> bool:
-        """True if the sides differed when it was decided."""
+        """True if the sides had different answers when the case was decided."""
         return any(resolves_conflict(decision) for decision in self.decisions)
 
     def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-        """Check whether the case is decided, and a side has changed its answer since.
+        """Return whether the case is decided and a side has changed its answer since.
 
         Args:
             sides: The current work of the sides.
-            order: Returns the index of a span by its key, None if it is not known.
+            order: Returns the index of a span by its key; None if unknown.
         """
         return not self.is_open and bool(self.outdated_decisions(sides, order))
 
     def outdated_decisions(
         self, sides: Sequence[TraceWork], order: Order = no_order
     ) -> tuple[Decision, ...]:
-        """Return the decisions after which a side has changed its answer.
+        """Return the decisions since which a side has changed its answer.
 
         Args:
             sides: The work of the annotators who finished the trace.
-            order: Returns the index of a span by its key, None if it is not known.
+            order: Returns the index of a span by its key; None if unknown.
         """
         return tuple(decision for decision in self.decisions if has_changed(decision, sides, order))
 
     def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
         """Return the conflicts that the next decision on the case is about.
 
-        These are the open conflicts, and the decided ones on which a side has changed its answer
-        since. If no conflict is open, these are all decided conflicts. For an agreed case it is the
-        verdict, which a decision overrules.
+        These are the open conflicts, and decided ones with an answer that has changed since. In a
+        decided case all conflicts are included.
 
         Args:
             sides: The current work of the sides.
-            order: Returns the index of a span by its key, None if it is not known.
+            order: Returns the index of a span by its key; None if unknown.
         """
         if self.agreed is not None:
             return ConflictGroup((verdict_conflict(self.mode, sides),))
@@ -419,8 +413,7 @@ def cases_of(
 def case_id(decision: Decision) -> str:
     """Return the id of the case to which a decision belongs.
 
-    All decisions on disputed places of a mode belong to one case. A decision on a verdict, or on a
-    place about which the sides did not differ, is a case of its own.
+    Decisions on disputed places of a mode belong to one case. Any other decision is a case.
     """
     if decision.is_verdict or not resolves_conflict(decision):
         return decision.item
@@ -428,7 +421,7 @@ def case_id(decision: Decision) -> str:
 
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
-    """Return a conflict over a place with the annotator as a side, even without a label there."""
+    """Return a conflict over a place with the annotator as a side, also without a label there."""
     if any(answer.annotator == annotator for answer in conflict.said):
         return conflict
     # All sides of a conflict over a place agree that the mode is present.
@@ -437,7 +430,7 @@ def _with_side(conflict: Conflict, annotator: str) -> Conflict:
 
 
 def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -> Conflict:
-    """Return the conflict that a decision was about, to be decided again."""
+    """Return the conflict that a decision was about, with the current answers."""
     if decision.is_verdict:
         return verdict_conflict(decision.mode, sides)
     answers = current_answers(decision, sides, order)
@@ -453,9 +446,7 @@ def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -
 
 
 def verdict_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
-    """Return the sides' verdicts on a mode as a conflict to decide, even if they agree.
-
-    The id of the conflict is the mode.
+    """Return the sides' verdicts on a mode as a conflict, even if they agree.
 
     Args:
         mode: The slug of the mode.
@@ -468,17 +459,17 @@ def verdict_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
 
 
 def first_place(decision: Decision) -> Target | None:
-    """Return the first chosen place, otherwise the first place that a side marked, else None."""
+    """Return the first chosen place, or else the first place of a side, if any."""
     targets = (target for answer in decision.said for target in answer.targets)
     return next(iter((*decision.targets, *targets)), None)
 
 
 def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[SideAnswer, ...]:
-    """Join several conflicts or decisions: return one answer with all places per annotator."""
+    """Join the answers of conflicts or decisions: one answer with all places per annotator."""
     sides: dict[str, SideAnswer] = {}
     for part in parts:
         for answer in part.said:
-            earlier = sides.get(answer.annotator, answer)
-            targets = tuple(dict.fromkeys((*earlier.targets, *answer.targets)))
-            sides[answer.annotator] = structs.replace(earlier, targets=targets)
+            known_answer = sides.get(answer.annotator, answer)
+            targets = tuple(dict.fromkeys((*known_answer.targets, *answer.targets)))
+            sides[answer.annotator] = structs.replace(known_answer, targets=targets)
     return tuple(sides.values())

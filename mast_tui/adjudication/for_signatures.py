@@ -1,4 +1,4 @@
-"""The gold for figures on failure signatures, and a judge's errors against it."""
+"""The gold for figures on failure signatures, and the correction of a judge's errors by it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _ONE_BY_ONE: Final = 500
-"""The most traces whose gold is read one by one; for more traces, all gold is read at once."""
+"""The most traces whose gold is read trace by trace instead of all at once."""
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
-    """Return a function that reads the gold of the traces with given ids.
+    """Return a function that reads the gold of traces by id.
 
     Args:
         workspace: The workspace.
@@ -39,7 +39,7 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
     """
 
     def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
-        """Return by trace id the gold of those traces that have work or decisions."""
+        """Return the gold of the traces with work or decisions, by trace id."""
         if len(trace_ids) <= _ONE_BY_ONE:
             work_by_trace: dict[str, TraceSides] = {}
             for trace_id in trace_ids:
@@ -63,13 +63,13 @@ def corrected_prevalence(
 ) -> tuple[Figure, ...]:
     """Return the prevalence of each mode in each group, corrected for the errors of a judge.
 
-    The errors are measured on traces with gold. There are no figures if the report's labels are not
-    those of a judge, or if there is no gold. Slow: screens call it in a worker.
+    The errors are measured on traces with gold. Without a judge or gold there are no figures. This
+    is slow, so screens call it in a worker.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        signature_input: The traces, groups and labels of the report on signatures of failures.
+        signature_input: The traces, groups and labels of the report on failure signatures.
         traces: The ids of the traces whose gold may be shown; None for all.
     """
     if signature_input.label_source_kind != "judge":
@@ -77,8 +77,7 @@ def corrected_prevalence(
     work_by_trace = read_work_by_trace(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in work_by_trace):
         return ()
-    # The gold of hidden traces is included: it separates labelled from unlabelled traces, and which
-    # traces were labelled is no secret.
+    # The gold of hidden traces is included, since it only tells which traces are labelled.
     gold = {trace: trace_work.gold(taxonomy) for trace, trace_work in work_by_trace.items()}
     judge_input = judge_input_from_workspace(
         workspace, taxonomy, signature_input.label_source, GoldReference(gold), traces=traces
@@ -100,18 +99,18 @@ def extras_for(
     places: bool,
     letters: Pseudonyms | None = None,
 ) -> Extras:
-    """Return the parts of a report beside its figures; some need the files of traces.
+    """Return the parts of a report beside its figures.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        signature_input: The traces, groups and labels of the report on signatures of failures.
+        signature_input: The traces, groups and labels of the report on failure signatures.
         places: True to use the order of spans, and their texts from the files of the traces.
         letters: The letters in place of people's names; None to show the names.
     """
 
     orders: OrderOf = SpanOrders(workspace) if places else no_orders
-    # A trace is read only when the text of one of its spans is asked for.
+    # A trace is read once the text of one of its spans is needed.
     trace_of: TraceOf = cache(traces_from_files(workspace)) if places else lambda _trace: None
 
     def text_of(trace_id: str, key: str) -> str:

@@ -22,7 +22,7 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class GuidelineCase:
-    """One decision of an adjudicator, and the trace on which it was made."""
+    """A decision of an adjudicator with its trace."""
 
     trace_id: str
     decision: Decision
@@ -30,9 +30,9 @@ class GuidelineCase:
 
 @dataclass(frozen=True, slots=True)
 class ModePage:
-    """A mode's definition, with its guidelines and decided cases, earliest first.
+    """A mode's definition with its guidelines and decided cases, the earliest first.
 
-    ``hidden`` counts the cases that the reader may not see yet.
+    ``hidden`` is the number of cases that the reader may not see yet.
     """
 
     mode: Mode
@@ -44,17 +44,17 @@ class ModePage:
 def mode_page(
     workspace: Workspace, taxonomy: Taxonomy, mode: str, *, reader: str | None = None
 ) -> ModePage:
-    """Return the page of a mode: its guidelines, and the decisions that serve as its cases.
+    """Return the guidelines of a mode, and the decisions that serve as its cases.
 
-    A decision is a case if it resolved a conflict, or if the adjudicator gave a reason for it.
-    For a ``reader``, the page does not mention traces that they have not finished or must label
-    once more. A caller that shows the page must call ``record_reveal`` for the traces of the cases.
+    A case is a decision that resolved a conflict or has a reason. Traces that the reader has not
+    finished or must label again are left out. A caller that shows the page must call
+    ``record_reveal`` for the traces of the cases.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         mode: The mode's slug.
-        reader: The name of the annotator who reads the page; None for a complete page.
+        reader: The annotator who reads the page; None for a complete page.
 
     Raises:
         KeyError: The taxonomy has no such mode.
@@ -76,11 +76,11 @@ def mode_page(
 
 
 def page_within(page: ModePage, visible: Container[str]) -> ModePage:
-    """Return a page that names no hidden trace: only guidelines and the cases on visible traces.
+    """Return a page without hidden traces.
 
     Args:
         page: The complete page.
-        visible: The ids of the traces that the reader may see.
+        visible: The ids of the traces that may be shown.
     """
     visible_cases = tuple(case for case in page.cases if case.trace_id in visible)
     guidelines = tuple(
@@ -123,10 +123,7 @@ def guidelines_document(
 def _nonempty_pages(
     workspace: Workspace, taxonomy: Taxonomy, traces: Container[str] | None
 ) -> Iterator[ModePage]:
-    """Yield the pages of modes that have guidelines, or cases on the visible traces.
-
-    ``traces`` holds the ids of the visible traces; None for all.
-    """
+    """Yield the pages of modes with guidelines or visible cases."""
     for mode in taxonomy.modes:
         page = mode_page(workspace, taxonomy, mode.slug)
         if traces is not None:
@@ -136,7 +133,7 @@ def _nonempty_pages(
 
 
 def _guideline_values(guideline: Guideline) -> dict[str, Any]:
-    """Return a guideline as JSON values, without empty ones."""
+    """Return a guideline as JSON values, without missing ones."""
     values = {
         "text": guideline.text,
         "by": guideline.written_by,
@@ -148,7 +145,7 @@ def _guideline_values(guideline: Guideline) -> dict[str, Any]:
 
 
 def _case_values(case: GuidelineCase) -> dict[str, Any]:
-    """Return an adjudicated case as JSON values."""
+    """Return a case as JSON values."""
     decision = case.decision
     return {
         "trace": case.trace_id,
@@ -163,7 +160,7 @@ def _case_values(case: GuidelineCase) -> dict[str, Any]:
 
 
 def _target_values(target: Target) -> dict[str, Any]:
-    """Return a target as JSON values, without empty ones."""
+    """Return a target as JSON values, without missing ones."""
     values = {
         "span_first": target.first,
         "span_last": target.last,
@@ -175,10 +172,10 @@ def _target_values(target: Target) -> dict[str, Any]:
 
 
 class GuidelineBook:
-    """Changes by one person to the guidelines of a taxonomy.
+    """One person's changes to the guidelines of a taxonomy.
 
-    Every change is one transaction, on disk when the method returns. Methods raise
-    ``AdjudicationError`` or ``WorkspaceError`` for users; then nothing has changed.
+    Each change is one transaction and is on disk when the method returns. Methods raise
+    ``AdjudicationError`` or ``WorkspaceError``; then nothing has changed.
     """
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, writer: str) -> None:
@@ -206,7 +203,7 @@ class GuidelineBook:
         return guideline
 
     def edit(self, id: str, text: str) -> Guideline:
-        """Replace the text of a guideline, which another person may have written.
+        """Replace the text of a guideline by any person.
 
         Args:
             id: The id of the guideline.
@@ -215,22 +212,22 @@ class GuidelineBook:
         return self._replace_text(id, _checked_text(text))
 
     def take_back(self, id: str) -> None:
-        """Remove a guideline from its page, also one by another person."""
+        """Remove a guideline by any person."""
         self._replace_text(id, "")
 
     def undo(self, mode: str) -> Guideline | None:
-        """Undo this person's last change on a page; return its guideline, None if there is none."""
+        """Undo this person's last change of a mode's guidelines; return the guideline, if any."""
         return self._undo_or_redo(mode, back=True)
 
     def redo(self, mode: str) -> Guideline | None:
-        """Redo the change that was undone last; return its guideline, None if there is none."""
+        """Redo the change that was undone last; return the guideline, if any."""
         return self._undo_or_redo(mode, back=False)
 
     def _replace_text(self, id: str, text: str) -> Guideline:
-        """Replace the text of a guideline, and return the changed guideline.
+        """Replace the text of a guideline, and return the new version.
 
         Raises:
-            AdjudicationError: The guideline does not exist any more.
+            AdjudicationError: The guideline does not exist.
         """
         for existing in self._workspace.guidelines(self._taxonomy.ref):
             if existing.id == id:
@@ -240,10 +237,7 @@ class GuidelineBook:
         raise AdjudicationError("this guideline no longer exists; open the page again")
 
     def _undo_or_redo(self, mode: str, *, back: bool) -> Guideline | None:
-        """Undo the last change on a mode's page if ``back``, otherwise redo the last undone one.
-
-        Returns the changed guideline, None if there is nothing to undo or redo.
-        """
+        """Undo the last change (``back``) or redo the last undone one; return the guideline."""
         events = self._workspace.events(annotator=self._writer, taxonomy=self._taxonomy.ref)
         page_events = (event for event in events if _mode_of(event.fact) == mode)
         history = UndoHistory.of_facts(page_events, GuidelineSet)
@@ -252,7 +246,7 @@ class GuidelineBook:
             return None
         facts = [fact for fact in action.facts if isinstance(fact, GuidelineSet)]
         if back:
-            # The earlier text of another person appears again without being written.
+            # Another person's earlier text appears again without being written.
             inverse = [
                 GuidelineSet(fact.id, fact.after, self._own_guideline(fact.before))
                 for fact in reversed(facts)
@@ -263,10 +257,7 @@ class GuidelineBook:
         return facts[0].after or facts[0].before
 
     def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:
-        """Return the guideline if the user wrote it, else None.
-
-        An undo need not restore another person's text: it shows again once the user's is removed.
-        """
+        """Return the guideline if this person wrote it, else None."""
         return guideline if guideline is not None and guideline.written_by == self._writer else None
 
     def _append_facts(
@@ -276,7 +267,7 @@ class GuidelineBook:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
-        """Append changes of guidelines as one action, which may undo or redo an earlier action."""
+        """Append changes of guidelines as one action."""
         ref = self._taxonomy.ref
         events = [
             NewEvent(self._writer, trace_id=None, taxonomy=ref, pass_number=None, fact=fact)
@@ -286,7 +277,7 @@ class GuidelineBook:
 
 
 def _mode_of(fact: object) -> str | None:
-    """Return the mode of the guideline that a fact changes, None for other facts."""
+    """Return the mode of the guideline in a fact; None for other facts."""
     if not isinstance(fact, GuidelineSet):
         return None
     guideline = fact.after or fact.before

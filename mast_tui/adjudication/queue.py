@@ -1,4 +1,4 @@
-"""The open conflicts of a workspace, as far as an adjudicator may know them."""
+"""The queue of conflicts that an adjudicator may see."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mast_tui.workspace.store import Workspace
 
 
 class Access(StrEnum):
-    """The access of an adjudicator to the answers of others on a trace.
+    """The access of an adjudicator to others' answers on a trace.
 
     - ``hidden``: the adjudicator has not read the trace, but can take it on.
-    - ``again``: the study has planned a retest by the adjudicator. They can take the trace on, and
-      then there is no retest.
-    - ``unfinished``: the adjudicator must finish their own reading first.
+    - ``again``: the study plans a retest by the adjudicator, which is cancelled by taking the trace
+      on.
+    - ``unfinished``: the adjudicator must finish the own reading first.
     """
 
     OPEN = "open"
@@ -37,9 +37,9 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One trace that two or more annotators have finished.
+    """One trace that several annotators have finished.
 
-    ``trace_sides`` has the answers and decisions, ``gold`` the gold that follows. Both are None
+    ``trace_sides`` are the answers and decisions, ``gold`` is the gold that follows. Both are None
     unless ``access`` is open.
     """
 
@@ -57,13 +57,11 @@ def queue(
     *,
     order_of: OrderOf = no_orders,
 ) -> tuple[QueueEntry, ...]:
-    """Return the traces that two or more annotators have finished, also those without conflicts.
+    """Return the traces that several annotators have finished, also those without conflicts.
 
-    Traces with most disagreement come first, then those with most decided cases on which a side
-    has changed its answer since. Traces that the adjudicator may not see come last.
-
-    The answers on all visible traces are recorded as shown: from then on the adjudicator cannot
-    undo having finished these traces.
+    Traces with most disagreement come first, then those with most decided cases with a changed
+    answer. Traces that the adjudicator may not see come last. The answers on all visible traces are
+    recorded as shown, so that the adjudicator can no longer undo finishing these traces.
 
     Args:
         workspace: The workspace.
@@ -89,7 +87,7 @@ def queue(
 
 
 def _rank(entry: QueueEntry, order: Order) -> tuple[bool, float, int]:
-    """Return the sort key of a trace in the queue; the lowest key comes first."""
+    """Return the sort key of a trace; the trace with the lowest key comes first."""
     if entry.trace_sides is None or entry.gold is None:  # a hidden trace
         return True, 0, 0
     changed_count = sum(
@@ -102,7 +100,7 @@ def _rank(entry: QueueEntry, order: Order) -> tuple[bool, float, int]:
 def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> dict[str, Access]:
     """Return an adjudicator's access to each trace on which they have a pass.
 
-    Other traces are hidden.
+    All other traces are hidden.
 
     Args:
         workspace: The workspace.
@@ -122,7 +120,7 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
 
 
 def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str) -> Access:
-    """Return an adjudicator's access to one trace; passes on others are read only if needed.
+    """Return an adjudicator's access to one trace.
 
     Args:
         workspace: The workspace.
@@ -133,9 +131,9 @@ def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_
     passes = workspace.passes(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     study = workspace.study(taxonomy.ref)
     if study is not None and study.retests:
-        # The passes on all traces determine which traces must be labelled again.
+        # Planned retests depend on the passes on all traces.
         return accesses_of(workspace, taxonomy, adjudicator).get(trace_id, Access.HIDDEN)
-    # A retest that a former study has begun still has to be finished.
+    # A retest that began under an earlier study must still be finished.
     return _access_from_passes(passes, retest_begun=retest_open(passes), retest_planned=False)
 
 
@@ -144,8 +142,7 @@ def _access_from_passes(
 ) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
-    ``retest_begun`` is True while the adjudicator labels the trace a second time, as a retest, and
-    ``retest_planned`` while the study still has a retest for them.
+    In a retest the adjudicator labels the trace a second time.
     """
     if retest_begun:
         return Access.UNFINISHED
@@ -159,10 +156,10 @@ def _access_from_passes(
 def take_on(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_ids: Iterable[str]
 ) -> tuple[str, ...]:
-    """Begin an adjudication pass on each trace that the adjudicator has not read.
+    """Begin an adjudication of each trace that the adjudicator has not read.
 
-    From then on the adjudicator sees the answers of others on these traces. A trace on which the
-    adjudicator has an unfinished pass with a label, verdict or note is left out.
+    After that the adjudicator sees others' answers on these traces. Traces with own unfinished work
+    are left out.
 
     Args:
         workspace: The workspace.
@@ -171,7 +168,7 @@ def take_on(
         trace_ids: The ids of the traces.
 
     Returns:
-        The ids of the traces on which a pass has begun.
+        The ids of the traces with a new adjudication.
     """
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
@@ -196,7 +193,7 @@ def take_on(
 
 
 def _may_take_on(workspace: Workspace, access: Access, own_passes: Sequence[Pass]) -> bool:
-    """Check whether an adjudicator has no work on a trace, and may not see others' answers."""
+    """Return whether an adjudicator has no work on a trace and may not see others' answers."""
     if access is Access.UNFINISHED:
         return not any(
             own_pass.finished or _has_content(workspace, own_pass) for own_pass in own_passes
@@ -207,10 +204,10 @@ def _may_take_on(workspace: Workspace, access: Access, own_passes: Sequence[Pass
 def take_on_as_study_says(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str
 ) -> tuple[str, ...]:
-    """Begin to adjudicate the study's traces that two or more annotators have finished.
+    """Begin to adjudicate the study's traces that several annotators have finished.
 
-    Only a person whom the study names as adjudicator and not as annotator takes on traces: seeing
-    the answers of others would spoil an annotator's own reading.
+    This is only for adjudicators who are no annotators of the study, since others' answers would
+    spoil an annotator's own reading.
 
     Args:
         workspace: The workspace.
@@ -218,7 +215,7 @@ def take_on_as_study_says(
         adjudicator: The adjudicator's name.
 
     Returns:
-        The ids of the traces that ``take_on`` accepts.
+        The ids of the traces with a new adjudication.
     """
     study = workspace.study(taxonomy.ref)
     if study is None or adjudicator not in study.adjudicators or adjudicator in study.annotators:
@@ -241,13 +238,12 @@ def conflicts_by_trace(
 ) -> dict[str, tuple[ConflictGroup, ...]]:
     """Return the open conflicts on each trace that several annotators have finished, by trace id.
 
-    All disputed places of a mode are one group, as they are decided in one step. Nothing is
-    recorded as shown, so callers must not show the answers to annotators; screens use ``queue``.
+    Nothing is recorded as shown, so callers must not show the answers to annotators.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        annotators: The names of the sides, None for all people.
+        annotators: The names of the annotators to compare; None for all people.
         order_of: Returns the order of a trace's spans by the trace's id.
     """
     work_by_trace = read_work_by_trace(workspace, taxonomy, annotators=annotators)
@@ -261,7 +257,7 @@ def conflicts_by_trace(
 def next_pass_number(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
 ) -> int:
-    """Return the number for a new pass of the adjudicator: one more than any earlier one.
+    """Return the number of the adjudicator's next pass on a trace.
 
     Args:
         workspace: The workspace.
@@ -274,7 +270,7 @@ def next_pass_number(
 
 
 def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
-    """Check whether a pass has a label, a verdict, an answer to a suggestion, or a note."""
+    """Return whether a pass has a label, a verdict, an answer to a suggestion, or a note."""
     filters = {
         "trace_id": trace_pass.trace_id,
         "annotator": trace_pass.annotator,
@@ -289,11 +285,10 @@ def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
 
 
 def disagreement(group: ConflictGroup) -> float:
-    """Return how evenly the sides of a conflict split, above 0 and up to 1.
+    """Return the disagreement of the sides of a conflict, from 0 to 1.
 
     This is twice the share of the sides outside the largest group of equal answers, at most 1: for
-    one against one 1, one against two 0.67, one against three 0.5. In a conflict over places,
-    answers with the same places are equal. Returns 0 for a group without answers.
+    one against one 1, one against two 0.67, one against three 0.5.
     """
     is_verdict = group.kind is ConflictKind.VERDICT
     answer_counts: Counter[object] = Counter(
@@ -305,5 +300,5 @@ def disagreement(group: ConflictGroup) -> float:
 
 
 def trace_disagreement(conflicts: Iterable[Conflict]) -> float:
-    """Return the disagreement over a trace: the sum over its groups of open conflicts."""
+    """Return the disagreement over a trace, summed over its groups of conflicts."""
     return sum(disagreement(group) for group in conflict_groups(conflicts))

@@ -1,4 +1,4 @@
-"""The sides of the gold of each trace, and letters in place of their names."""
+"""The work of annotators on which the gold of a trace depends, and letters in place of names."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TraceSides:
-    """The work of annotators on one trace (the sides of its adjudication), and the decisions.
+    """The work of annotators (the sides) on one trace, and the decisions of adjudicators.
 
-    ``boundaries`` is whether the study makes overlapping places with different ends a conflict.
+    ``boundaries`` is True if overlapping places with different ends are a conflict.
     """
 
     trace_id: str
@@ -44,11 +44,11 @@ class TraceSides:
         *,
         majority: bool = False,
     ) -> GoldTrace:
-        """Return the gold of the trace; see ``gold_of_trace``.
+        """Return the gold of the trace.
 
         Args:
             taxonomy: The taxonomy.
-            order: Returns the index of a span by its key, None if it is not known.
+            order: Returns the index of a span by its key; None if unknown.
             majority: True if a majority resolves a verdict.
         """
         modes = [mode.slug for mode in taxonomy.modes]
@@ -62,11 +62,11 @@ class TraceSides:
         )
 
     def labels_of_unknown_order(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """Return the labels whose overlap with others is unknown, as the spans' order is unknown.
+        """Return the labels with unknown overlaps, because the order of spans is unknown.
 
         Args:
             taxonomy: The taxonomy.
-            order: Returns the index of a span by its key, None if it is not known.
+            order: Returns the index of a span by its key; None if unknown.
         """
         modes = [mode.slug for mode in taxonomy.modes]
         return unordered_labels(self.sides, self.decisions, modes, order)
@@ -81,15 +81,14 @@ def read_work_by_trace(
 ) -> dict[str, TraceSides]:
     """Return the annotators' work on each finished or adjudicated trace, by trace id.
 
-    Each side of a trace is the last finished pass of an annotator. Without ``annotators`` the sides
-    are all people who have a part in the taxonomy's study, or all people if there is no study. The
-    number of queries does not depend on the number of traces.
+    A side of a trace is an annotator's last finished pass. Without ``annotators`` the sides are all
+    people in the taxonomy's study, or all people without a study.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        annotators: The names of the sides, None for all people.
-        trace_id: The only trace that is read, None for all.
+        annotators: The names of the sides; None for all people.
+        trace_id: Only this trace; None for all.
     """
     ref = taxonomy.ref
     passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
@@ -127,15 +126,15 @@ def work_of_passes(
     pass_number: Literal["finished"] | None,
     trace_id: str | None = None,
 ) -> list[TraceWork]:
-    """Return the labels, verdicts and notes of passes, in the order of the passes.
+    """Return the labels, verdicts and notes of passes, in the order of ``passes``.
 
     Args:
         workspace: The workspace.
         taxonomy: The reference of the taxonomy of the passes.
         passes: The passes.
-        pass_number: The rows to read: ``finished`` reads those of last finished passes, and needs
-            ``passes`` of this kind; None reads those of all passes.
-        trace_id: The only trace that is read, None for all.
+        pass_number: ``finished`` if all ``passes`` are last finished passes, which is faster; None
+            for other passes.
+        trace_id: Only this trace; None for all.
     """
     kinds = {info.name: info.kind for info in workspace.annotators()}
     works = {
@@ -167,14 +166,14 @@ def _pass_key(row: Label | Verdict | SpanNote) -> tuple[str, str, int]:
 
 
 def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str]:
-    """Return a letter in place of each name, from ``A`` on, in an order of this trace alone.
+    """Return a letter from ``A`` on for each name, in a random order for this trace.
 
     The order follows from the trace, the names and ``seed``, so it is the same on every machine.
 
     Args:
         trace_id: The trace's id.
         names: The names of the sides.
-        seed: Another seed gives another order.
+        seed: A number that determines the order.
     """
     shuffled_names = sorted(
         set(names), key=lambda name: sha256(f"{seed}\n{trace_id}\n{name}".encode()).digest()

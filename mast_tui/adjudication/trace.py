@@ -1,4 +1,4 @@
-"""One adjudicator's work on the disagreements over one trace."""
+"""One adjudicator's decisions on one trace."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """The answer of a judge or an agent on a mode: its verdict and its labels.
+    """The answer of a judge or an agent on a mode.
 
-    The verdict is None if it looked for the mode and left it open.
+    The verdict is None if the judge looked for the mode and left it open.
     """
 
     judge: str
@@ -60,18 +60,18 @@ _REFUSALS: Final = {
         "which cancels the repeat"
     ),
 }
-"""The reason why a person may not adjudicate a trace, by their access to it."""
+"""The reason why a person may not adjudicate a trace, by the person's access to it."""
 
 _JUDGE_PREFIX = "judge:"
-"""The prefix of a revelation that shows the judges' answers on a mode, before the mode's slug."""
+"""The prefix, before a mode's slug, of the name of a reveal of judges' answers."""
 
 
 class Adjudication:
     """The sides of one trace, its open conflicts, and the decisions on it.
 
-    ``trace_sides`` holds the sides and the decisions. ``gold`` is the gold that follows,
-    with the open conflicts. Every decision is one transaction, on disk when the method returns.
-    Methods raise ``AdjudicationError`` or ``WorkspaceError`` for users; then nothing has changed.
+    ``trace_sides`` has the sides and the decisions, ``gold`` the gold with the open conflicts. Each
+    decision is one transaction and is on disk when the method returns. Methods raise
+    ``AdjudicationError`` or ``WorkspaceError``; then nothing has changed.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Adjudication:
         *,
         order: Order = no_order,
     ) -> None:
-        """Open a trace, and record that the answers of others are shown.
+        """Open a trace, and record that others' answers are shown.
 
         Raises:
-            AdjudicationError: The adjudicator may not see the answers of others.
+            AdjudicationError: The adjudicator may not see others' answers.
         """
         self.workspace = workspace
         self.taxonomy = taxonomy
@@ -94,7 +94,7 @@ class Adjudication:
         self.adjudicator = adjudicator
         self._order = order
         self._indexed_keys: set[str] = set()
-        """The keys of spans whose index this object has stored in the workspace."""
+        """The keys of the spans with an index that this object has stored."""
         study = workspace.study(taxonomy.ref)
         self._judge_first = study is not None and study.judge_first
         passes = self._own_passes()
@@ -102,10 +102,10 @@ class Adjudication:
         if refusal is not None:
             raise AdjudicationError(refusal.format(adjudicator=adjudicator, trace_id=trace_id))
         if not has_revealed(passes):
-            # Recording is slow, as it reads all finished traces, so it is done only if needed.
+            # Recording reads all finished traces, which is slow, so it is done only if needed.
             record_reveal(workspace, adjudicator, taxonomy.ref, [trace_id])
         self._saw_judge = any(own_pass.judge_seen for own_pass in passes)
-        # The modes for which judges' answers were shown, now or when the trace was opened before.
+        # The modes with judges' answers that were shown, now or earlier.
         self._judge_shown_on = frozenset(
             event.fact.what.removeprefix(_JUDGE_PREFIX)
             for event in self._own_events()
@@ -115,17 +115,17 @@ class Adjudication:
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The decisions in force, oldest first."""
+        """The decisions in force, the earliest first."""
         return self.trace_sides.decisions
 
     def refresh(self) -> None:
-        """Read the answers and decisions again, as others may work in the same workspace."""
+        """Read the answers and decisions again, after changes by others."""
         work_by_trace = read_work_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
         self.trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
         self.gold = self.trace_sides.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
-        """Decide one conflict as it was on screen; see ``decide_together``.
+        """Decide one conflict as it was on screen.
 
         Args:
             conflict: The conflict.
@@ -137,13 +137,13 @@ class Adjudication:
     def decide_together(
         self, choices: Iterable[tuple[Conflict, Choice]], *, reason: str = ""
     ) -> tuple[Decision, ...]:
-        """Decide conflicts as they were on screen, in one step, which one undo reverts.
+        """Decide conflicts as they were on screen, in one step that undo reverts.
 
-        All decisions have the same time. So if two adjudicators decide the same conflicts in two
-        workspaces, a merge keeps all decisions of the adjudicator who was later.
+        All decisions have the same time. So if another adjudicator decides the same conflicts in a
+        copy of the workspace, a merge keeps all decisions of only one of them.
 
         Args:
-            choices: The conflicts, each with its choice.
+            choices: The conflicts with their choices.
             reason: The reason; may be empty.
 
         Returns:
@@ -162,18 +162,17 @@ class Adjudication:
     def decide_another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
         """Decide that the places of conflicts show another mode.
 
-        The conflicts are decided as absent. The other mode becomes present at the place of each
-        conflict, or in the whole trace if a conflict has no place.
+        The conflicts are decided as absent. The other mode becomes present at their places.
 
         Args:
             conflicts: The conflicts.
             mode: The slug of the other mode.
 
         Returns:
-            All decisions, first those on the conflicts.
+            All decisions, those on the conflicts first.
 
         Raises:
-            AdjudicationError: A conflict is about this mode, or the taxonomy has no such mode.
+            AdjudicationError: A conflict is about this mode, or the mode does not exist.
         """
         if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("this is the mode in conflict; take a side, or both")
@@ -188,17 +187,17 @@ class Adjudication:
         return decisions
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the adjudicator's last step here; return its items, none if there is no step."""
+        """Undo the adjudicator's last step on the trace; return its items."""
         return self._undo_or_redo(back=True)
 
     def redo(self) -> tuple[str, ...]:
-        """Redo the step that was undone last; return its items, none if there is none."""
+        """Redo the step that was undone last; return its items."""
         return self._undo_or_redo(back=False)
 
     def _undo_or_redo(self, *, back: bool) -> tuple[str, ...]:
-        """Undo the last step if ``back``, otherwise redo the last undone one.
+        """Undo the last step (``back``) or redo the last undone one; return its items.
 
-        Return the items of its decisions: the modes or places that they are about.
+        An item is the mode or place of a decision.
         """
         history = self._undo_history()
         action = history.last_done if back else history.last_undone
@@ -211,10 +210,7 @@ class Adjudication:
         return tuple(dict.fromkeys(fact.item for fact in action.facts if isinstance(fact, Decided)))
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
-        """Make the decisions on items (modes or places) again, now on the sides' current answers.
-
-        They are made in one step, which one undo reverts.
-        """
+        """Make decisions on items (modes or places) again, on the sides' current answers."""
         time = now()
         decisions = tuple(
             self._renewed_decision(self._decision_in_force(item), time) for item in items
@@ -223,7 +219,7 @@ class Adjudication:
         return decisions
 
     def _renewed_decision(self, decision: Decision, time: str) -> Decision:
-        """Return the same decision, made by this adjudicator now on the current answers."""
+        """Return the same decision by this adjudicator on the current answers."""
         return replace(
             decision,
             said=current_answers(decision, self.trace_sides.sides, self._order),
@@ -235,15 +231,14 @@ class Adjudication:
     def explain(self, items: Iterable[str], reason: str) -> None:
         """Set the reason of this adjudicator's decisions on items; an empty text removes it.
 
-        A first reason that follows directly after the decisions belongs to their step, so one undo
-        reverts both.
+        A first reason directly after the decisions becomes part of their step for undo.
 
         Args:
             items: The ids of the decided modes or places.
             reason: The reason; may be empty.
 
         Raises:
-            AdjudicationError: An item is not decided, or another adjudicator has decided it.
+            AdjudicationError: An item is undecided, or decided by another adjudicator.
         """
         facts = []
         for item in items:
@@ -259,14 +254,14 @@ class Adjudication:
             self._append_facts(facts, action=self._action_of([fact.before for fact in facts]))
 
     def judge_shown(self, mode: str) -> bool:
-        """Check whether the judge's answer on a mode was shown to this adjudicator."""
+        """Return whether judges' answers on a mode were shown to this adjudicator."""
         return mode in self._judge_shown_on
 
     def judge_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
         """Return the answers of judges and agents on a mode, and record that they were shown.
 
-        While the mode has an open conflict, no answers are returned, unless the study shows judges
-        first. Later decisions on the mode count as made after seeing a judge.
+        There are none while the mode has an open conflict, unless the study shows judges first.
+        Later decisions on the mode count as made after seeing a judge.
         """
         in_conflict = any(conflict.mode == mode for conflict in self.gold.conflicts)
         if in_conflict and not self._judge_first:
@@ -278,7 +273,7 @@ class Adjudication:
         return answers
 
     def _judge_answers(self, mode: str) -> list[JudgeAnswer]:
-        """Return the answers on a mode of all judges that looked for it or labelled it."""
+        """Return the answers of all judges that looked for a mode or labelled it."""
         filters: OfWork = {"trace_id": self.trace_id, "taxonomy": self.taxonomy.ref}
         judges = {
             judgement.judge
@@ -300,10 +295,7 @@ class Adjudication:
         ]
 
     def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
-        """Return the answers on a mode of all annotators that are AI agents.
-
-        An agent that has not finished the trace, or has no verdict on the mode, is left out.
-        """
+        """Return the answers on a mode of all agents that have finished the trace."""
         agents = {
             info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
         }
@@ -331,7 +323,7 @@ class Adjudication:
         time: str,
         reason: str = "",
     ) -> Decision:
-        """Return a new decision by this adjudicator.
+        """Make a decision by this adjudicator.
 
         Raises:
             AdjudicationError: The mode is unknown.
@@ -353,8 +345,8 @@ class Adjudication:
     def _added_places(self, mode: str, places: tuple[Target, ...], time: str) -> list[Decision]:
         """Return decisions that add places to a mode.
 
-        If the mode is neither present nor in conflict, one decision makes it present at the places.
-        Otherwise there is a decision for each place.
+        If the mode is neither present nor in conflict, one decision makes it present at all places.
+        Otherwise each place has a decision.
         """
         self._check_mode(mode)
         sides = self.trace_sides.sides
@@ -379,7 +371,7 @@ class Adjudication:
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _append_decisions(self, decisions: Sequence[Decision]) -> None:
-        """Record the adjudicator's decisions, each with the earlier own decision it replaces."""
+        """Record decisions, each with the own decision that it replaces."""
         facts = [
             Decided(decision.item, self._own_decision(decision.item), decision)
             for decision in decisions
@@ -404,10 +396,9 @@ class Adjudication:
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """Return the id of the last action if a reason for these decisions can become part of it.
+        """Return the id of the last action if a reason can become part of it, else None.
 
-        It must have made exactly these decisions, and none may have a reason yet; otherwise, return
-        None.
+        The action must have made exactly these decisions, without reasons.
         """
         action = self._undo_history().last_done
         if action is None or any(decision and decision.reason for decision in decisions):
@@ -429,7 +420,7 @@ class Adjudication:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
-        """Append facts to the adjudication pass in one transaction, then refresh this object."""
+        """Record facts in the adjudication pass in one transaction, and refresh this object."""
         pass_number = self._pass_number()
         events = [self._new_event(pass_number, fact) for fact in facts]
         new_indices = self._new_indices(facts)
@@ -444,18 +435,18 @@ class Adjudication:
         self.refresh()
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
-        """Return the known indices of the facts' spans, except those that are stored already."""
+        """Return the known indices of the facts' spans that are not stored yet."""
         keys = {key for fact in facts for key in span_keys(fact)} - self._indexed_keys
         indices = {key: self._order(key) for key in keys}
         return {key: SpanIndex(index) for key, index in indices.items() if index is not None}
 
     def _pass_number(self) -> int:
-        """Return the number of the adjudication pass, and start the pass if there is none."""
+        """Return the number of the adjudication pass; begin the pass if there is none."""
         for own_pass in self._own_passes():
             if own_pass.kind is PassKind.ADJUDICATION:
                 return own_pass.number
         number = next_pass_number(self.workspace, self.taxonomy, self.adjudicator, self.trace_id)
-        # An action of its own, so that undoing a decision does not undo the start of the pass.
+        # A separate action, so that undoing a decision does not undo the start of the pass.
         self.workspace.append([self._new_event(number, PassStarted(PassKind.ADJUDICATION))])
         return number
 

@@ -18,29 +18,28 @@ from mast_tui.workspace.records import SpanIndex, TraceRecord, indices_in, missi
 from mast_tui.workspace.store import Workspace
 
 OrderOf = Callable[[str], Order]
-"""The order of the spans of a trace, by its id."""
+"""A function from a trace's id to the order of its spans."""
 
 TraceOf = Callable[[str], Trace | None]
-"""Returns a trace by its id, read to its end; None if its file is missing."""
+"""A function from a trace's id to the completely read trace; None if its file is missing."""
 
 
 def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ()) -> TraceOf:
     """Return a function that reads a trace of the workspace from its file.
 
-    The function returns None if the file is gone, cannot be read or holds another trace. It keeps
-    the last file, so callers should request all traces of a file before those of the next. It
-    raises ``WorkspaceError`` if the workspace cannot be read.
+    The function returns None if the file is missing, unreadable or has another trace. It keeps the
+    last file, so callers should request all traces of a file together.
 
     Args:
         workspace: The workspace.
-        loaded_traces: Traces that are already in memory, and are not read from files.
+        loaded_traces: Traces that need not be read from files.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     loaded_by_id = {trace.identity.trace_id: trace for trace in loaded_traces}
 
     @lru_cache(maxsize=1)
     def traces_in_file(path: Path) -> dict[str, Trace]:
-        """Return the traces of a file by the ids that they have in the workspace."""
+        """Return the traces of a file by their ids in the workspace."""
         traces_by_id = {}
         for trace in read_file(path, named=True).traces:
             record = workspace.find_trace(TraceRecord.from_trace(trace))
@@ -49,7 +48,7 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
         return traces_by_id
 
     def trace_of(trace_id: str) -> Trace | None:
-        """Return the trace with an id, read to its end; None if its file does not have it."""
+        """Return a completely read trace; None if its file does not have it."""
         trace = loaded_by_id.get(trace_id)
         path = paths.get(trace_id)
         if trace is None and path is not None:
@@ -62,9 +61,9 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
 
 
 def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
-    """Return a function that reads the scores in the answer key of a trace with a given id.
+    """Return a function from a trace's id to the scores in its answer key.
 
-    If the trace is one of several files of a trial, the scores are those in the trial's folder.
+    For one of several files of a trial, these are the scores in the trial's folder.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     trace_of = traces_from_files(workspace)
@@ -83,8 +82,8 @@ def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
 class SpanOrders:
     """The order of the spans of a workspace's traces, and the lengths of texts with quotes.
 
-    An instance is an ``OrderOf``. The workspace stores orders and lengths. If one is missing, the
-    file of the trace is read, and the workspace stores it for the next time. Safe in any thread.
+    An instance is an ``OrderOf``, safe in any thread. Missing orders and lengths are read from the
+    file of the trace and stored in the workspace.
     """
 
     def __init__(
@@ -98,29 +97,29 @@ class SpanOrders:
 
         Args:
             workspace: The workspace.
-            loaded_traces: Traces that are already in memory, and are not read from files.
-            trace_of: Reads a trace from its file; by default as ``traces_from_files`` does.
+            loaded_traces: Traces that need not be read from files.
+            trace_of: Reads a trace; None for ``traces_from_files``.
         """
         self._workspace = workspace
         self._loaded_traces = loaded_traces
         self._trace_of = trace_of
         self._stored: dict[str, dict[str, SpanIndex]] | None = None
-        """The stored indices by trace id and span key; None until they are read."""
+        """The stored indices by trace id and span key; None before they are read."""
         self._records: Mapping[str, TraceRecord] | None = None
         self._traces_without_file: set[str] = set()
-        """The ids of the traces whose files are missing."""
+        """The ids of the traces with missing files."""
 
     def __call__(self, trace_id: str) -> Order:
-        """Return the order of a trace's spans, which returns None if an index is not known."""
+        """Return the order of a trace's spans."""
         return partial(self._index_of, trace_id)
 
     def load(self) -> SpanOrders:
-        """Read all indices that the workspace stores, so that ``stored_order`` does not read."""
+        """Read all stored indices now, so that ``stored_order`` need not read them."""
         self._all_stored()
         return self
 
     def stored_order(self, trace_id: str) -> Order:
-        """Return the order of a trace's spans that the workspace stores; no file is read."""
+        """Return the stored order of a trace's spans, without reading a file."""
         indices = self._all_stored().get(trace_id, {})
 
         def order(key: str) -> int | None:
@@ -130,9 +129,9 @@ class SpanOrders:
         return order
 
     def spans_of(self, trace_id: str) -> tuple[Order, int] | None:
-        """Return the order of a trace's spans and their number, None if the number is unknown.
+        """Return the order of a trace's spans and their number; None if the number is unknown.
 
-        The order raises ``UnknownSpan`` for a span whose index is not known.
+        The order raises ``UnknownSpan`` for a span with an unknown index.
         """
         record = self._trace_record(trace_id)
         span_count = None if record is None else record.spans
@@ -141,13 +140,13 @@ class SpanOrders:
             if trace is None:
                 return None
             span_count = len(trace)
-        # The stored number can be too small: a trace may have grown, and have labels on new spans.
+        # The stored number is too small if the trace has grown and has labels on new spans.
         indices = self._all_stored().get(trace_id, {}).values()
         ends = (span_index.index + 1 for span_index in indices if span_index.index is not None)
         return partial(self._index_or_raise, trace_id), max(span_count, *ends, 0)
 
     def length_of(self, trace_id: str, key: str) -> int | None:
-        """Return the number of code points in the text of a span, None if it is not known.
+        """Return the length of a span's text in code points; None if unknown.
 
         Args:
             trace_id: The trace's id.
@@ -169,14 +168,14 @@ class SpanOrders:
     def _span_index(
         self, trace_id: str, key: str, *, with_length: bool = False
     ) -> SpanIndex | None:
-        """Return the stored index of a span, or else read it from the file; None if unknown.
+        """Return the stored index of a span, or read it from the file; None if unknown.
 
-        With ``with_length``, a stored index must have the length of the span's text too.
+        With ``with_length``, the length of the span's text is needed too.
         """
         keys = {key: with_length}
         indices = self._all_stored().setdefault(trace_id, {})
         if missing_indices(keys, indices) and trace_id not in self._traces_without_file:
-            # Another reader may have stored the index meanwhile.
+            # Another program may have stored the index meanwhile.
             indices |= self._workspace.span_indices(trace_id).get(trace_id, {})
             if missing_indices(keys, indices):
                 indices |= self._indices_in_file(trace_id, keys)
@@ -188,9 +187,9 @@ class SpanOrders:
         return self._stored
 
     def _indices_in_file(self, trace_id: str, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans in ``keys``, and of all spans that events refer to.
+        """Read the indices of the spans in ``keys``, and of all spans in events, from the file.
 
-        ``keys`` says for each span if the length of its text is needed too.
+        A key is True if the length of the span's text is needed too.
         """
         trace = self._read_trace(trace_id)
         if trace is None:
@@ -198,14 +197,14 @@ class SpanOrders:
         return indices_in(trace, {**self._workspace.referred_spans(trace_id), **keys})
 
     def _read_trace(self, trace_id: str) -> Trace | None:
-        """Read a trace from its file, and store its missing facts; None if the file is missing."""
+        """Read a trace and store its missing facts; None if the file is missing."""
         if self._trace_of is None:
             self._trace_of = traces_from_files(self._workspace, self._loaded_traces)
         trace = self._trace_of(trace_id)
         if trace is None:
             self._traces_without_file.add(trace_id)
             return None
-        # Stored facts only save reading the file again, so a failure to store them is ignored.
+        # Storing only saves a later reading, so a failure is ignored.
         record = self._trace_record(trace_id)
         with suppress(WorkspaceError):
             self._workspace.refresh_span_indices(trace_id, trace)
@@ -224,18 +223,18 @@ def keep_missing_indices(
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> int:
-    """Store the missing indices of labelled spans, from the files of their traces.
+    """Store the missing indices of labelled spans, read from the files of their traces.
 
     Args:
-        workspace: The workspace that stores the indices.
-        workers: The processes that read the files, None for this process.
-        tell: Receives the number of files that were read, and of all files.
+        workspace: The workspace.
+        workers: The processes that read the files; None for this process.
+        tell: Called with the number of files read so far and the number of all files.
 
     Returns:
         The number of traces that were read.
 
     Raises:
-        MastError: A file ends every process that reads it.
+        MastError: Every process that reads a certain file has ended.
         WorkspaceError: The workspace cannot be read.
     """
     incomplete_traces = _traces_with_missing_indices(workspace)
@@ -255,9 +254,9 @@ def keep_missing_indices(
 def _referred_keys_by_path(
     workspace: Workspace, trace_ids: Collection[str]
 ) -> dict[Path, dict[str, bool]]:
-    """Return by file the keys of spans that events on some traces refer to.
+    """Return the keys of the spans in events on some traces, by file.
 
-    The value of a key is True if the length of the span's text is needed, which is so for quotes.
+    A key is True if the length of the span's text is needed, for a quote.
     """
     keys_by_path: dict[Path, dict[str, bool]] = {}
     for record in workspace.traces():
@@ -272,15 +271,15 @@ def _referred_keys_by_path(
 def _store_indices(
     workspace: Workspace, record: TraceRecord, indices: Mapping[str, SpanIndex]
 ) -> bool:
-    """Store the indices of a trace's referred spans; return False if the trace is not known."""
-    # The workspace may know the trace by another id than its file does.
+    """Store the indices of a trace's spans; return False if the trace is unknown."""
+    # The workspace may have another id for the trace.
     record_in_workspace = workspace.find_trace(record)
     if record_in_workspace is None:
         return False
     trace_id = record_in_workspace.trace_id
     referred_keys = workspace.referred_spans(trace_id)
     new_indices = {key: indices[key] for key in referred_keys if key in indices}
-    # If the workspace cannot be written, the files are read again when needed.
+    # If the workspace cannot be written, the files are read again later.
     with suppress(WorkspaceError), workspace.transaction():
         workspace.register_trace(record)  # its stored facts may be missing or old
         workspace.keep_span_indices({trace_id: new_indices})
@@ -288,12 +287,12 @@ def _store_indices(
 
 
 def _traces_with_missing_indices(workspace: Workspace) -> set[str]:
-    """Return the ids of traces with a labelled span whose index or text length is not stored."""
+    """Return the ids of traces with labelled spans without a stored index or length."""
 
     def labelled_keys(
         rows: Iterator[tuple[str, str, str, str | None]],
     ) -> dict[str, dict[str, bool]]:
-        """Return by trace the keys of labelled spans, each True if the text length is needed."""
+        """Return the keys of labelled spans by trace; True if the text length is needed."""
         keys_by_trace: dict[str, dict[str, bool]] = {}
         for trace_id, first, last, quote in rows:
             keys = keys_by_trace.setdefault(trace_id, {})
@@ -314,9 +313,9 @@ def _traces_with_missing_indices(workspace: Workspace) -> set[str]:
 def _indices_in_files(
     files: Iterable[tuple[Path, Mapping[str, bool]]],
 ) -> Iterator[list[tuple[TraceRecord, dict[str, SpanIndex]]]]:
-    """Yield for each file its traces with the indices of the spans that have the file's keys.
+    """Yield the traces of each file with the indices of the spans in the file's keys.
 
-    The value of a key is True if the length of the span's text is needed too.
+    A key is True if the length of the span's text is needed too.
     """
     for path, keys in files:
         traces = read_file(path, named=True).traces

@@ -1,4 +1,4 @@
-"""Gold labels: pure, from what the annotators said and what an adjudicator decided."""
+"""Gold labels, computed from annotators' answers and adjudicators' decisions."""
 
 from mast_tui.gold.model import (
     Conflict,

@@ -1,7 +1,7 @@
-"""The records of gold: answers, decisions, conflicts, and the gold of a trace with its sources.
+"""The records of gold: answers, decisions, conflicts, and the gold of a trace.
 
-A verdict is settled if two or more annotators agree, a majority agrees, or an adjudicator decided
-it. A ``single`` verdict comes from one annotator.
+A verdict is settled if several annotators or a majority agree, or an adjudicator has decided. A
+``single`` verdict comes from one annotator.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
 class Resolution(StrEnum):
-    """The way in which a verdict or a place of the gold was resolved."""
+    """The way in which a verdict or place of the gold was reached."""
 
     UNANIMOUS = "unanimous"
     MAJORITY = "majority"
@@ -29,14 +29,14 @@ class Resolution(StrEnum):
 
 
 class ConflictKind(StrEnum):
-    """The subject of a conflict: if a mode shows, or where."""
+    """The subject of a conflict: the presence of a mode, or its places."""
 
     VERDICT = "verdict"
     PLACE = "place"
 
 
 class SideAnswer(Struct, frozen=True, omit_defaults=True):
-    """One side's answer on a mode or an item: a verdict, and the places that it marked."""
+    """An annotator's answer on a mode or an item: a verdict, and the marked places."""
 
     annotator: str
     value: VerdictValue | None = None
@@ -44,16 +44,16 @@ class SideAnswer(Struct, frozen=True, omit_defaults=True):
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """An adjudicator's decision about a mode's verdict or about one item.
+    """An adjudicator's decision on the verdict of a mode, or on one item.
+
+    An item is a group of overlapping labels of one mode.
 
     Attributes:
         item: The mode's slug for its verdict, otherwise the id of the item (``item_id``).
-        value: The verdict. On an item any other value than present means that the place does
-            not count.
-        targets: With a present verdict all places of the mode, with an item the places that
-            replace it.
-        sides: The annotators whose answer was chosen.
-        said: The answers of the sides at that time, so that later changes can be found.
+        value: The verdict; on an item, any value other than present removes the place.
+        targets: All places of the mode for a present verdict; on an item, the places instead of it.
+        sides: The annotators with the chosen answer.
+        said: The annotators' answers at that time, so that later changes can be found.
     """
 
     mode: str
@@ -69,15 +69,15 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_verdict(self) -> bool:
-        """True if the mode's verdict was decided, and not a single item."""
+        """True if the decision is on the mode's verdict."""
         return self.item == self.mode
 
 
 class Guideline(Struct, frozen=True, omit_defaults=True):
-    """An agreement about a mode in general, as an adjudicator wrote it.
+    """An adjudicator's general rule for a mode.
 
-    ``trace_id`` and ``item`` name the decision that was its occasion, None if there was none.
-    ``written_at`` is ISO 8601 in UTC.
+    ``trace_id`` and ``item`` name the decision that led to it, if any. ``written_at`` is ISO 8601
+    in UTC.
     """
 
     id: str
@@ -91,12 +91,12 @@ class Guideline(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An open question.
+    """An open disagreement between annotators.
 
     Attributes:
-        id: The ``item`` of a decision on it.
-        said: The answers of all sides with a verdict; for a place, of all sides that marked any
-            place. A side that did not mark this place has no targets.
+        id: The ``item`` for a decision on the conflict.
+        said: The answers of all annotators with a verdict; for a place, of all with any place. An
+            answer without this place has no targets.
         where: The place to look at first.
     """
 
@@ -110,12 +110,12 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class GoldVerdict:
-    """The verdict on one mode, its source, and the verdict of each side.
+    """The verdict on one mode, its source, and the verdict of each annotator.
 
     Attributes:
-        value: The verdict, None while it is unresolved.
-        judge_seen: True if a side with a verdict, or the adjudicator, saw a judge's answer.
-        changed: True if a side has changed its answer since the decision.
+        value: The verdict; None while it is unresolved.
+        judge_seen: True if the adjudicator or an annotator with a verdict saw a judge's answer.
+        changed: True if an annotator's answer has changed since the decision.
     """
 
     mode: str
@@ -131,7 +131,7 @@ class GoldVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GoldLabel:
-    """One place where a mode shows, with the labels from which it follows.
+    """One place of a mode, with the labels from which it follows.
 
     Attributes:
         merged: True if the target covers different targets of labels.
@@ -140,7 +140,7 @@ class GoldLabel:
         severity: The severity, if all annotators who gave one agree.
         severity_source: ``unanimous`` if all annotators of the place gave the severity,
             ``majority`` if several did, ``single`` if one did.
-        changed: True if a side has changed its answer since the decision.
+        changed: True if an annotator's answer has changed since the decision.
     """
 
     mode: str
@@ -161,7 +161,7 @@ class GoldLabel:
 
 @dataclass(frozen=True, slots=True)
 class GoldTrace:
-    """Gold of one trace: a verdict per mode, the resolved labels, and the open conflicts."""
+    """The gold of one trace: a verdict per mode, the settled labels, and the open conflicts."""
 
     verdicts: tuple[GoldVerdict, ...]
     labels: tuple[GoldLabel, ...]
@@ -171,7 +171,7 @@ class GoldTrace:
         """Return the verdict on a mode.
 
         Raises:
-            KeyError: The gold does not have the mode.
+            KeyError: The gold has no such mode.
         """
         for verdict in self.verdicts:
             if verdict.mode == mode:
@@ -180,24 +180,23 @@ class GoldTrace:
 
 
 GoldKind = Literal["all", "settled"]
-"""Which verdicts of the gold count: all that have a value, or those that are settled."""
+"""The verdicts of the gold that count: all with a value, or only settled ones."""
 
 SETTLED: Final = (Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.ADJUDICATED)
 SOURCES: Final = (*SETTLED, Resolution.SINGLE, Resolution.UNRESOLVED)
-"""The sources that are counted; an unresolved verdict has no value."""
+"""The sources to count; an unresolved verdict has no value."""
 
 
 class GoldMixJson(TypedDict):
     """The sources of the verdicts of a gold.
 
     Attributes:
-        sources: The number of verdicts (trace × mode) by source. Unresolved verdicts, on which
-            annotators differ, are in no figure.
+        sources: The number of verdicts (trace × mode) by source.
         traces: The number of traces with at least one verdict of a source, by source.
         annotators: The annotators who gave the verdicts.
         settled_only: True if verdicts of one person were left out.
-        not_in_study: The number of finished traces of each person without a part in the study;
-            their work does not count.
+        not_in_study: The number of finished traces of each person outside the study, whose work
+            does not count.
         merged: The number of places that cover different places of several annotators.
     """
 
@@ -217,15 +216,14 @@ def gold_mix(
     not_in_study: Mapping[str, int],
     merged: int,
 ) -> GoldMixJson:
-    """Count verdicts and traces by the source of the verdicts: how each verdict was reached.
+    """Count verdicts and traces by the source of the verdicts.
 
     Args:
-        verdicts: The sources of the verdicts of each trace that count (``source_if_counted``), by
-            trace id.
+        verdicts: The sources of the verdicts that count, by trace id.
         annotators: The annotators who gave the verdicts.
-        settled_only: True if ``verdicts`` leaves out those that one person alone gave.
-        not_in_study: The number of finished traces of each person without a part in the study.
-        merged: The number of gold places that cover different places of several annotators.
+        settled_only: True if verdicts of one person were left out.
+        not_in_study: The number of finished traces of each person outside the study.
+        merged: The number of places that cover different places of several annotators.
     """
     verdict_counts: Counter[Resolution] = Counter()
     trace_counts: Counter[Resolution] = Counter()
@@ -244,9 +242,9 @@ def gold_mix(
 
 
 def source_if_counted(verdict: GoldVerdict) -> Resolution | None:
-    """Return the source of a verdict; None for one that does not count in ``gold_mix``.
+    """Return the source of a verdict; None if the verdict does not count.
 
-    A verdict counts if it has a value, or if it is unresolved and a side gave one.
+    A verdict counts if it has a value, or if it is unresolved between annotators.
     """
     if verdict.value is not None:
         return verdict.source
@@ -257,12 +255,11 @@ def source_if_counted(verdict: GoldVerdict) -> Resolution | None:
 
 
 def only_settled(gold: GoldTrace) -> GoldTrace:
-    """Return the gold without answers that only one person gave.
+    """Remove the answers that only one person gave from the gold.
 
-    - A verdict of only one person loses its value, and the mode's labels and conflicts are left
-      out.
-    - A label of only one person is left out.
-    - A severity of only one person is removed, unless an adjudicator decided the label.
+    - A verdict of one person loses its value; the mode's labels and conflicts are removed.
+    - A label of one person is removed.
+    - A severity of one person is removed, unless an adjudicator decided the label.
     """
     single_modes = {
         verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE
@@ -284,15 +281,12 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
 
 
 def is_gold(mix: GoldMixJson) -> bool:
-    """Check whether there is any settled verdict."""
+    """Return whether there is any settled verdict."""
     return any(mix["sources"][source.value] for source in SETTLED)
 
 
 def gold_name(mix: GoldMixJson) -> str:
-    """Return a short name for labels: gold, or their authors if each verdict is by one person.
-
-    They are gold if any verdict is settled, or none is by one person alone.
-    """
+    """Return a short name for labels: gold, or their authors if nothing is settled."""
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
@@ -300,7 +294,7 @@ def gold_name(mix: GoldMixJson) -> str:
 
 
 def gold_words(mix: GoldMixJson) -> str:
-    """Describe labels: gold or their authors, and the sources of the verdicts; escape no names."""
+    """Describe labels as gold or by their authors, with the sources of the verdicts."""
     counts = {name: count for name, count in mix["sources"].items() if count}
     details = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:

@@ -1,7 +1,8 @@
-"""Overlaps of the targets of labels, the targets that cover them, and items.
+"""The overlaps of labels' targets, the targets that cover several targets, and items.
 
-Targets hold span keys, which say nothing about reading order. An ``Order`` does: it gives a span's
-index by its key, and None where it does not know, as for traces that are not on this machine.
+Targets have span keys, which do not show the reading order. An ``Order`` is a function from a
+span's key to its index, or to None if the index is unknown, as for traces that are not on this
+machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _Pointed = TypeVar("_Pointed")
 
 
 def no_order(_key: str) -> int | None:
-    """Return None, as the order of a trace whose spans have no known index."""
+    """Return None, as every index is unknown."""
     return None
 
 
@@ -30,7 +31,7 @@ def no_orders(_trace_id: str) -> Order:
 
 
 def place_name(target: Target) -> str:
-    """Return a short name of a target for ids and messages, the same for equal targets."""
+    """Return a short name of a target for ids and messages; equal targets have equal names."""
     if target.first is None:  # the whole trace
         return "*"
     if target.quote is not None:
@@ -41,18 +42,18 @@ def place_name(target: Target) -> str:
 
 
 def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
-    """Check whether two targets have a part in common.
+    """Return whether two targets have a part in common.
 
     - The whole trace overlaps only itself.
-    - Quotes in one span overlap if their characters do. A quote whose characters are not known
-      overlaps every target in the span.
-    - Other targets overlap if they share a span. If the order of their spans is not known, only
-      equal targets overlap.
+    - Quotes in one span overlap if their characters do. A quote with unknown characters overlaps
+      every target in the span.
+    - Other targets overlap if they share a span. With an unknown order of spans, only equal targets
+      overlap.
 
     Args:
         a: A target.
         b: Another target.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        order: Returns the index of a span by its key; None if unknown.
     """
     if a == b:
         return True
@@ -68,22 +69,22 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
 
 
 def _meet(a: range, b: range) -> bool:
-    """Check whether two ranges have a number in common."""
+    """Return whether two ranges have a number in common."""
     return max(a.start, b.start) < min(a.stop, b.stop)
 
 
 def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
-    """Return the smallest target that covers some targets, which must be connected by overlaps.
+    """Return the smallest target that covers targets, which must be connected by overlaps.
 
-    For quotes in one span it is the quote from the first start to the last end, or the whole span
-    if their texts cannot be joined. For other targets it is a range of spans.
+    For quotes in one span it is a quote, or the whole span if their texts cannot be joined. For
+    other targets it is a range of spans.
 
     Args:
         targets: The targets.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        order: Returns the index of a span by its key; None if unknown.
 
     Raises:
-        ValueError: There are no targets, or the order of their spans is not known.
+        ValueError: There are no targets, or the order of their spans is unknown.
     """
     if not targets:
         raise ValueError("no targets to cover")
@@ -109,16 +110,16 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
 def in_reading_order(
     items: Iterable[_Pointed], target_of: Callable[[_Pointed], Target], order: Order = no_order
 ) -> list[_Pointed]:
-    """Return objects sorted by target: the whole trace, places with a known order, then others.
+    """Sort objects by target: the whole trace, places with a known order, then others.
 
     Args:
         items: The objects to sort.
-        target_of: The function that returns the target of an object.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        target_of: Returns the target of an object.
+        order: Returns the index of a span by its key; None if unknown.
     """
 
     def rank(item: _Pointed) -> tuple[int, int, int, int]:
-        """Return the sort key of an object; objects of the same kind of place sort by position."""
+        """Return the sort key of an object."""
         target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
@@ -132,10 +133,7 @@ def in_reading_order(
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Labels of one mode whose targets overlap, as one failure that annotators have marked.
-
-    ``target`` covers the targets of all labels.
-    """
+    """A group of overlapping labels of one mode; ``target`` covers the targets of all labels."""
 
     mode: str
     labels: tuple[Label, ...]
@@ -143,29 +141,28 @@ class Item:
 
     @property
     def id(self) -> str:
-        """The id of the item, which depends on its mode and target."""
+        """The id of the item, made from its mode and target."""
         return item_id(self.mode, self.target)
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """The annotators who marked it."""
+        """The annotators of the labels."""
         return tuple(dict.fromkeys(label.annotator for label in self.labels))
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The different targets in it."""
+        """The different targets of the labels."""
         return tuple(dict.fromkeys(label.target for label in self.labels))
 
 
 def joins_separate_places(item: Item, order: Order = no_order) -> bool:
-    """Check whether one annotator marked several places in an item that do not overlap.
+    """Return whether one annotator marked separate places that another's wider place connects.
 
-    For that annotator they are several failures; only a wider place of another annotator connects
-    them.
+    For that annotator the places are several failures.
 
     Args:
-        item: Labels of one mode that overlap, directly or through others.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        item: An item.
+        order: Returns the index of a span by its key; None if unknown.
     """
     labels_by_annotator = defaultdict(list)
     for label in item.labels:
@@ -184,13 +181,13 @@ def item_id(mode: str, target: Target) -> str:
 
 
 def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
-    """Return the items of one mode, in reading order: groups of labels that overlap.
+    """Group the labels of one mode by overlaps, in reading order.
 
-    Labels that overlap only through other labels are in the same group.
+    Labels that overlap only through other labels are in the same item.
 
     Args:
         labels: The labels of one mode.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        order: Returns the index of a span by its key; None if unknown.
     """
     groups: list[list[Label]] = []
     for label in labels:
@@ -221,11 +218,11 @@ def _character_range(target: Target) -> range | None:
 
 
 def index_range(target: Target, order: Order) -> range | None:
-    """Return the indices of a target's spans; None for the whole trace or if an index is unknown.
+    """Return the indices of a target's spans; None for the whole trace or an unknown index.
 
     Args:
         target: The target.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        order: Returns the index of a span by its key; None if unknown.
     """
     if target.first is None or target.last is None:
         return None
@@ -237,9 +234,9 @@ def index_range(target: Target, order: Order) -> range | None:
 
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
-    """Return a target with one quote that joins the overlapping or adjacent quotes of one span.
+    """Join the overlapping or adjacent quotes of one span to one quote.
 
-    Return None if a quote or its range is missing, or if there is a gap between quotes.
+    None if a quote or its range is missing, or if there is a gap between quotes.
     """
     quotes: list[tuple[int, int, str]] = []
     for target in targets:
@@ -266,17 +263,16 @@ def _covering_quote(targets: Sequence[Target]) -> Target | None:
 def unordered_labels(
     sides: Sequence[TraceWork], decisions: Sequence[Decision], modes: Collection[str], order: Order
 ) -> tuple[Label, ...]:
-    """Return the labels on spans whose order matters for the gold but is unknown.
+    """Return the labels on spans with an unknown order that matters for the gold.
 
-    The order matters if another annotator or a decision has another place of the same mode, and one
-    of both places is a range of spans, which may overlap the other. Two single spans overlap only
-    if they are equal.
+    The order matters if a range of spans may overlap another annotator's or a decision's place of
+    the same mode. Two single spans overlap only if they are equal.
 
     Args:
         sides: The work of the annotators who finished the trace.
         decisions: The decisions in force.
         modes: The slugs of the taxonomy.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        order: Returns the index of a span by its key; None if unknown.
     """
     labels_by_mode: dict[str, list[Label]] = defaultdict(list)
     for side in sides:
@@ -288,7 +284,7 @@ def unordered_labels(
         decided_targets[decision.mode].update(t for t in decision.targets if not t.is_whole)
 
     def is_unordered(label: Label) -> bool:
-        """Check whether an unknown order leaves open if the label overlaps another place."""
+        """Return whether an unknown order leaves open if the label overlaps another place."""
         side_targets = (
             other.target
             for other in labels_by_mode[label.mode]

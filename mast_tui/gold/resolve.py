@@ -1,30 +1,28 @@
-"""Gold of one trace, from the answers of its annotators and the decisions of adjudicators.
+"""The gold of one trace, from the answers of its annotators and the decisions of adjudicators.
 
-Verdicts and places are resolved separately.
+Sides are the annotators with an answer. Verdicts and places are resolved separately.
 
-**Verdicts.** Per mode, the verdicts of all sides that have one: equal ones are ``unanimous``, a
-lone one ``single``. Open is not a verdict, so it disagrees with nobody. Different ones are a
-conflict and stay ``unresolved`` until a decision makes them ``adjudicated``; on request more
-than half of the given verdicts settle it as ``majority``, to present or absent, never to unsure.
-A decision outweighs everything else.
+**Verdicts.** Each mode has one verdict. Equal verdicts of the sides are ``unanimous``, and the
+verdict of one side is ``single``. Different verdicts are a conflict and stay ``unresolved`` until a
+decision makes them ``adjudicated``. On request, more than half of the verdicts settle the conflict
+as ``majority``, to present or absent, never to unsure. A decision outweighs everything else.
 
-**Places.** Only where the settled verdict is present, from the labels of the sides that say so.
-Overlapping targets are one item (``items_of_mode``), and what matters is which of the sides that
-named any place share it:
+**Places.** Only a present mode has places, from the labels of the sides that say present.
+Overlapping targets are one item (``items_of_mode``). An item is compared between all sides that
+marked any place of the mode:
 
-- one side alone named places: they are its own, ``single``;
-- all of them share the item: ``unanimous``, with the target that all have, or else the one that
-  covers them all (``merged``); where ``boundaries`` are asked for, a conflict instead;
-- one of them marked places in it that do not touch each other, so that only another's wider place
-  joins them: a conflict, as nobody knows whether it is one failure or several;
-- some of them do not share it: a conflict, on request settled by ``majority``. It is not taken
-  over as one side's own: the other read the same trace, named other places and not this one.
+- If only one side marked places, they are ``single``.
+- If all sides marked the item, it is ``unanimous``. Its target is the common one, or one that
+  covers all targets (``merged``). With ``boundaries``, different targets are a conflict instead.
+- If one side marked separate places that only another side's wider place connects, they are a
+  conflict: it is open if they are one failure or several.
+- If some sides did not mark the item, it is a conflict, settled by ``majority`` on request.
 
-A label on the whole trace names no place. It neither merges with a span nor contradicts one, and
-a side with nothing else is not asked about places. A decision on the verdict brings its own
-places; a decision on a place holds for that item, or adds one that nobody marked.
+A label on the whole trace is no place. It does not merge with a span or contradict one, and a side
+without other labels has no answer on places. A decision on the verdict brings its own places. A
+decision on a place holds for its item, or adds a new place.
 
-Only what is settled stands in the gold labels; the rest is in ``GoldTrace.conflicts``.
+The gold labels are settled; conflicts are in ``GoldTrace.conflicts``.
 """
 
 from __future__ import annotations
@@ -69,9 +67,9 @@ def gold_of_trace(
         sides: The work of the annotators who finished the trace, each annotator once.
         decisions: The decisions in force, oldest first; the last decision on an item counts.
         modes: The slugs of the taxonomy in its order. Answers on other modes are left out.
-        order: The function that returns the index of a span by its key; None if it is unknown.
-            Without indices, only equal targets and targets in the same span are one item.
-        majority: True if a majority resolves a verdict.
+        order: Returns the index of a span by its key; None if unknown. Without indices, only equal
+            targets and targets in the same span are one item.
+        majority: True if a majority resolves a conflict.
         boundaries: True if overlapping places with different ends are a conflict.
 
     Raises:
@@ -92,7 +90,7 @@ def gold_of_trace(
 
 
 def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
-    """Return the answer of every side with a verdict on a mode.
+    """Return the answers of all sides with a verdict on a mode.
 
     Args:
         mode: The mode's slug.
@@ -108,16 +106,15 @@ def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
 def answers_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[SideAnswer, ...]:
-    """Return an answer for each annotator who has labels of a mode at a target.
+    """Return the answers of the annotators with labels of a mode at a target.
 
-    The answer is present, at the targets of these labels. Labels that overlap each other are one
-    item. If the target overlaps an item, all labels of the item are at the target.
+    A label is at the target if the target overlaps the item of the label.
 
     Args:
         mode: The mode's slug.
         target: The target.
         sides: The work of the annotators who finished the trace.
-        order: The function that returns the index of a span by its key; None if it is unknown.
+        order: Returns the index of a span by its key; None if unknown.
     """
     overlapping_labels = [
         label
@@ -146,11 +143,11 @@ class _Rules:
 
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """Return the newest decision on each item of a mode, in the order of the decisions."""
+    """Return the newest decision on each item of a mode, in order."""
     last_by_item: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
-            # A dict keeps the place of a key that is set again, so remove it first.
+            # A key that is set again keeps its place in a dictionary, so remove it first.
             last_by_item.pop(decision.item, None)
             last_by_item[decision.item] = decision
     return tuple(last_by_item.values())
@@ -159,7 +156,7 @@ def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
 def _gold_of_mode(
     mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> GoldTrace:
-    """Return the gold of one mode: the verdict, its labels, and conflicts without a decision."""
+    """Return the gold of one mode."""
     verdict_decision = next((decision for decision in decisions if decision.is_verdict), None)
     verdict = _gold_verdict(mode, sides, verdict_decision, rules)
     if verdict.value is VerdictValue.PRESENT and verdict_decision is not None:
@@ -186,14 +183,11 @@ def _gold_of_mode(
 def _gold_verdict(
     mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
-    """Return the verdict of the gold on a mode.
-
-    ``decided`` is an adjudicator's decision on the verdict, if there is one.
-    """
+    """Return the verdict of the gold on a mode; ``decided`` is a decision on it, if any."""
     answers = answers_on(mode, sides)
     values = [answer.value for answer in answers if answer.value is not None]
     value_by_side = {side.annotator: side.verdict(mode) for side in sides}
-    # An annotator gave a verdict with a judge's suggestions on screen.
+    # True if an annotator gave a verdict with suggestions on screen.
     judge_seen = any(
         side.saw_judge(mode) for side in sides if value_by_side[side.annotator] is not None
     )
@@ -207,7 +201,7 @@ def _gold_verdict(
             decided_by=decided.decided_by,
             decided_at=decided.decided_at,
             reason=decided.reason,
-            # The annotators' answers have changed since the decision.
+            # True if the annotators' answers have changed since the decision.
             changed=comparable_verdicts(decided.said) != comparable_verdicts(answers),
         )
     value, source = _value_and_source(values, rules.majority)
@@ -217,9 +211,9 @@ def _gold_verdict(
 def _value_and_source(
     values: Sequence[VerdictValue], majority: bool
 ) -> tuple[VerdictValue | None, Resolution]:
-    """Return the value that follows from the verdicts of the sides, and how it was reached.
+    """Return the value that follows from the annotators' verdicts, and its source.
 
-    The value is None if the verdicts differ and no majority counts.
+    The value is None for different verdicts without a majority.
     """
     if len(values) == 1:
         return values[0], Resolution.SINGLE
@@ -238,10 +232,9 @@ def _labels_of_decided_verdict(
     sides: Sequence[TraceWork],
     order: Order,
 ) -> tuple[GoldLabel, ...]:
-    """Return the gold labels of a mode that an adjudicator has decided to be present.
+    """Return the gold labels of a mode that an adjudicator decided to be present.
 
-    The adjudicator chose the places together with the verdict; ``decisions`` on items may replace
-    or add some.
+    The places come from the decision on the verdict. Decisions on items replace or add some.
     """
     side_labels = _labels_of_mode(verdict_decision.mode, sides)
     items = [
@@ -264,10 +257,7 @@ def _labels_of_decided_verdict(
 def _labels_and_conflicts(
     mode: str, sides: Sequence[TraceWork], item_decisions: Sequence[Decision], rules: _Rules
 ) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
-    """Return the gold labels of a mode on whose presence the sides agree, and its open conflicts.
-
-    An item is labels whose places overlap; each is resolved by itself.
-    """
+    """Return the gold labels and conflicts of a mode that the sides agree to be present."""
     side_labels = _labels_of_mode(mode, sides)
     items = items_of_mode(side_labels, rules.order)
     split_items = _split_by_decision(items, item_decisions, rules.order)
@@ -275,7 +265,7 @@ def _labels_and_conflicts(
     conflicts: list[Conflict] = []
     placing_sides = {label.annotator for label in side_labels if not label.target.is_whole}
     for item in split_items.undecided:
-        # A side that marked no place at all has no answer on a place.
+        # A side without any place has no answer on a place.
         answering_sides = set(item.annotators) if item.target.is_whole else placing_sides
         source = _place_source(item, answering_sides, rules)
         if source is Resolution.UNRESOLVED:
@@ -291,8 +281,7 @@ def _item_decisions_beside(
 ) -> tuple[Decision, ...]:
     """Return the decisions on items that stay valid beside a decision on their mode's verdict.
 
-    All later decisions do. An earlier one does if it says present and none of its places overlaps
-    a place of the verdict's decision.
+    These are later decisions, and earlier ones with places that overlap none of the verdict's.
     """
     verdict_index = decisions.index(verdict_decision)
     earlier = [
@@ -310,7 +299,7 @@ def _any_overlap(targets: Iterable[Target], other_targets: Sequence[Target], ord
 
 @dataclass(frozen=True, slots=True)
 class _SplitItems:
-    """Each decision on items of a mode with its items, and the items without a decision."""
+    """Decisions with the items that they are about, and the items without a decision."""
 
     decided: Sequence[tuple[Decision, Sequence[Item]]]
     undecided: Sequence[Item]
@@ -321,9 +310,8 @@ def _split_by_decision(
 ) -> _SplitItems:
     """Assign the items of a mode to the decisions on them.
 
-    A decision belongs to the item with its id. If there is no such item, because labels were moved
-    after the decision, it belongs to all items without a decision that overlap its targets or the
-    targets of the annotators' answers then. The latest decision has the first choice.
+    A decision belongs to the item with its id. If labels were moved since, it belongs to all free
+    items that overlap its targets or those of the answers then. Later decisions choose first.
     """
     free_items = {item.id: item for item in items}
     items_by_id: dict[str, list[Item]] = {}
@@ -350,7 +338,7 @@ def _labels_from_decisions(
     sides: Sequence[TraceWork],
     order: Order,
 ) -> list[GoldLabel]:
-    """Return the labels of the gold that follow from decisions on items."""
+    """Return the gold labels that follow from decisions on items."""
     return [
         label
         for decision, items in decided_items
@@ -362,15 +350,15 @@ def _labels_from_decisions(
 def _labels_of_present_decision(
     decision: Decision, items: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
-    """Return the labels of the gold that follow from the decision that items are present."""
+    """Return the gold labels that follow from the decision that items are present."""
     item_labels = [label for item in items for label in item.labels]
     current_places = {
         (name, frozenset(label.target for label in item_labels if label.annotator == name))
         for name in {label.annotator for label in item_labels}
     }
-    # The annotators' places have changed since the decision.
+    # True if the annotators' places have changed since the decision.
     changed = comparable_places(decision.said) != current_places
-    # Not only labels of ``items``: a place that the adjudicator marked may overlap other items.
+    # An adjudicator's own place may overlap other items, so all labels of the mode count.
     chosen_labels = [
         label
         for label in _labels_of_mode(decision.mode, sides)
@@ -389,9 +377,10 @@ def _labels_of_present_decision(
 
 
 def _place_source(item: Item, answering_sides: set[str], rules: _Rules) -> Resolution | None:
-    """Return how the annotators resolve an item; None if a majority has not marked it.
+    """Return the source of an item's resolution; None if a majority has not marked the item.
 
-    ``answering_sides`` are the annotators whose answer on the item counts, marked or not.
+    ``answering_sides`` are the annotators with an answer on the item, whether they marked it or
+    not.
     """
     marking_count = len(item.annotators)
     if len(answering_sides) == 1:
@@ -408,10 +397,10 @@ def _place_source(item: Item, answering_sides: set[str], rules: _Rules) -> Resol
 
 
 def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork]) -> list[GoldLabel]:
-    """Return an item's labels as gold.
+    """Return the gold labels of an item.
 
-    The targets of a single annotator stay separate. Those of several annotators become one label,
-    which is ``merged`` if they differ.
+    Different targets of one annotator stay separate. Those of several annotators become one label,
+    which is then ``merged``.
     """
     if len(item.annotators) == 1:
         return [
@@ -429,10 +418,7 @@ def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork])
 
 
 def _place_conflict(item: Item, sides: Sequence[TraceWork], answering_sides: set[str]) -> Conflict:
-    """Return the conflict over an item, with the places that each side marked in it.
-
-    ``answering_sides`` are the annotators whose answer on the item counts, marked or not.
-    """
+    """Return the conflict over an item, with the places that each side marked in it."""
     answers = tuple(
         SideAnswer(
             side.annotator,
@@ -453,10 +439,7 @@ def _decided_label(
     *,
     changed: bool = False,
 ) -> GoldLabel:
-    """Return a label of the gold that an adjudicator has placed; see ``_gold_label``.
-
-    ``changed`` says that an annotator has changed an answer since the decision.
-    """
+    """Return a gold label at a place that an adjudicator chose."""
     label = _gold_label(decision.mode, target, labels, sides, Resolution.ADJUDICATED)
     return replace(
         label,
@@ -475,10 +458,7 @@ def _gold_label(
     sides: Sequence[TraceWork],
     source: Resolution,
 ) -> GoldLabel:
-    """Return a label of the gold at a target.
-
-    ``labels`` are the annotators' labels from which it takes its notes, severity and authors.
-    """
+    """Return a gold label; ``labels`` give its notes, severity and annotators."""
     names = tuple(dict.fromkeys(label.annotator for label in labels))
     severity_by_annotator = {
         label.annotator: label.severity for label in labels if label.severity is not None
@@ -502,7 +482,7 @@ def _gold_label(
 
 
 def _severity_source(giving_count: int, annotator_count: int) -> Resolution:
-    """Return the source of a severity, from the numbers of annotators who gave it and of all."""
+    """Return the source of a severity that some of the annotators gave."""
     if giving_count == 1:
         return Resolution.SINGLE
     return Resolution.UNANIMOUS if giving_count == annotator_count else Resolution.MAJORITY
@@ -519,10 +499,10 @@ def _targets_of_labels(labels: Iterable[Label]) -> tuple[Target, ...]:
 def comparable_verdicts(
     answers: Iterable[SideAnswer],
 ) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:
-    """Return comparable values of the answers on a mode."""
+    """Return answers on a mode in a form for comparisons."""
     return {(s.annotator, s.value, frozenset(s.targets)) for s in answers}
 
 
 def comparable_places(answers: Iterable[SideAnswer]) -> set[tuple[str, frozenset[Target]]]:
-    """Return comparable values of the answers on a place."""
+    """Return answers on a place in a form for comparisons."""
     return {(s.annotator, frozenset(s.targets)) for s in answers if s.targets}

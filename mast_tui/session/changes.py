@@ -1,7 +1,8 @@
-"""A change: the facts that a command is about to record, and the messages that describe them.
+"""The facts of a command before they are recorded, and the messages that describe them.
 
-Each fact is applied to a copy of the pass, so that each step of a command builds on the previous
-one. If the pass is frozen, the change first opens the next pass as a copy.
+A fact is one entry of a pass, such as an added label. Each fact is applied to a copy of the pass,
+so that the next step of the command builds on it. If the pass is frozen, the change first opens the
+next pass as a copy.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from mast_tui.workspace.events.types import (
 
 
 class PendingChange:
-    """The facts of a change in order, and ``state``, the pass after these facts."""
+    """The facts of a change in order; ``state`` is the pass after these facts."""
 
     def __init__(
         self,
@@ -55,23 +56,23 @@ class PendingChange:
         withheld: bool,
         judge_on_screen: bool,
     ) -> None:
-        """Continue the current pass; if there is none, or it is frozen, open the next one.
+        """Continue the current pass, or open the next pass if there is none or it is frozen.
 
-        A frozen pass can no longer change: it is finished, or an adjudication has begun since.
+        A frozen pass can no longer change: it is finished, or followed by an adjudication.
 
         Args:
             passes: The current passes.
             new_id: Creates the id of a label.
-            blind: A new pass is a blind one.
-            withheld: A study withholds suggestions from a new pass.
-            judge_on_screen: A judge's suggestions are shown.
+            blind: True if a new pass is a blind one.
+            withheld: True if a study hides suggestions from a new pass.
+            judge_on_screen: True if a judge's suggestions are shown.
         """
         self.facts: list[Fact] = []
         self._passes = passes
         self._new_id = new_id
         self._at = now()
         self._copied_ids: dict[str, str] = {}
-        """The ids of the labels that a new pass copies from a frozen one, by their old ids."""
+        """The ids of copied labels in a new pass, by the ids of the originals."""
         current = passes.current
         if current is not None and not passes.frozen:
             self.state = current.copy()
@@ -83,14 +84,14 @@ class PendingChange:
 
     @property
     def opens_second_look(self) -> bool:
-        """True if a pass is opened as a copy of a frozen one."""
+        """True if the change opens a copy of a frozen pass."""
         return any(
             isinstance(fact, PassStarted) and fact.copy_of is not None for fact in self.facts
         )
 
     @property
     def changes_something(self) -> bool:
-        """True if there are facts after the facts that open the pass."""
+        """True if there are facts beyond those that open the pass."""
         return len(self.facts) > self._opening_fact_count
 
     def record(self, fact: Fact) -> None:
@@ -99,10 +100,7 @@ class PendingChange:
         self.state.apply(fact, self._at)
 
     def _open_pass(self, base: PassState | None, *, blind: bool, withheld: bool) -> None:
-        """Add the facts that open the next pass, with copies of the work in ``base``, if any.
-
-        ``withheld`` is True if a study hides suggestions from the pass.
-        """
+        """Add the facts that open the next pass, with copies of the labels, verdicts and notes."""
         kind = self._first_pass_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
         number = self._passes.next_number
         start = PassStarted(kind, None if base is None else base.number, withheld)
@@ -120,7 +118,7 @@ class PendingChange:
             self.set_note(key, text)
 
     def _first_pass_kind(self, *, blind: bool) -> PassKind:
-        """Return the kind of a pass that does not begin with the labels of an earlier pass."""
+        """Return the kind of a pass that does not copy an earlier pass."""
         if self._passes.in_retest:
             return PassKind.RETEST
         if self._passes.adjudicated:  # others' labels were shown
@@ -128,7 +126,7 @@ class PendingChange:
         return PassKind.BLIND if blind else PassKind.ASSISTED
 
     def label(self, label_id: str) -> Label | None:
-        """Return the label with this id, or its copy if the pass is opened as a copy."""
+        """Return the label with this id, or its copy in a new pass."""
         return self.state.labels.get(self._copied_ids.get(label_id, label_id))
 
     def add_label(
@@ -147,8 +145,8 @@ class PendingChange:
             mode: The slug of the mode.
             target: The span range.
             origin: The way in which the label came about.
-            suggestion: The id of the suggestion that it answers.
-            saw_suggestions: The annotator saw suggestions.
+            suggestion: The id of the answered suggestion.
+            saw_suggestions: True if the annotator saw suggestions.
             severity: The severity.
 
         Returns:
@@ -173,7 +171,7 @@ class PendingChange:
         return label
 
     def change_label(self, previous: Label, changed: Label) -> Label:
-        """Replace a label, and remove an absent or unsure verdict on its mode.
+        """Replace a label; remove an absent or unsure verdict on its mode.
 
         Args:
             previous: The label.
@@ -187,13 +185,13 @@ class PendingChange:
         return changed
 
     def mark_as_edited(self, label: Label) -> None:
-        """Change the answers that accept a suggestion with this label from accept to edit."""
+        """Turn accepted suggestions of a label into edited ones."""
         for suggestion, review in self._reviews_with(label):
             if review.answer is ReviewAnswer.ACCEPT:
                 self.set_review(suggestion, structs.replace(review, answer=ReviewAnswer.EDIT))
 
     def remove_label(self, label: Label) -> None:
-        """Remove a label; suggestions that were answered with it wait again."""
+        """Remove a label and all answers to suggestions that refer to it."""
         for suggestion, _ in self._reviews_with(label):
             self.set_review(suggestion, None)
         self.record(LabelRemoved(label))
@@ -236,9 +234,8 @@ class PendingChange:
     ) -> None:
         """Answer a suggestion with a label of a mode on a target; by default the suggestion's own.
 
-        - A label with this mode and target is used; the label of an earlier answer is removed.
-        - Else the label of an earlier answer gets this mode and target.
-        - Else a label is added.
+        Use an existing label with this mode and target, or else change the label of an earlier
+        answer, or else add a label.
 
         Args:
             suggestion: The suggestion.
@@ -269,7 +266,7 @@ class PendingChange:
         self.set_review(suggestion.id, ReviewGiven(answer, label.id))
 
     def reject(self, suggestion: Suggestion, reason: str = "") -> None:
-        """Reject a suggestion, and remove the label of an earlier acceptance.
+        """Reject a suggestion, and remove the label of an earlier answer.
 
         Args:
             suggestion: The suggestion.
@@ -286,7 +283,7 @@ class PendingChange:
         return next((label for label in labels if label.suggestion == suggestion.id), None)
 
     def _reviews_with(self, label: Label) -> list[tuple[str, ReviewGiven]]:
-        """Return the suggestions that were answered with a label, and their answers."""
+        """Return the suggestions that were answered with a label, with their answers."""
         return [
             (suggestion, review)
             for suggestion, review in self.state.reviews.items()
@@ -302,12 +299,12 @@ _ANSWERED = {
 
 
 _MAX_TEXTS: Final = 3
-"""The number of places or changes that one message describes; the others are counted."""
+"""The number of texts in one message; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The result of a command: a message, and the place of the change.
+    """The result of a command: a message, and the mode and spans that it changed.
 
     Attributes:
         message: The message for the annotator.
@@ -323,7 +320,7 @@ class Change:
 
 
 class _ValueChange(NamedTuple):
-    """A changed value of a label: a message, and the previous value as a text; empty for none."""
+    """A changed value of a label: a message, and the text of the previous value, if any."""
 
     message: str
     previous: str
@@ -353,7 +350,7 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Describe a target: ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
+        """Describe a target, such as ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
@@ -363,7 +360,7 @@ class ChangeMessages:
         return f"{self.span(target.first)} to {self.span(target.last)}"
 
     def change_with_message(self, facts: Sequence[Fact]) -> Change:
-        """Describe a change; its last fact is the one that the annotator requested."""
+        """Describe a change by its last fact, which the annotator requested."""
         match facts[-1]:
             case LabelAdded(label):
                 return self._placed_change(label, f"{self.mode(label.mode)} on")
@@ -385,7 +382,7 @@ class ChangeMessages:
                 raise AssertionError(f"no command ends with {unexpected}")
 
     def undone(self, facts: Sequence[Fact]) -> Change:
-        """Describe the undo of a change, with the restored value."""
+        """Describe the undo of a change, with the restored values."""
         change = self.change_with_message(facts)
         match facts[-1]:
             case LabelChanged(previous, current):
@@ -401,7 +398,7 @@ class ChangeMessages:
         return replace(change, message=f"undone: {change.message}{suffix}")
 
     def _value_changes(self, previous: Label, current: Label) -> Iterator[_ValueChange]:
-        """Yield the values of a label that have changed; their messages form one message."""
+        """Yield the changed values of a label; their messages are joined to one."""
         code = self._codes.get(current.mode, current.mode)
         location = self.location(current.target)
         where = f"{code} on {location}"
@@ -432,7 +429,7 @@ class ChangeMessages:
         verdicts: Mapping[str, VerdictValue],
         verdicts_now: Mapping[str, VerdictValue],
     ) -> str:
-        """Describe changed labels and verdicts, such as ``1.3 Step repetition on #13``.
+        """Describe changed labels and verdicts.
 
         Args:
             labels: The previous labels, by id.
@@ -447,12 +444,12 @@ class ChangeMessages:
         return _first_texts([self.change_with_message([fact]).message for fact in facts])
 
     def _placed_change(self, label: Label, action: str) -> Change:
-        """Return a change whose message is the action, followed by the location of the label."""
+        """Return a change with the action and the location of the label as its message."""
         target = label.target
         return Change(f"{action} {self.location(target)}", label.mode, target, target.first)
 
     def _answer_change(self, review_set: ReviewSet, facts: Sequence[Fact]) -> Change:
-        """Describe the last answer of a change, or all answers if several are the same."""
+        """Describe the last answer of a change, or all suggestions with the same answer."""
         current = review_set.after
         if current is None:
             answer_text = "waits again"
@@ -461,14 +458,14 @@ class ChangeMessages:
             if len(same_answer_ids) > 1:
                 return self._answers_summary(same_answer_ids, current.answer)
             answer_text = _ANSWERED[current.answer]
-        # The label of this answer, or of the removed answer, if the label changed.
+        # The label of this answer; for a removed answer, the label of that answer.
         review = current or review_set.before
         label_id = None if review is None else review.label
         labels = (label for label in _changed_labels(facts) if label.id == label_id)
         return self._answer_summary(review_set.suggestion, answer_text, next(labels, None))
 
     def _answers_summary(self, suggestion_ids: Sequence[str], answer: ReviewAnswer) -> Change:
-        """Describe the same answer to several suggestions; the cursor moves to the first one."""
+        """Describe the same answer to several suggestions."""
         suggestions = [
             suggestion
             for suggestion in map(self._find_suggestion, suggestion_ids)
@@ -485,7 +482,7 @@ class ChangeMessages:
         return Change(message, first.mode, first.target, first.evidence_key)
 
     def _merged_text(self, suggestions: Sequence[Suggestion]) -> str:
-        """Name the places at which several suggestions of one mode became one label."""
+        """Describe the targets on which several suggestions became one label."""
         counts = Counter((suggestion.mode, suggestion.target) for suggestion in suggestions)
         places = [self.location(target) for (_, target), count in counts.items() if count > 1]
         if not places:
@@ -493,10 +490,7 @@ class ChangeMessages:
         return f" · one label for several suggestions on {_first_texts(places)}"
 
     def _answer_summary(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
-        """Describe an answer to a suggestion, with the mode and place of ``label`` if it made one.
-
-        The message names no mode if the suggestion is hidden or unknown.
-        """
+        """Describe an answer to a suggestion; ``label`` is the label that it made, if any."""
         suggestion = self._find_suggestion(suggestion_id)
         if suggestion is None:
             return Change(f"suggestion {answer}")
@@ -511,25 +505,25 @@ class ChangeMessages:
 
 
 def _first_texts(texts: Sequence[str]) -> str:
-    """Return the first texts, and the number of the others: ``#3, #5, #9, 2 more``."""
+    """Join the first texts, and count the others: ``#3, #5, #9, 2 more``."""
     more = [f"{len(texts) - _MAX_TEXTS} more"] if len(texts) > _MAX_TEXTS else []
     return ", ".join([*texts[:_MAX_TEXTS], *more])
 
 
 def _note_text(location: str, text: str, prefix: str = "") -> str:
-    """Describe a new note; an empty text means that the note was removed."""
+    """Describe a new or removed note."""
     if text:
         return f"note on {prefix}{location}: {text}"
     return f"note on {prefix}{location} removed"
 
 
 def _quoted_or_none(text: str) -> str:
-    """Return a text in quotes; ``none`` for an empty text."""
+    """Return a text in quotes, or ``none`` for an empty text."""
     return f"“{text}”" if text else "none"
 
 
 def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -> list[Fact]:
-    """Return the facts that turn the previous labels, by id, into the current ones."""
+    """Return the facts that turn the previous labels (by id) into the current labels."""
     added = [LabelAdded(label) for id, label in labels_now.items() if id not in labels]
     removed = [LabelRemoved(label) for id, label in labels.items() if id not in labels_now]
     changed = [
@@ -543,7 +537,7 @@ def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -
 def _verdict_facts(
     verdicts: Mapping[str, VerdictValue], verdicts_now: Mapping[str, VerdictValue]
 ) -> Iterator[Fact]:
-    """Yield the changes of verdicts; those to or from present are left out, as labels show them."""
+    """Yield changes of verdicts; changes to or from present are left out, as labels show them."""
     for mode in {**verdicts, **verdicts_now}:
         previous = verdicts.get(mode)
         current = verdicts_now.get(mode)
@@ -562,6 +556,6 @@ def _suggestions_answered(facts: Sequence[Fact], answer: ReviewAnswer) -> list[s
 
 
 def _changed_labels(facts: Sequence[Fact]) -> list[Label]:
-    """Return the labels that were added or changed."""
+    """Return the labels that were added, and the changed labels after the change."""
     added = [fact.label for fact in facts if isinstance(fact, LabelAdded)]
     return added + [fact.after for fact in facts if isinstance(fact, LabelChanged)]

@@ -1,8 +1,8 @@
 """Open coding: the notes in all traces on failures that no mode describes.
 
-An open code is a label of the open mode, or a note on a span. Open codes are grouped by their tag
-(added later, or ``#name`` in their text), else by the proposal of a model, else by similar
-words. A group may become a mode of the next codebook.
+An open code is a label of the open mode, or a note on a span. Open codes are grouped by their first
+tag (``#name`` in the text, or added later), else by the proposal of a model, else by similar words.
+A group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_WORDS: Final = "no words yet"
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
 _WORD: Final = re.compile(r"\w+")
 _STEM: Final = 5
-"""The number of a word's first letters that are compared: ``ignored`` equals ``ignores``."""
+"""The number of first letters by which words are compared: ``ignored`` equals ``ignores``."""
 
 _STOP_WORDS: Final = frozenset(
     word
@@ -62,23 +62,23 @@ class OpenCode:
 
     @property
     def identity(self) -> TaggedPlace:
-        """The fields that identify it in every pass."""
+        """The fields that identify the code in every pass."""
         return self.annotator, self.trace_id, self.target, self.is_label
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The added tags, then the tags in its text, in small letters; ``#13`` is no tag."""
+        """The added tags, then the tags in the text, in lower case; ``#13`` is no tag."""
         written = (tag.casefold() for tag in _TAG.findall(self.text))
         return tuple(dict.fromkeys((*self.added_tags, *written)))
 
     @property
     def tagged_text(self) -> str:
-        """Its text, followed by the added tags."""
+        """The text, followed by the added tags."""
         return " ".join((self.text, *(f"#{tag}" for tag in self.added_tags))).strip()
 
     @property
     def untagged_text(self) -> str:
-        """Its text without tags, on one line."""
+        """The text without tags, on one line."""
         return " ".join(_TAG.sub(" ", self.text).split())
 
 
@@ -92,15 +92,15 @@ class CodeGroup:
 
     @property
     def traces(self) -> int:
-        """The number of its traces."""
+        """The number of traces with a code of the group."""
         return len({code.trace_id for code in self.codes})
 
 
 @dataclass(frozen=True, slots=True)
 class CodedTrace:
-    """A finished trace: the number of its kinds of failure, and the kinds that were new in it.
+    """A finished trace, with its number of kinds of failure and the kinds that were new in it.
 
-    A kind is a mode (its slug) or a group of open codes (its name).
+    A kind is a mode (by slug) or a group of open codes (by name).
     """
 
     trace_id: str
@@ -151,12 +151,12 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class OpenCoding:
-    """All open codes that an annotator may see, in groups, the biggest one first."""
+    """All open codes that an annotator may see, in groups, the largest group first."""
 
     groups: tuple[CodeGroup, ...]
     saturation: Saturation
     revealed_traces: frozenset[str] = frozenset()
-    """The traces with an open code of another annotator, which the annotator then sees."""
+    """The traces with a visible open code of another annotator."""
     model: str | None = None
     """The model that proposed groups; None if codes are grouped by words."""
 
@@ -167,19 +167,19 @@ class OpenCoding:
 
     @property
     def texts_to_group(self) -> tuple[str, ...]:
-        """The different open codes in groups without a tag, as they are sent to a model."""
+        """The different texts of open codes without a tag, for a model to group."""
         texts = (
             code.untagged_text for group in self.groups if group.tag is None for code in group.codes
         )
         return tuple(dict.fromkeys(text for text in texts if text))
 
     def matching(self, query: str) -> OpenCoding:
-        """Return only the open codes that contain all words of a query, in any case."""
+        """Select the open codes that contain all words of a query, in any case."""
         terms = query.casefold().split()
         return self.keeping(lambda code: all(term in code.tagged_text.casefold() for term in terms))
 
     def keeping(self, condition: Callable[[OpenCode], bool]) -> OpenCoding:
-        """Return only the open codes that meet a condition, in their groups."""
+        """Select the open codes that meet a condition, in their groups."""
         filtered = (
             replace(group, codes=tuple(filter(condition, group.codes))) for group in self.groups
         )
@@ -195,16 +195,13 @@ def open_coding(
     reader: str | None,
     visible_traces: Collection[str] | None,
 ) -> OpenCoding:
-    """Return the open codes that an annotator may see, grouped, with the saturation of the groups.
-
-    An open code is a text on a failure that no mode describes: the text of a label of the open
-    mode, or a note on a span.
+    """Group the open codes that an annotator may see, and compute the saturation of the groups.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and notes.
-        reader: The annotator who asks, or None. Their own codes are included, except on traces that
-            they must label again.
+        reader: The annotator who asks, or None. The reader's own codes are included, except on
+            traces that the reader must label again.
         visible_traces: The traces on which the reader may see others' codes; None for all.
     """
     ref = taxonomy.ref
@@ -216,7 +213,7 @@ def open_coding(
     labels = visible(workspace.labels(taxonomy=ref))
     notes = visible(workspace.span_notes(taxonomy=ref))
     passes = visible(workspace.passes(taxonomy=ref))
-    # Adjudications and retests are no readings.
+    # Adjudications and retests are left out.
     readings = [reading for reading in passes if reading.kind.is_reading]
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
     codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(readings))
@@ -241,7 +238,7 @@ def _visibility_test(
     reader: str | None,
     visible_traces: Collection[str] | None,
 ) -> Callable[[str, str], bool]:
-    """Return a function that says whether the reader may see an annotator's codes on a trace."""
+    """Return a function that tells whether the reader may see an annotator's codes on a trace."""
     retests = frozenset[str]()
     if reader is not None:
         passes_by_trace = by_trace(workspace.passes(annotator=reader, taxonomy=taxonomy))
@@ -273,7 +270,7 @@ def _codes_in_order(
 
 
 def _open_codes(labels: Iterable[Label], notes: Iterable[SpanNote]) -> Iterator[OpenCode]:
-    """Yield the open codes of labels of the open mode, then those of notes, without added tags."""
+    """Yield the open codes, first those of labels and then those of notes, without added tags."""
     for label in labels:
         if label.mode == OPEN_SLUG:
             yield OpenCode(label.annotator, label.trace_id, label.target, label.note, is_label=True)
@@ -286,22 +283,22 @@ def _groups_setting(
     taxonomy: str, reader: str | None, visible_traces: Collection[str] | None
 ) -> str:
     """Return the name of the setting that stores the proposed groups for a reader."""
-    # A group's name may quote any text that the model has read. So a reader from whom some traces
-    # are hidden has groups that were made from the visible traces only.
+    # The name of a group may quote any text that the model has read. If some traces are hidden from
+    # a reader, the reader's groups are made from the visible traces only.
     owner = "" if visible_traces is None or reader is None else reader
     return f"open_codes.groups:{taxonomy}:{owner}"
 
 
 @dataclass(frozen=True, slots=True)
 class _ProposedGroups:
-    """The groups that a model has proposed: the name of each code's group, by the code's text."""
+    """The groups that a model has proposed: the name of the group for each text."""
 
     model: str | None
     groups: Mapping[str, str]
 
 
 def _proposed_groups(workspace: Workspace, setting: str) -> _ProposedGroups:
-    """Read the proposed groups from a setting; there are none if no model proposed any."""
+    """Read the proposed groups from a setting; empty if no model proposed any."""
     stored = workspace.get_setting(setting)
     proposal = json.loads(stored) if stored else {"model": None, "groups": {}}
     return _ProposedGroups(proposal["model"], proposal["groups"])
@@ -315,15 +312,15 @@ def keep_groups(
     model: str | None,
     groups: Mapping[str, str],
 ) -> None:
-    """Store the groups that a model has proposed, for readers who may see the same codes.
+    """Store the groups that a model has proposed for a reader.
 
     Args:
         workspace: The workspace.
         taxonomy: The ref of the taxonomy.
         reader: The annotator who looks at the codes, or None.
-        visible_traces: The traces on which they may see others' codes; None for all.
+        visible_traces: The traces on which the reader may see others' codes; None for all.
         model: The name of the model; None to group by words again.
-        groups: The name of the group of each text.
+        groups: The name of the group by text.
     """
     proposal = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
     workspace.set_setting(_groups_setting(taxonomy, reader, visible_traces), proposal)
@@ -332,7 +329,7 @@ def keep_groups(
 def toggle_tag(
     workspace: Workspace, taxonomy: str, annotator: str, codes: Iterable[OpenCode], tag: str
 ) -> bool:
-    """Add a tag to open codes, or remove it if this annotator has added it to all of them.
+    """Add a tag to open codes, or remove it if the annotator has added it to all of them.
 
     Args:
         workspace: The workspace.
@@ -359,7 +356,7 @@ def toggle_tag(
 
 
 def checked_tag(text: str) -> str:
-    """Return a tag in small letters and without ``#``.
+    """Return a tag in lower case and without ``#``.
 
     Raises:
         SessionError: The text cannot be a tag.
@@ -373,17 +370,17 @@ def checked_tag(text: str) -> str:
 def _added_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
 ) -> Mapping[TaggedPlace, tuple[str, ...]]:
-    """Return the tags that annotators have added to open codes, as far as they may be seen.
+    """Return the added tags of each open code.
 
-    ``may_see`` accepts the annotator who added a tag, and the trace.
+    ``may_see`` tells whether the tags of an annotator on a trace may be shown.
     """
     added_tags: dict[TaggedPlace, tuple[str, ...]] = {}
     for _, annotator, tags_of_places in all_tags(workspace, [taxonomy]):
         for tagged_place, tags in tags_of_places.items():
             _, trace_id, _, _ = tagged_place
             if may_see(annotator, trace_id):
-                earlier = added_tags.get(tagged_place, ())
-                added_tags[tagged_place] = tuple(dict.fromkeys((*earlier, *tags)))
+                previous_tags = added_tags.get(tagged_place, ())
+                added_tags[tagged_place] = tuple(dict.fromkeys((*previous_tags, *tags)))
     return added_tags
 
 
@@ -399,12 +396,12 @@ def _traces_in_coding_order(readings: Iterable[Pass]) -> list[str]:
 def grouped(
     codes: Sequence[OpenCode], proposed: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[CodeGroup, ...]:
-    """Group open codes about the same failure, the biggest group first.
+    """Group open codes about the same failure, the largest group first.
 
     - A code with tags is in the group of its first tag.
-    - Another code whose text has a proposed group is in that group.
-    - Each other code, in their order, joins the group with the most similar texts on average, or
-      begins a group. So later codes never move earlier codes.
+    - A code without tags is in the proposed group of its text, if there is one.
+    - Each other code joins the group with the highest mean similarity, or begins a group. Codes are
+      added in order, so that later codes never move earlier codes.
 
     Args:
         codes: The open codes in the order of coding.
@@ -428,10 +425,9 @@ def grouped(
 
 
 def _groups_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
-    """Group codes with similar words; a group is named by its shortest text.
+    """Group codes with similar words; the shortest text is the name of the group.
 
-    The codes without words are the last group. Each other code joins the group with the highest
-    mean similarity to its texts, if that is at least ``ALIKE``; else it begins a group.
+    Codes without words form the last group.
     """
     texts: list[str] = []
     group_of_text: list[int] = []
@@ -460,7 +456,7 @@ def _most_similar_group(
 ) -> int | None:
     """Return the number of the group with the highest mean similarity; None if all are too low.
 
-    ``group_of_text`` is the number of the group of each of ``texts``.
+    ``group_of_text`` has the number of the group for each of ``texts``.
     """
     totals: dict[int, float] = defaultdict(float)
     for text_index, score in _text_similarities(text, texts):
@@ -480,8 +476,8 @@ def _stemmed_text(text: str) -> str:
 def _text_similarities(text: str, texts: Sequence[str]) -> list[tuple[int, float]]:
     """Return the index of each of ``texts`` and its similarity to ``text``, from 0 to 100.
 
-    The similarity is the mean of two scores. The first compares all words. The second is 100 if
-    one text contains all words of the other.
+    The similarity is the mean of two scores: one compares all words, the other is 100 if one text
+    contains all words of the other.
     """
     all_word_scores = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=None)
     subset_scores = {
@@ -496,9 +492,8 @@ def saturation(
 ) -> Saturation:
     """Find the kinds of failure in each trace that no earlier trace had.
 
-    The new kinds of each trace are counted in the order of coding, as in Guest, Namey and Chen, "A
-    simple method to assess and report thematic saturation in qualitative research", PLoS ONE 15(5),
-    2020.
+    The method is from Guest, Namey and Chen, "A simple method to assess and report thematic
+    saturation in qualitative research", PLoS ONE 15(5), 2020.
 
     Args:
         finished: The ids of the finished traces, in the order of coding.
@@ -514,10 +509,10 @@ def saturation(
         for code in group.codes:
             if code.trace_id in kinds_by_trace:
                 kinds_by_trace[code.trace_id][group.name] = None
-    earlier_kinds: set[str] = set()
+    known_kinds: set[str] = set()
     coded_traces = []
     for trace_id, kinds in kinds_by_trace.items():
-        new_kinds = tuple(kind for kind in kinds if kind not in earlier_kinds)
+        new_kinds = tuple(kind for kind in kinds if kind not in known_kinds)
         coded_traces.append(CodedTrace(trace_id, len(kinds), new_kinds))
-        earlier_kinds.update(kinds)
+        known_kinds.update(kinds)
     return Saturation(tuple(coded_traces))

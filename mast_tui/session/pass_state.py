@@ -1,8 +1,6 @@
-"""One annotator's work on one trace, folded from the events.
+"""One annotator's work on one trace, computed from its events.
 
-``changes_in_pass`` defines the changes of a fact in its pass, for recorded events, for those that a
-command is about to record (``changes``), and for the tables of the workspace. Only this
-module knows which actions can be undone.
+``changes_in_pass`` defines the effect of each fact on a pass.
 """
 
 from __future__ import annotations
@@ -30,22 +28,21 @@ from mast_tui.workspace.events.types import (
 )
 
 SHORT_RANGE: Final = 16
-"""A range of up to this many spans is written key by key."""
+"""The length of the longest range that is written as single keys."""
 
 
 class ReadSpans(Set[str]):
     """The keys of the spans that were read: single keys, and long ranges by their two ends.
 
-    People read single spans by the thousand, but a fold of equal steps may stand for a million
-    spans, so memory grows with the reading and not with the trace. A key that the trace does not
-    have (yet) is kept too. ``len`` and iteration go through the ranges.
+    A range may stand for a million spans, so it is stored by its ends. Keys that are not in the
+    loaded part of the trace are kept too. ``len`` and iteration go through the ranges.
     """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._keys: set[str] = set()
         self._ranges: dict[tuple[str, str], range | None] = {}
-        """The indices of each range of spans, by its first and last key; None if not loaded."""
+        """The indices of each range, by its first and last key; None until they are loaded."""
 
     def add(self, read: SpansRead) -> None:
         """Add the spans of an event."""
@@ -62,7 +59,7 @@ class ReadSpans(Set[str]):
         return index is not None and any(index in indices for indices in self._loaded_ranges())
 
     def has_range(self, first: int, end: int) -> bool:
-        """Return whether a range that was read contains the spans from ``first`` up to ``end``.
+        """Return whether one read range contains all spans from ``first`` up to ``end``.
 
         Args:
             first: The index of the first span.
@@ -74,7 +71,7 @@ class ReadSpans(Set[str]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._keys
-        # Keys in a range whose ends are not loaded yet are unknown, and ranges may overlap.
+        # A range with an end that is not loaded has unknown keys. Ranges may overlap.
         for indices in _merged_ranges(self._loaded_ranges()):
             for index in indices:
                 key = self._trace.span(index).key
@@ -85,16 +82,13 @@ class ReadSpans(Set[str]):
         return sum(1 for _ in self)
 
     def stretches(self) -> list[range]:
-        """Return the ranges of the loaded trace that were read, in order.
-
-        The time grows with the read spans, not with the length of the trace.
-        """
+        """Return the read ranges of the loaded trace, in order."""
         key_indices = (self._trace.index_of(key) for key in self._keys)
         single_spans = [range(index, index + 1) for index in key_indices if index is not None]
         return _merged_ranges([*single_spans, *self._loaded_ranges()])
 
     def unread(self) -> tuple[range, ...]:
-        """Return the ranges of the loaded trace that were not read."""
+        """Return the unread ranges of the loaded trace, in order."""
         unread_ranges = []
         end = 0
         for read_range in self.stretches():
@@ -106,10 +100,7 @@ class ReadSpans(Set[str]):
         return tuple(unread_ranges)
 
     def _loaded_ranges(self) -> list[range]:
-        """Return the read ranges whose first and last span are loaded, as ranges of indices.
-
-        The indices of newly loaded ranges are stored in ``_ranges``.
-        """
+        """Return the indices of the read ranges with loaded ends."""
         for (first, last), indices in self._ranges.items():
             if indices is None:
                 first_index = self._trace.index_of(first)
@@ -122,7 +113,7 @@ class ReadSpans(Set[str]):
 
 
 def _merged_ranges(ranges: list[range]) -> list[range]:
-    """Return the ranges in order; overlapping or adjacent ranges become one range."""
+    """Sort ranges, and join those that overlap or are adjacent."""
     merged: list[range] = []
     for indices in sorted(ranges, key=lambda indices: indices.start):
         if merged and indices.start <= merged[-1].stop:
@@ -137,9 +128,9 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class PassState(TraceWork):
-    """An annotator's work in one pass, folded from its events, and the facts of the pass.
+    """The state of one pass: the annotator's work, and the facts of the pass.
 
-    ``reviews`` are the answers to suggestions, by the suggestion's id. ``withdrawn`` is True if the
+    ``reviews`` are the answers to suggestions by the suggestion's id. ``withdrawn`` is True if the
     change that opened the pass was undone.
     """
 
@@ -170,13 +161,13 @@ class PassState(TraceWork):
             fact: The fact.
             time: The time when it was recorded, ISO 8601 in UTC.
         """
-        # The pass has begun already, so another start counts only after a withdrawal.
+        # A start of a pass that has begun already counts only after a withdrawal.
         if isinstance(fact, PassStarted) and self.withdrawn:
             self.kind = fact.kind
             self.started_at = time
             self.withdrawn = False
             self.withheld = fact.withheld
-        # A change sets an attribute of the pass, or an entry of one of its tables.
+        # A change sets an attribute of the pass, or an entry of one of its dictionaries.
         for part, name, value in changes_in_pass(fact, time):
             if part == "pass":
                 setattr(self, name, value)
@@ -214,10 +205,10 @@ def _set_or_remove(values: dict[str, Value], key: str, value: Value | None) -> N
 
 
 class Passes:
-    """All passes of one annotator over one trace under one taxonomy, and the undoable actions.
+    """The passes of one annotator over one trace under one taxonomy, and the undo history.
 
     Attributes:
-        in_retest: True to show only the retest, without the annotator's earlier work and reading.
+        in_retest: True to show only the retest, without the annotator's earlier work.
         last_seq: The sequence number of the last event.
     """
 
@@ -229,7 +220,7 @@ class Passes:
         trace: Trace,
         events: Iterable[Event],
     ) -> None:
-        """Apply the events of the annotator on the trace, in order."""
+        """Apply the annotator's events on the trace, in order."""
         self.annotator = annotator
         self.trace_id = trace_id
         self.taxonomy = taxonomy
@@ -266,10 +257,10 @@ class Passes:
             state.apply(fact, event.at)
         elif isinstance(fact, PassStarted):
             self._by_number[number] = self.new_pass(number, fact, event.at)
-        # Only imported files have other events; their labels belong to no begun pass.
+        # Only imported files have other events. Their labels belong to no pass.
 
     def new_pass(self, number: int, start: PassStarted, time: str) -> PassState:
-        """Return an empty pass; it belongs to these passes once its start is applied.
+        """Return an empty pass without adding it to this object.
 
         Args:
             number: The number of the pass.
@@ -289,7 +280,7 @@ class Passes:
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
         """Return the ids of the events that a new fact replaces.
 
-        Only a change of a label replaces an event: the one that gave the label its present values.
+        Only a change of a label replaces an event: the one that set the label's present values.
         """
         if not isinstance(fact, LabelChanged):
             return ()
@@ -316,11 +307,9 @@ class Passes:
 
     @property
     def current(self) -> PassState | None:
-        """The annotator's last pass; None before the first.
+        """The annotator's last pass with own labels; None before the first.
 
-        While the annotator labels the trace a second time (a retest), it is the pass of the retest,
-        or None until that has begun. Passes of adjudication do not count, as they have no labels of
-        the annotator's own.
+        In a retest it is the pass of the retest, or None until that has begun.
         """
         passes = self._own_passes
         return passes[-1] if passes else None
@@ -334,10 +323,7 @@ class Passes:
 
     @property
     def frozen(self) -> bool:
-        """True if the current pass can no longer change, so that an edit opens the next one.
-
-        A later adjudication freezes the pass too, because it shows others' labels.
-        """
+        """True if the current pass can no longer change: it is finished or a later pass exists."""
         current = self.current
         return current is not None and (
             current.finished_at is not None
@@ -346,15 +332,14 @@ class Passes:
 
     @property
     def adjudicated(self) -> bool:
-        """True if this annotator has taken the trace on as an adjudicator."""
+        """True if this annotator has adjudicated the trace."""
         return any(state.kind is PassKind.ADJUDICATION for state in self._valid_passes)
 
     @property
     def revealed(self) -> bool:
         """True if others' labels and the outcome have been shown to the annotator.
 
-        This is so for an adjudicator, and after the reveal of a finished pass. A retest hides them
-        again from all but adjudicators.
+        An adjudicator has seen them. In a retest an earlier reveal does not count.
         """
         passes = self._own_passes if self.in_retest else self._valid_passes
         return self.adjudicated or any(
@@ -363,33 +348,33 @@ class Passes:
 
     @property
     def next_number(self) -> int:
-        """The number of the pass that would be opened next."""
+        """The number of the next pass."""
         return max((state.number for state in self._valid_passes), default=0) + 1
 
     @property
     def reviews(self) -> Mapping[str, ReviewGiven]:
-        """The valid answers to suggestions, from the retest or from all other passes."""
+        """The valid answers to suggestions: those of the retest, or of all other passes."""
         return ChainMap(*(state.reviews for state in reversed(self.answering)))
 
     @property
     def answering(self) -> list[PassState]:
-        """The passes whose answers to suggestions are shown, by number."""
+        """The passes with valid answers to suggestions, by number."""
         if self.in_retest:
             return self._own_passes
         return [state for state in self._valid_passes if state.kind is not PassKind.RETEST]
 
     @property
     def last_done(self) -> Action | None:
-        """The action that undo reverts: the last one, if it belongs to the current pass.
+        """The action that undo reverts; None if there is none.
 
-        In a pass that can no longer change (a frozen one) only the finish can be undone, and only
+        It belongs to the current pass. In a frozen pass only the finish can be undone, and only
         before an adjudication.
         """
         current = self.current
         action = self._history.last_done
         if current is None or action is None or action.pass_number != current.number:
             return None
-        # An adjudication is a pass too, so a later one has the next number.
+        # An adjudication is a pass too, so it takes the next number.
         was_adjudicated = current.number + 1 < self.next_number
         if self.frozen and (
             current.finished_at is None
@@ -403,8 +388,7 @@ class Passes:
     def last_undone(self) -> Action | None:
         """The action that redo repeats; None if there is none.
 
-        It belongs to the current pass. If that pass is frozen, so that it can no longer change, the
-        action must be one that opens the next pass.
+        It belongs to the current pass. If that pass is frozen, it must open the next pass.
         """
         current = self.current
         action = self._history.last_undone
@@ -418,7 +402,7 @@ class Passes:
 
 
 def _can_be_undone(event: Event) -> bool:
-    """Return whether undo can revert an event: its fact has an inverse, and it is no import."""
+    """Return whether undo can revert an event."""
     # Decisions are undone in adjudication.
     return (
         not event.action.startswith(IMPORT_PREFIX)

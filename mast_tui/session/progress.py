@@ -1,8 +1,8 @@
-"""The progress of annotators, under a study and in a workspace, with their retests.
+"""The progress of annotators in a study and a workspace, with their retests.
 
-A retest is a finished trace that a study lets its annotators label again. The annotator learns of
-it once it is due, and the first labels are hidden. A retest is lost if the annotator has seen
-others' labels or revised their own meanwhile, since it would not be independent.
+A retest is a finished trace that an annotator labels again under a study. The annotator is told
+once the retest is due, and the first labels are hidden. A retest is lost if the annotator has
+meanwhile seen others' labels or revised the own labels.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Retests:
     """The state of an annotator's retests, by trace id.
 
     Attributes:
-        due: Retests that are not begun; the trace that was finished first comes first.
+        due: Retests that are due and not begun, the earliest finished trace first.
         begun: Retests that are begun and not finished.
         done: Finished retests.
-        to_come: Retests that wait for the first reading or for other traces in between.
+        to_come: Retests that will become due later.
         lost: Retests that can no longer be done.
     """
 
@@ -45,17 +45,17 @@ class Retests:
 
     @property
     def current(self) -> frozenset[str]:
-        """The current retests, for which nothing of the first reading is shown."""
+        """The traces that are due or begun, on which the first reading is hidden."""
         return self.begun.union(self.due)
 
     @property
     def protected(self) -> frozenset[str]:
-        """The current and future retests, for which no label of others may be shown."""
+        """The traces of current and future retests, on which others' labels are hidden."""
         return self.current | self.to_come
 
 
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
-    """Group passes of one annotator under one taxonomy by trace id; each list is in order."""
+    """Group one annotator's passes by trace; each list is sorted by number."""
     passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
     for trace_pass in sorted(passes, key=attrgetter("trace_id", "number")):
         passes_by_trace[trace_pass.trace_id].append(trace_pass)
@@ -63,9 +63,9 @@ def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
 
 
 def first_finish(passes: Iterable[Pass]) -> str | None:
-    """Return when an annotator first finished a trace; None if never.
+    """Return the time at which an annotator first finished a trace; None if never.
 
-    ``passes`` are the annotator's passes on it. Retests and adjudications do not count.
+    Retests and adjudications do not count.
     """
     times = [
         trace_pass.finished_at
@@ -83,10 +83,9 @@ def retest_open(passes: Sequence[Pass]) -> bool:
 def retests_of(
     study: Study | None, annotator: str, passes_by_trace: Mapping[str, Sequence[Pass]]
 ) -> Retests:
-    """Return the state of an annotator's retests: planned second readings of finished traces.
+    """Return the state of an annotator's retests.
 
-    A begun retest stays in ``begun`` even if the study no longer plans it. A retest is lost if the
-    annotator has since revised the labels or seen others' labels.
+    A begun retest stays in ``begun`` even if the study no longer plans it.
 
     Args:
         study: The study, if there is one.
@@ -127,7 +126,7 @@ def _in_order_of_finish(passes_by_trace: Mapping[str, Sequence[Pass]]) -> list[s
 
 
 def _spoils_retest(trace_pass: Pass) -> bool:
-    """Return whether a pass makes a later retest invalid: it revised labels or revealed others'."""
+    """Return whether a pass makes a later retest invalid."""
     return (
         trace_pass.kind in (PassKind.SECOND_LOOK, PassKind.ADJUDICATION, PassKind.RETEST)
         or trace_pass.revealed_at is not None
@@ -158,7 +157,7 @@ class StudyProgress:
         finished: The number of finished traces.
         begun: The number of traces that are begun and not finished.
         planned: The number of traces that the study plans to retest.
-        retests: The progress of retests, which only the study's lead may see.
+        retests: The progress of the retests, which only the study's lead may see.
     """
 
     name: str
@@ -177,7 +176,7 @@ class StudyProgress:
 
 
 def progress(workspace: Workspace, study: Study) -> tuple[StudyProgress, ...]:
-    """Return the progress of all annotators, in the order of the study, from one query.
+    """Return the progress of all annotators, in the order of the study.
 
     Args:
         workspace: The workspace of the study.
@@ -194,7 +193,7 @@ def progress(workspace: Workspace, study: Study) -> tuple[StudyProgress, ...]:
 
 
 def anybody_finished(workspace: Workspace, study: Study) -> bool:
-    """Return whether an annotator has finished a trace of the study, so that it has figures.
+    """Return whether an annotator has finished a trace of the study.
 
     Args:
         workspace: The workspace of the study.
@@ -213,7 +212,7 @@ def anybody_finished(workspace: Workspace, study: Study) -> bool:
 def _progress_of(
     study: Study, name: str, shared_traces: frozenset[str], passes: list[Pass]
 ) -> StudyProgress:
-    """Return the progress of an annotator, from all passes of this annotator under the study."""
+    """Return an annotator's progress from all passes of the annotator under the study."""
     passes_by_trace = by_trace(passes)
     ids = assigned(study, name)
     finished_traces = [
@@ -238,10 +237,9 @@ def _progress_of(
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatus:
-    """The number of an annotator's finished traces, and of traces whose last pass is unfinished.
+    """The number of an annotator's finished traces, and of traces with an unfinished last pass.
 
-    A trace with an unfinished second look counts twice: as finished, as figures use its finished
-    pass, and as open.
+    A finished trace with an unfinished second look counts in both numbers.
     """
 
     name: str
@@ -252,7 +250,7 @@ class AnnotatorStatus:
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """The status of all annotators but judges, by name, and the number of all traces."""
+    """The status of all annotators except judges, sorted by name."""
 
     taxonomy: str
     traces: int
@@ -260,9 +258,9 @@ class StatusReport:
 
 
 def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
-    """Return how many traces each annotator has finished, and how many are open in the last pass.
+    """Count the finished and the open traces of each annotator.
 
-    A trace that was finished and is read again counts in both.
+    A finished trace with an unfinished last pass counts as both.
 
     Args:
         workspace: The workspace.

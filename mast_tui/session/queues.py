@@ -29,12 +29,12 @@ SAMPLE_SIZE: Final = 20
 class QueueKind(StrEnum):
     """The kinds of queues.
 
-    ``mine``: traces that the annotator has not finished, and due retests. ``disagreements`` and
-    ``judge``: finished traces on which another annotator, or a judge, differs. ``unsure``: traces
-    with a verdict unsure. ``changed``: traces with open modes, as the codebook has split a labelled
-    mode. ``worth``: unfinished traces of batches drawn by the value of labels. ``sample``: a random
-    sample of all their traces. ``retests``: traces to label again; this is for the study's lead,
-    since annotators must not expect a retest before it is due.
+    ``mine``: unfinished traces and due retests. ``disagreements`` and ``judge``: finished traces on
+    which another annotator, or a judge, differs. ``unsure``: traces with a verdict unsure.
+    ``changed``: traces with modes that a split of a labelled mode has left open. ``worth``:
+    unfinished traces of weighted batches. ``sample``: a random sample of the annotator's traces.
+    ``retests``: traces to label again, for the study's lead only, since annotators must not expect
+    a retest before it is due.
     """
 
     MINE = "mine"
@@ -51,8 +51,8 @@ class QueueKind(StrEnum):
 class QueueItem:
     """One trace of a queue.
 
-    ``modes`` are the slugs that put it into the queue, in the taxonomy's order. ``begun`` is True
-    if the annotator has begun and not finished it. ``retest`` is True for a retest.
+    ``modes`` are the slugs of the modes that put the trace into the queue, in the taxonomy's order.
+    ``begun`` is True for a begun and unfinished trace. ``retest`` is True for a retest.
     """
 
     trace_id: str
@@ -70,14 +70,11 @@ def queue(
     n: int = SAMPLE_SIZE,
     seed: int | None = None,
 ) -> tuple[QueueItem, ...]:
-    """Return the traces of a queue, in their order.
+    """Return the traces of a queue, in order.
 
-    - Unfinished traces have the annotator's own order under a study, else that of their ids;
-      retests precede traces that are not begun.
-    - Queues of disagreements with people or judges reveal hidden labels, which is recorded in the
-      workspace. These queues leave out traces with a current or later retest.
-
-    The number of queries does not depend on the number of traces.
+    - Under a study, unfinished traces have the annotator's own order, else that of their ids.
+    - Queues of disagreements reveal hidden labels, which is recorded in the workspace. They leave
+      out traces with a current or later retest.
 
     Args:
         workspace: The workspace.
@@ -110,7 +107,7 @@ def queue(
 
 
 class _AnnotatorWork:
-    """The passes and verdicts of one annotator, each read once, from which queues are made."""
+    """The passes and verdicts of one annotator, from which queues are made."""
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, annotator: str) -> None:
         self.workspace = workspace
@@ -128,8 +125,8 @@ class _AnnotatorWork:
     def traces(self) -> Sequence[str]:
         """Return the ids of the annotator's traces, in the annotator's order.
 
-        - Without a study these are all traces of the workspace.
-        - For a person who is no annotator of the study, these are all traces of the study.
+        Without a study these are all traces of the workspace, and for a person outside of the study
+        all traces of the study.
         """
         if self.study is None:
             return [record.trace_id for record in self.workspace.traces()]
@@ -179,10 +176,10 @@ class _AnnotatorWork:
         return (*unfinished[:first_not_begun], *retests, *unfinished[first_not_begun:])
 
     def traces_worth_labelling(self) -> tuple[QueueItem, ...]:
-        """Return the unfinished traces of batches whose draws preferred traces worth labelling.
+        """Return the unfinished traces of batches that were drawn with unequal chances.
 
-        They are not sorted by worth: an annotator may stop early, and the chances of the draw are
-        valid only if the finished part of a batch is random.
+        They keep the annotator's order. If an annotator stops early, the finished part of a batch
+        must be random for the chances of the draw to be valid.
         """
         if self.study is None:
             return ()
@@ -193,10 +190,7 @@ class _AnnotatorWork:
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
-        """Return the traces on which the annotator's last reading has the verdict unsure.
-
-        Current retests are left out, as their first reading is hidden.
-        """
+        """Return the traces on which the annotator's last reading has the verdict unsure."""
         modes: dict[str, list[str]] = defaultdict(list)
         retests = self.retests.current
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
@@ -220,11 +214,8 @@ class _AnnotatorWork:
     def disagreements(self, kind: AnnotatorKind) -> tuple[QueueItem, ...]:
         """Return the finished traces on which others of a kind differ from the annotator.
 
-        The traces with most differing modes come first. Traces that the annotator has yet to label
-        a second time (retests) are left out.
-
-        Record in the workspace that the verdicts of others on the compared traces are revealed,
-        because even a missing trace tells the annotator that the others agree.
+        The traces with most differing modes come first. The reveal of all compared traces is
+        recorded, because a missing trace tells the annotator that the others agree.
         """
         passes = self.workspace.passes(taxonomy=self.taxonomy)
         passes_by_key = counted_passes(passes, "last")
@@ -243,7 +234,7 @@ class _AnnotatorWork:
     def _record_reveal(self, visible_traces: Iterable[str], kind: AnnotatorKind) -> None:
         """Record that verdicts of people or judges on traces are shown to the annotator."""
         if kind is AnnotatorKind.JUDGE:
-            # Where suggestions were visible, a judge's verdict reveals nothing new.
+            # Suggestions that were visible already reveal nothing new.
             visible_traces = filter(self._is_judge_hidden, visible_traces)
         record_reveal(
             self.workspace,
@@ -259,10 +250,10 @@ class _AnnotatorWork:
         visible_traces: frozenset[str],
         kind: AnnotatorKind,
     ) -> dict[str, set[str]]:
-        """Return by trace id the modes on which the annotator's verdict differs from others'.
+        """Return the modes on which the annotator's verdict differs from others', by trace id.
 
         Args:
-            passes_by_key: The counted passes, by annotator and trace id.
+            passes_by_key: The passes that count, by annotator and trace id.
             visible_traces: The traces to compare.
             kind: The kind of the other annotators: people or judges.
         """
@@ -285,13 +276,13 @@ class _AnnotatorWork:
         return differing_modes
 
     def _is_judge_hidden(self, trace_id: str) -> bool:
-        """Check whether a reading of a trace was done without the judges' suggestions."""
+        """Return whether a reading of a trace was done without the judges' suggestions."""
         passes = self.passes[trace_id]
         blind = any(trace_pass.kind is PassKind.BLIND for trace_pass in passes)
         return blind or suggestions_withheld(passes, planned=False)
 
     def _in_own_order(self, ids: Iterable[str]) -> list[str]:
-        """Return traces in the annotator's order; traces that are not the annotator's come last."""
+        """Sort traces in the annotator's order; other people's traces come last."""
         positions = {trace_id: number for number, trace_id in enumerate(self.traces())}
         return sorted(ids, key=lambda trace_id: (positions.get(trace_id, len(positions)), trace_id))
 

@@ -29,11 +29,11 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.look_here import spans_to_look_at
 
 NOWHERE: Final = 1 << 60
-"""The position of items whose span is not loaded: after all others."""
+"""The index of a span that is not loaded, which sorts after all others."""
 
 
 class LabelPosition(NamedTuple):
-    """The sort key of a label: its first span, offset in the text, last span, mode and id."""
+    """The sort key of a label: index of the first span, offset in its text, last span, mode, id."""
 
     first: int
     offset: int
@@ -43,7 +43,7 @@ class LabelPosition(NamedTuple):
 
 
 class SuggestionPosition(NamedTuple):
-    """The sort key of a suggestion: the span of its evidence, offset in the text, mode and id."""
+    """The sort key of a suggestion: index of the span with its evidence, offset, mode, id."""
 
     span: int
     offset: int
@@ -63,8 +63,8 @@ class Suggestion:
         rationale: The judge's reason.
         confidence: A number in [0, 1]; None if the judge gave none.
         evidence: The quote, if the judge gave one.
-        decisive: True if the failure decided the outcome, by the judge; None if it did not say.
-        remedy: The correction, if the judge calls this the decisive step of the run; else empty.
+        decisive: True if the failure decided the outcome; None if the judge did not say.
+        remedy: The correction, if this is the decisive step of the run; else empty.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Suggestion:
 
     @classmethod
     def of(cls, label: Label) -> Suggestion:
-        """Create the suggestion of a judge's label."""
+        """Create the suggestion from a judge's label."""
         return cls(
             label.id,
             label.annotator,
@@ -94,12 +94,12 @@ class Suggestion:
 
     @property
     def doubt(self) -> QuoteDoubt:
-        """The doubt about the quote: it may be altered or missing in the trace."""
+        """The doubt about the quote; none without a quote."""
         return QuoteDoubt.NONE if self.evidence is None else self.evidence.doubt
 
     @property
     def evidence_key(self) -> str | None:
-        """The key of the span to show: that of the evidence, else the first of the target."""
+        """The key of the span with the evidence, or else of the first span."""
         key = None if self.evidence is None else self.evidence.key
         return self.target.first if key is None else key
 
@@ -118,8 +118,8 @@ class Suggestion:
 class OwnLabels:
     """The annotator's labels by position, by the spans at their ends, and by mode.
 
-    ``position_of`` returns the current position of a label; labels without a loaded span are
-    positioned again when the trace has grown. A change of one label needs no sorting.
+    A change of one label needs no sorting. Labels on spans that are not loaded get their position
+    when the trace has grown.
     """
 
     def __init__(self, position_of: Callable[[Label], LabelPosition]) -> None:
@@ -133,13 +133,13 @@ class OwnLabels:
         self._range_ids: set[str] = set()
         """The ids of the labels on more than one span."""
         self._unplaced_ids: set[str] = set()
-        """The ids of the labels with a span that is not loaded."""
+        """The ids of the labels without a loaded span at both ends."""
         self._in_order: tuple[Label, ...] | None = ()
         """The labels by position; None after a change."""
         self._span_count = 0
 
     def update(self, labels: Mapping[str, Label], spans: int) -> None:
-        """Replace the labels by the current ones.
+        """Replace all labels.
 
         Args:
             labels: The current labels by id.
@@ -156,7 +156,7 @@ class OwnLabels:
         self.update_positions(spans)
 
     def update_positions(self, spans: int) -> None:
-        """Place labels whose span was not loaded before, if the trace has more spans now."""
+        """Place labels on spans that were not loaded before."""
         if spans != self._span_count:
             self._span_count = spans
             for label in [self._labels[label_id] for label_id in self._unplaced_ids]:
@@ -164,7 +164,7 @@ class OwnLabels:
                 self._add_label(label)
 
     def in_order(self) -> tuple[Label, ...]:
-        """Return all labels: first labels on the whole trace, then the others in span order."""
+        """Return all labels in span order, after the labels on the whole trace."""
         if self._in_order is None:
             self._in_order = tuple(
                 self._labels[position.label_id] for position in self._sorted_positions
@@ -172,24 +172,24 @@ class OwnLabels:
         return self._in_order
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
-        """Return the labels on a span and those on a range around it, in the order of positions.
+        """Return the labels that cover a span, in the order of positions.
 
         Args:
             key: The key of the span.
-            index: Its index; None if it is not loaded.
+            index: The index of the span; None if it is not loaded.
         """
         covering = set(self._ids_by_end.get(key, ()))
         if index is not None:
             for label_id in self._range_ids:
                 position = self._positions[label_id]
-                # The ends are in ``_ids_by_end``; an unknown end is ``NOWHERE``.
+                # Labels that begin or end here were found by their keys. ``NOWHERE`` is unknown.
                 if position.first < index < position.last < NOWHERE:
                     covering.add(label_id)
         positions = sorted(self._positions[label_id] for label_id in covering)
         return tuple(self._labels[position.label_id] for position in positions)
 
     def _add_label(self, label: Label) -> None:
-        """Add a label to all tables, at the position of its spans."""
+        """Add a label to all tables."""
         position = self._position_of(label)
         self._labels[label.id] = label
         self._positions[label.id] = position
@@ -227,7 +227,7 @@ class OwnLabels:
 class SuggestionList:
     """Judges' suggestions in reading order, and the suggestions without an answer.
 
-    Suggestions with an altered quote come later, and suggestions without a found quote last.
+    Suggestions with an altered quote come later, those with a quote that was not found last.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class SuggestionList:
         self._span_count = -1
         """The number of spans at the last sort; -1 before the first one."""
         self._has_unplaced = True
-        """True if a suggestion has no loaded span, and may get one when the trace grows."""
+        """True if a suggestion has no position yet, because its span is not loaded."""
         self._in_order: tuple[Suggestion, ...] = ()
         self._pending: tuple[Suggestion, ...] = ()
         self._answered: Set[str] | None = None
@@ -249,8 +249,6 @@ class SuggestionList:
 
     def in_order(self, spans: int) -> tuple[Suggestion, ...]:
         """Return all suggestions by the position of their evidence, doubtful quotes last.
-
-        They are sorted again only if a growing trace may have loaded the span of a suggestion.
 
         Args:
             spans: The number of spans of the trace.
@@ -279,7 +277,7 @@ class SuggestionList:
         """
         suggestions = self.in_order(spans)
         if answered is not self._answered:
-            # An equal set changes nothing, so that the result stays the same object.
+            # For an equal set the result stays the same object.
             if answered != self._answered:
                 self._pending = tuple(
                     suggestion for suggestion in suggestions if suggestion.id not in answered
@@ -290,11 +288,11 @@ class SuggestionList:
 
 
 class OthersWork(NamedTuple):
-    """The labels that all annotators and judges have set on a trace.
+    """The labels of all annotators and judges on a trace.
 
     Attributes:
-        labels: The labels, with the labels of the session's annotator.
-        judges: The judges with labels; if there are none, the judges that have judged the trace.
+        labels: The labels, including those of the session's annotator.
+        judges: The judges with labels; without any, all judges that have judged the trace.
         look_here: The keys of the spans that probably contain the decisive step.
     """
 
@@ -306,14 +304,13 @@ class OthersWork(NamedTuple):
 class ReadModel:
     """The visible state of a session: a pass, and others' labels on the trace, in reading order.
 
-    Others' labels are read when they are missing (``must_read``), and again after
-    ``forget_others``.
+    The caller reads others' labels while ``must_read`` returns True.
     """
 
     def __init__(
         self, workspace: Workspace, trace: Trace, trace_id: str, taxonomy: str, annotator: str
     ) -> None:
-        """Begin without labels, of the annotator or of others.
+        """Begin without labels.
 
         Args:
             workspace: The workspace.
@@ -328,18 +325,18 @@ class ReadModel:
         self._trace_id = trace_id
         self._taxonomy = taxonomy
         self.others_work = OthersWork((), ())
-        """All labels on the trace as they were read last, also those that must stay hidden."""
+        """All labels on the trace at the last reading, including hidden ones."""
         self._must_read_judges = True
         self._must_read_people = True
         self._own = OwnLabels(self._label_position)
         self._answered: frozenset[str] = frozenset()
         self._suggestions = SuggestionList((), self._suggestion_position)
         self.others: tuple[Label, ...] = ()
-        """The labels of other people, if they may be shown; else empty."""
+        """The labels of other people; empty while they are hidden."""
         self.verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
 
     def update(self, current: PassState | None, answered: Iterable[str]) -> None:
-        """Update the labels, answers and verdicts to those of the current pass.
+        """Show the labels, answers and verdicts of the current pass.
 
         Args:
             current: The pass; None before there is any.
@@ -352,17 +349,17 @@ class ReadModel:
         self.verdicts = MappingProxyType(absent_or_unsure | present)
 
     def must_read(self, *, people: bool) -> bool:
-        """Return whether others' labels must be read before they are shown.
+        """Return whether others' labels must be read before they can be shown.
 
         Args:
-            people: People's labels are to be shown, not only judges'.
+            people: True if people's labels are shown too, not only judges'.
         """
         return self._must_read_judges or (people and self._must_read_people)
 
     def read_others(self) -> OthersWork:
         """Read all labels on the trace from the workspace; may run in any thread.
 
-        This object does not change. While the server is away, the labels that were read before are
+        This object does not change. Without the server, the labels of the last reading are
         returned.
         """
         workspace = self._workspace
@@ -384,7 +381,7 @@ class ReadModel:
 
         Args:
             work: The result of ``read_others``.
-            people: Show the labels of people too.
+            people: True to show the labels of people too.
         """
         by_judges = [label for label in work.labels if _is_judge(label.annotator)]
         by_people = [
@@ -399,7 +396,7 @@ class ReadModel:
         self.others = tuple(sorted(by_people, key=self._label_position))
 
     def forget_others(self) -> None:
-        """Mark the labels of judges and others to be read again."""
+        """Mark others' labels to be read again."""
         self._must_read_judges = True
         self._must_read_people = True
 
@@ -429,7 +426,7 @@ class ReadModel:
         return self._suggestions.by_id.get(suggestion_id)
 
     def _span_index(self, key: str) -> int:
-        """Return the index of a span, ``NOWHERE`` if it is not loaded."""
+        """Return the index of a span, or ``NOWHERE`` if it is not loaded."""
         index = self._trace.index_of(key)
         return NOWHERE if index is None else index
 
@@ -456,10 +453,7 @@ class ReadModel:
 
 
 def _masked_label(label: Label, trace: Trace) -> Label:
-    """Return a label whose quotes and remedy are masked, and the note too if it is a judge's.
-
-    The trace must have masks.
-    """
+    """Mask the quotes and the remedy of a label, and the note of a judge's label."""
     masks = trace.masks
     assert masks is not None
     target = label.target

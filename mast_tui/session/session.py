@@ -1,4 +1,4 @@
-"""The work of an annotator on an open trace; screens and commands share it."""
+"""The work of an annotator on an open trace."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SessionWrite:
     indices: Mapping[str, SpanIndex]
 
     def record(self) -> tuple[Event, ...]:
-        """Write the events in one transaction, and return them as recorded.
+        """Write the events in one transaction, and return them with their recorded values.
 
         Raises:
             ChangedElsewhere: The annotator has changed the trace in another window.
@@ -97,7 +97,7 @@ class SessionWrite:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """The state of a session in the workspace; None for parts that were not read."""
+    """The state of a session as read from the workspace; None for parts that were not read."""
 
     passes: Passes | None
     others: OthersWork | None
@@ -106,14 +106,13 @@ class SessionState:
 class Session:
     """The work of one annotator on one trace under one taxonomy.
 
-    Each command is one transaction and is on disk when it returns. If a command is impossible it
-    raises ``SessionError``, and if it cannot be written ``WorkspaceError``; then nothing has
-    changed. ``version`` grows with every change.
+    Each command is one transaction and is on disk when it returns. An impossible command raises
+    ``SessionError``, and a failed write ``WorkspaceError``; then nothing has changed. ``version``
+    grows with every change.
 
-    A caller that must not wait for the disk splits a command in three: ``plan`` executes it up
-    to its write, ``SessionWrite.record`` may run in another thread, and ``apply_write`` shows the
-    result. Meanwhile the session stays unchanged. In the same way ``read_state`` may run in another
-    thread, and ``show_state`` shows the result.
+    A caller that must not wait for the disk splits a command in three: ``plan`` prepares the write,
+    ``SessionWrite.record`` may run in another thread, and ``apply_write`` shows the result.
+    Likewise ``read_state`` may run in another thread, and ``show_state`` shows the result.
     """
 
     @classmethod
@@ -128,15 +127,14 @@ class Session:
     ) -> Session:
         """Start to work on a trace; register trace, taxonomy and annotator if they are new.
 
-        No pass begins before the first change. If a study requires a retest of a finished trace,
-        nothing of the first reading is shown until the retest is finished and the trace reopened.
+        No pass begins before the first change. In a retest nothing of the first reading is shown.
 
         Args:
             workspace: The workspace.
             trace: The trace.
             taxonomy: The taxonomy.
             annotator: The annotator.
-            blind: The annotator works blind.
+            blind: True if the annotator works blind.
 
         Raises:
             SessionError: The name is a judge's.
@@ -177,17 +175,17 @@ class Session:
         self._messages = ChangeMessages(taxonomy, trace, self._find_visible_suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
         self._visible_version = -1
-        """The ``version`` that ``_read_model`` shows; -1 before the first version."""
+        """The ``version`` that ``_read_model`` shows; -1 before the first update."""
         self._judge_on_screen = False
         """True if suggestions were shown in this session."""
         self._elsewhere_message = ""
-        """The message on changes in other windows, until it is fetched."""
+        """The message about changes in other windows, until it is fetched."""
         self._in_retest = conditions.retest
-        """True if this session is a retest, also after its finish."""
+        """True if this session is a retest, even after the retest is finished."""
         self._registered_spans = len(trace) if trace.loaded.complete else None
-        """The number of spans that the workspace has registered."""
+        """The number of registered spans; None if the trace was not completely loaded."""
         self._planned: list[SessionWrite] | None = None
-        """The writes of a command that ``plan`` executes; None outside of it."""
+        """The writes of the command inside ``plan``; None outside of ``plan``."""
         self._stored_indices: dict[str, SpanIndex] = {}
         """The indices of spans that this session has stored in the workspace."""
         self._take_passes(self._read_passes())
@@ -196,24 +194,21 @@ class Session:
     # The visible state
 
     def _visible_state(self) -> ReadModel:
-        """Return the visible state, brought up to date with the last change."""
+        """Return the visible state after the last change."""
         if self._visible_version != self.version:
             self._read_model.update(self._passes.current, self._passes.reviews)
             self._visible_version = self.version
         return self._read_model
 
     def _visible_others(self) -> ReadModel:
-        """Return the visible state, after reading the labels of others that it lacks.
-
-        Those of judges are always read, those of other people only while ``others_shown``.
-        """
+        """Return the visible state, with others' labels as far as they may be shown."""
         state = self._visible_state()
         if state.must_read(people=self.others_shown):
             state.show_others(state.read_others(), people=self.others_shown)
         return state
 
     def _find_visible_suggestion(self, suggestion_id: str) -> Suggestion | None:
-        """Return the suggestion with this id; None if there is none or suggestions are hidden."""
+        """Return a suggestion; None if it does not exist or suggestions are hidden."""
         if not self.suggestions_visible:
             return None
         return self._visible_others().suggestion(suggestion_id)
@@ -226,7 +221,7 @@ class Session:
 
     @property
     def finished(self) -> bool:
-        """True if the current pass is finished, so that an edit begins the next one."""
+        """True if the current pass is finished; an edit then begins the next one."""
         current = self._passes.current
         return current is not None and current.finished_at is not None
 
@@ -237,7 +232,7 @@ class Session:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The annotator's labels of this pass: on the whole trace, then in span order."""
+        """The annotator's labels in this pass: on the whole trace first, then in span order."""
         return self._visible_state().own.in_order()
 
     @property
@@ -271,19 +266,12 @@ class Session:
 
     @property
     def suggestions_visible(self) -> bool:
-        """True if judges' suggestions may be shown.
-
-        If the annotator is blind or a study withholds them, they may be shown once the annotator
-        has finished the trace and called ``reveal``.
-        """
+        """True if judges' suggestions may be shown."""
         return self.outcome_visible and not self._suggestions_withheld
 
     @property
     def _suggestions_withheld(self) -> bool:
-        """True if a study withholds suggestions from the current pass, until they are revealed.
-
-        If no pass has begun, the conditions of the session decide.
-        """
+        """True if a study hides suggestions in the current or the next pass."""
         if self._passes.revealed:
             return False
         current = self._passes.current
@@ -293,7 +281,7 @@ class Session:
     def open_modes_answer(self) -> Literal["leave", "absent"] | None:
         """The effect of finishing on modes without a verdict; None to ask the annotator.
 
-        If all spans are read, these modes become absent; else a study may fix the effect.
+        They become absent if all spans were read. Otherwise the study decides, if there is one.
         """
         if not self.unread():
             return "absent"
@@ -301,31 +289,25 @@ class Session:
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """Judges' suggestions in the reading order of their evidence; none while hidden.
-
-        Suggestions whose quote was not found come last.
-        """
+        """Judges' suggestions in reading order, doubtful quotes last; none while hidden."""
         return self._visible_others().suggestions if self.suggestions_visible else ()
 
     @property
     def look_here(self) -> tuple[str, ...]:
-        """The keys of the spans that probably contain the decisive step.
-
-        Empty while suggestions are hidden.
-        """
+        """The keys of the spans that probably contain the decisive step; none while hidden."""
         return self._visible_others().others_work.look_here if self.suggestions_visible else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        """The judges with suggestions; if there are none, the judges that have judged the trace.
+        """The judges with labels; without any, all judges that have judged the trace.
 
-        Empty while suggestions are hidden from the annotator.
+        Empty while suggestions are hidden.
         """
         return self._visible_others().others_work.judges if self.suggestions_visible else ()
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
-        """The suggestions without this annotator's answer, in the same order."""
+        """The suggestions without an answer, in the same order."""
         return self._visible_others().pending if self.suggestions_visible else ()
 
     @property
@@ -336,15 +318,12 @@ class Session:
 
     @property
     def others_shown(self) -> bool:
-        """True if others' labels may be shown.
-
-        This is so after ``reveal``, which needs a finished trace, and for an adjudicator.
-        """
+        """True if others' labels may be shown: after ``reveal``, or to an adjudicator."""
         return self._passes.revealed
 
     @property
     def others(self) -> tuple[Label, ...]:
-        """Other people's labels; none before ``reveal``."""
+        """Other people's labels; none while hidden."""
         return self._visible_others().others if self.others_shown else ()
 
     @property
@@ -355,10 +334,7 @@ class Session:
 
     @property
     def read(self) -> Set[str]:
-        """The keys of the spans that this annotator has read, in any pass.
-
-        In a retest these are only the keys read in the retest.
-        """
+        """The keys of the spans that the annotator has read in any pass, or in the retest."""
         return self._passes.read
 
     def unread(self) -> tuple[range, ...]:
@@ -375,7 +351,7 @@ class Session:
         Args:
             mode: The slug of the mode.
             target: The span range.
-            suggestions_on_screen: Suggestions are shown to the annotator.
+            suggestions_on_screen: True if suggestions are shown to the annotator.
 
         Raises:
             SessionError: The mode or a span does not exist.
@@ -394,7 +370,7 @@ class Session:
         return self._commit_change(change)
 
     def remove_label(self, label_id: str) -> Change:
-        """Remove a label of the annotator; a suggestion that was answered with it waits again."""
+        """Remove a label; suggestions that were answered with it wait again."""
         change = self._begin_change()
         change.remove_label(self._own_label(change, label_id))
         return self._commit_change(change)
@@ -402,7 +378,7 @@ class Session:
     def edit_label(self, label_id: str, **values: Unpack[LabelValues]) -> Change:
         """Change values of a label of the annotator; omitted values stay unchanged.
 
-        An accepted suggestion whose mode or target changes counts as edited.
+        An accepted suggestion counts as edited once its mode or target changes.
 
         Args:
             label_id: The id of the label.
@@ -424,7 +400,7 @@ class Session:
         return self._change_label(change, previous, structs.replace(previous, **values))
 
     def _change_label(self, change: PendingChange, previous: Label, changed: Label) -> Change:
-        """Replace a label by its changed copy and write the change, if they differ.
+        """Replace a label by its changed copy, unless they are equal.
 
         Raises:
             SessionError: Another label has the same mode and target.
@@ -447,16 +423,15 @@ class Session:
     def set_verdict(
         self, mode: str, value: VerdictValue | None, *, remove_labels: bool = False
     ) -> Change:
-        """Set the verdict on a mode to absent or unsure; setting the same verdict again removes it.
+        """Set the verdict absent or unsure on a mode; the same verdict again removes it.
 
         Args:
             mode: The slug of the mode.
             value: The verdict; None removes any verdict.
-            remove_labels: Remove labels of the mode.
+                remove_labels: True to remove labels of the mode.
 
         Raises:
-            SessionError: The mode has labels and ``remove_labels`` is False, or it cannot have
-                this verdict.
+            SessionError: The mode has labels that must stay, or it cannot have this verdict.
             WorkspaceError: The verdict cannot be written.
         """
         self._check_mode(mode)
@@ -501,13 +476,13 @@ class Session:
     # Suggestions
 
     def accept(self, suggestion_id: str) -> Change:
-        """Accept a suggestion as a label; an equal label that exists already is used."""
+        """Accept a suggestion; an existing label with its mode and target is used."""
         suggestion = self._require_visible_suggestion(suggestion_id)
         self._check_mode(suggestion.mode)
         return self._answer([suggestion], PendingChange.accept)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
-        """Accept a suggestion with another mode or target; if both are its own, accept it as it is.
+        """Accept a suggestion with another mode or target.
 
         Args:
             suggestion_id: The id of the suggestion.
@@ -524,7 +499,7 @@ class Session:
         return self._answer([suggestion], partial(PendingChange.accept, mode=mode, target=target))
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
-        """Reject a suggestion, and remove the label that came from an earlier acceptance.
+        """Reject a suggestion, and remove the label of an earlier acceptance.
 
         The mode gets no verdict.
 
@@ -544,14 +519,14 @@ class Session:
         suggestion_ids: Sequence[str],
         answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT],
     ) -> Change:
-        """Accept or reject several suggestions as one change, which one undo reverts.
+        """Accept or reject several suggestions as one change.
 
         Args:
             suggestion_ids: The ids of the suggestions.
             answer: The answer to all.
 
         Raises:
-            SessionError: A suggestion is hidden or gone, or no id is given.
+            SessionError: A suggestion is hidden or gone, or there is none.
             WorkspaceError: The answers cannot be written.
         """
         suggestions = [
@@ -567,10 +542,9 @@ class Session:
         suggestions: Sequence[Suggestion],
         add_answer: Callable[[PendingChange, Suggestion], None],
     ) -> Change:
-        """Answer suggestions in one change; if they have these answers, only return a message.
+        """Answer suggestions in one change.
 
-        ``add_answer`` adds the answer to a suggestion to the change. The pass counts from now on as
-        made with a judge on screen.
+        ``add_answer`` adds the answer to one suggestion to the change.
         """
         self._judge_on_screen = True
         change = self._begin_change()
@@ -584,11 +558,11 @@ class Session:
     # Reading and seeing
 
     def mark_read(self, keys: Iterable[str], ranges: Iterable[range] = ()) -> None:
-        """Record that spans were read, unless they are recorded already or the pass is finished.
+        """Record that spans were read, unless they are recorded already or the pass is frozen.
 
         Args:
             keys: The keys of single spans.
-            ranges: Ranges of span indices; only a long one is stored by its two ends.
+            ranges: Ranges of span indices; long ranges are stored by their two ends.
         """
         single_keys = list(keys)
         long_ranges = []
@@ -601,7 +575,7 @@ class Session:
         self._retry_after_reload(lambda: self._mark_read(single_keys, long_ranges))
 
     def _retry_after_reload(self, record: Callable[[], None]) -> None:
-        """Call ``record``; after a change in another window reload, and call it again."""
+        """Record something; if another window has changed the trace, reload it and try again."""
         try:
             record()
         except ChangedElsewhere:
@@ -609,7 +583,7 @@ class Session:
             record()
 
     def _mark_read(self, keys: Sequence[str], ranges: Sequence[range]) -> None:
-        """Write the spans that were not read before, unless the pass is frozen."""
+        """Write the new spans that were read, unless the pass is frozen."""
         read_spans = self._passes.read
         trace = self.trace
         new_keys = tuple(
@@ -626,9 +600,9 @@ class Session:
             self._execute(self._new_write([*change.facts, read_fact], change.state.number))
 
     def note_suggestions_on_screen(self) -> None:
-        """Record that a judge's suggestions are shown, since they may influence later labels.
+        """Record once per pass that a judge's suggestions are shown.
 
-        This is written once per pass; before there is a pass, together with its beginning.
+        Before the first pass this is written when the pass begins.
         """
         if not self.suggestions_visible:
             return
@@ -636,13 +610,13 @@ class Session:
         self._retry_after_reload(self._note_judge_seen)
 
     def _note_judge_seen(self) -> None:
-        """Write that suggestions were seen in the current pass, unless that is written."""
+        """Write that suggestions were seen in the current pass, unless it is recorded."""
         current = self._passes.current
         if current is not None and not self._passes.frozen and not current.judge_seen:
             self._execute(self._new_write([SuggestionsSeen()], current.number))
 
     def reveal(self) -> None:
-        """Show others' labels and the outcome; after that the finish cannot be undone.
+        """Show others' labels and the outcome; the finish can then no longer be undone.
 
         Raises:
             SessionError: The trace is not finished.
@@ -664,12 +638,12 @@ class Session:
     ) -> Change:
         """Freeze the pass; modes without a verdict stay open or become absent.
 
-        If the codebook has split a mode that the annotator had labelled, the new modes stay open
-        until the annotator judges one of them.
+        Split modes are new modes into which the codebook has split a labelled mode. They stay open
+        until the annotator has judged one of them.
 
         Args:
             open_modes: The action for modes without a verdict.
-            split_modes: The split modes that ``before_finish`` returned; None to call it here.
+            split_modes: The result of ``before_finish``; None to call it.
 
         Raises:
             SessionError: The trace is finished already, or still being read.
@@ -687,7 +661,7 @@ class Session:
     def _modes_that_become_absent(
         self, state: PassState, split_modes: Collection[str]
     ) -> Sequence[str]:
-        """Return the modes without a label or verdict; without split modes if none is judged."""
+        """Return the modes that become absent; split modes stay open if none of them is judged."""
         kept_modes = {label.mode for label in state.labels.values()} | state.verdicts.keys()
         if kept_modes.isdisjoint(split_modes):
             kept_modes.update(split_modes)
@@ -696,14 +670,13 @@ class Session:
     def before_finish(self, open_modes: Literal["leave", "absent"]) -> tuple[str, ...]:
         """Prepare ``finish``: register the trace's new spans, and return the split modes.
 
-        It changes nothing visible, so that it may run in another thread.
+        Nothing visible changes, so this may run in another thread.
 
         Args:
             open_modes: The action for modes without a verdict.
 
         Returns:
-            The modes that result from a split and that the annotator must look at again; empty for
-            ``leave``.
+            The modes from a split that the annotator must look at again; empty for ``leave``.
 
         Raises:
             SessionError: The trace is finished already, or still being read.
@@ -714,7 +687,7 @@ class Session:
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still loading; finish it when it is complete")
         if len(self.trace) != self._registered_spans:
-            # The trace has grown, or more of it was loaded.
+            # The trace has grown, or more of it is loaded.
             register_opened_trace(self.workspace, self.trace)
             self._registered_spans = len(self.trace)
         if open_modes == "leave":
@@ -725,18 +698,17 @@ class Session:
         return tuple(split_modes.get(self.trace_id, ()))
 
     def _finish_fact(self, open_modes: str) -> PassFinished:
-        """Return the fact of a finish now, with the number of spans that were read."""
+        """Return the fact of a finish at this moment."""
         read_count = sum(map(len, self._passes.read.stretches()))
         return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
     # Undo and redo
 
     def undo(self) -> Change | None:
-        """Undo the last change on this trace; return None if this pass has none.
+        """Undo the last change in this pass; return None if there is none.
 
         Raises:
-            SessionError: The pass was finished, and hidden contents were shown after that, so the
-                finish cannot be undone.
+            SessionError: Others' labels were shown after the finish.
         """
         action = self._passes.last_done
         if action is None:
@@ -756,7 +728,7 @@ class Session:
         action = self._passes.last_undone
         if action is None:
             return None
-        # A finish counts the spans that are read now.
+        # A finish records the number of spans that are read by now.
         facts: list[Fact] = [
             self._finish_fact(fact.open_modes) if isinstance(fact, PassFinished) else fact
             for fact in action.facts
@@ -768,16 +740,16 @@ class Session:
     # Writing
 
     def plan(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
-        """Execute a command except for its write, which the caller then carries out.
+        """Execute a command without its write, and return the result and the write.
 
-        The session must not be used until the write has failed, or was passed to ``apply_write``
-        once it was carried out.
+        The session must not be used until the write was passed to ``apply_write`` or has failed.
 
         Args:
             command: Calls one method of this session.
 
         Returns:
-            The result of the command, and its write; None if it writes nothing.
+            The result of the command, and its write; None for the write if there is nothing to
+            write.
         """
         self._planned = []
         try:
@@ -788,11 +760,11 @@ class Session:
         return result, write
 
     def apply_write(self, write: SessionWrite, recorded: Iterable[Event]) -> None:
-        """Bring the session up to date with a write that was carried out.
+        """Show a write that was recorded.
 
         Args:
             write: The write of a command.
-            recorded: The events that its ``record`` has returned.
+            recorded: The events that ``write.record`` has returned.
         """
         if not self.workspace.waiting:  # a change that waits for the server is kept without indices
             self._stored_indices |= write.indices
@@ -802,7 +774,7 @@ class Session:
 
     @property
     def _others_visible(self) -> bool:
-        """True if suggestions of judges or labels of other people may be shown."""
+        """True if labels of judges or other people may be shown."""
         return self.suggestions_visible or self.others_shown
 
     @property
@@ -811,20 +783,20 @@ class Session:
         return self._others_visible and self._read_model.must_read(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
-        """Read others' labels again, after a judge's run or an import."""
+        """Mark others' labels to be read again."""
         self._read_model.forget_others()
         self.version += 1
 
     def reload(self) -> None:
-        """Read everything again, after this annotator has changed the trace elsewhere."""
+        """Read everything again after a change in another window."""
         self.show_state(SessionState(self._read_passes(), None))
 
     def read_state(self, *, with_own_work: bool | None = None) -> SessionState:
-        """Return the current state in the workspace; may run in any thread.
+        """Read the current state of the workspace; may run in any thread.
 
         Args:
-            with_own_work: True to include the annotator's own work; by default it is included only
-                if it was changed elsewhere.
+            with_own_work: True to include the annotator's own work; None to include it if it was
+                changed elsewhere.
         """
         if with_own_work is None:
             last_seq = self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref)
@@ -833,9 +805,9 @@ class Session:
         return SessionState(self._read_passes() if with_own_work else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
-        """Show the result of ``read_state``, and keep a message about what another window changed.
+        """Show the result of ``read_state``, and keep a message about changes elsewhere.
 
-        If the state lacks others' labels, they are read when they are next shown.
+        Others' labels that were not read are read when they are next shown.
         """
         if state.passes is not None:
             self._show_passes(state.passes)
@@ -844,7 +816,7 @@ class Session:
             self._read_model.show_others(state.others, people=self.others_shown)
 
     def _show_passes(self, passes: Passes) -> None:
-        """Replace the annotator's own work, and add the changes to the message about them."""
+        """Replace the annotator's own work, and keep a message about the differences."""
         previous_labels = self.labels_by_id
         previous_verdicts = self.verdicts
         self._take_passes(passes)
@@ -861,7 +833,7 @@ class Session:
         return message
 
     def _read_passes(self) -> Passes:
-        """Return the annotator's passes on this trace, which follow from their events."""
+        """Read the events on this trace, and return the passes that follow from them."""
         ref = self.taxonomy.ref
         events = self.workspace.events(
             trace_id=self.trace_id, annotator=self.annotator, taxonomy=ref
@@ -869,14 +841,14 @@ class Session:
         return Passes(self.annotator, self.trace_id, ref, self.trace, events)
 
     def _take_passes(self, passes: Passes) -> None:
-        """Replace the passes; a session that is a retest shows only the retest of them."""
-        # A retest that was begun on another screen continues here.
+        """Replace the passes; in a retest only the passes of the retest are shown."""
+        # A retest that was begun in another window continues in this session.
         self._in_retest = self._in_retest or passes.retest_open
         passes.in_retest = self._in_retest
         self._passes = passes
 
     def _begin_change(self) -> PendingChange:
-        """Return an empty change of the current pass, or of the next one if that is frozen.
+        """Return an empty change of the current pass, or of the next pass if it is frozen.
 
         Raises:
             SessionError: The pass is a finished retest, which cannot be changed.
@@ -895,9 +867,9 @@ class Session:
         )
 
     def _commit_change(self, change: PendingChange) -> Change:
-        """Write the facts of a change, and return the change with its message."""
+        """Write the facts of a change, and return a message about it."""
         result = self._messages.change_with_message(change.facts)
-        # A change of a finished pass begins a second look, the next pass on the trace.
+        # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
             number = change.state.number
             message = (
@@ -926,7 +898,7 @@ class Session:
         return ChangedMeanwhile(f"In another window meanwhile: {changes}. Your key had no effect")
 
     def _execute(self, write: SessionWrite) -> None:
-        """Record a write and show it; within ``plan`` only keep it for the caller of ``plan``.
+        """Record a write and show it; inside ``plan``, keep it for the caller instead.
 
         Raises:
             ChangedElsewhere: The trace was changed in another window; nothing is recorded.
@@ -945,11 +917,9 @@ class Session:
         undoes: Action | None = None,
         redoes: Action | None = None,
     ) -> SessionWrite:
-        """Return a write that records facts as events of a pass, in one transaction.
+        """Return a write that records facts as events of a pass.
 
-        ``undoes`` or ``redoes`` is the action that the facts undo or repeat. An undo replaces all
-        events of its action. Any other change of a label replaces the event that gave the label its
-        current values.
+        ``undoes`` or ``redoes`` is the action that the facts undo or repeat.
         """
         undone_events = () if undoes is None else tuple(event.id for event in undoes.events)
         events = [
@@ -974,7 +944,7 @@ class Session:
         )
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans that facts refer to, without indices already stored."""
+        """Return the indices of the spans in facts, without those that are stored already."""
         has_quote_by_key: dict[str, bool] = {}
         for fact in facts:
             has_quote_by_key |= span_keys(fact)
@@ -983,7 +953,7 @@ class Session:
         return indices_in(self.trace, missing_indices(has_quote_by_key, self._stored_indices))
 
     def _leave_blind_pass(self) -> None:
-        """Turn an unfinished blind pass into an assisted one, if the annotator left blind work."""
+        """Turn an unfinished blind pass into an assisted one if the session is not blind."""
         current = self._passes.current
         if (
             current is not None
@@ -1001,7 +971,7 @@ class Session:
             raise SessionError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _checked_target(self, target: Target) -> Target:
-        """Return the target with its ends in reading order, and its quote extended to whole masks.
+        """Return the target with its ends in order and its quote extended to whole masks.
 
         Raises:
             SessionError: A span is not in the trace, or the quote is invalid.
@@ -1020,7 +990,7 @@ class Session:
         return index
 
     def _with_whole_quote(self, target: Target, quote: str) -> Target:
-        """Return a target in one span with its quote extended to whole masks.
+        """Return a target with its quote extended to whole masks.
 
         Raises:
             SessionError: The quote is empty, or its start and end do not fit its length.
@@ -1044,7 +1014,7 @@ class Session:
         return label
 
     def _require_visible_suggestion(self, suggestion_id: str) -> Suggestion:
-        """Return the suggestion with this id; if it is unknown, read suggestions again first.
+        """Return a suggestion; if it is unknown, read the suggestions again first.
 
         Raises:
             SessionError: The suggestion is not on this trace, or hidden.
@@ -1061,7 +1031,7 @@ class Session:
 
 
 def register_opened_trace(workspace: Workspace, trace: Trace) -> str:
-    """Register a trace that was read from its file, and the indices of spans in its events.
+    """Register a trace that was read from its file, with the current indices of its spans.
 
     Args:
         workspace: The workspace.

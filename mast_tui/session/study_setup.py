@@ -1,4 +1,4 @@
-"""Changes of a study: its traces, people and settings, as long as its figures stay valid."""
+"""Changes of a study that keep its figures valid."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from mast_tui.workspace.registers.pseudonyms import mask_key
 
 
 def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
-    """Save a new or changed study under its taxonomy; return whether anything changed.
+    """Save a study under its taxonomy, and return whether anything changed.
 
     Args:
         workspace: The workspace.
-        actor: The name of the person who changes the study, which is recorded.
+        actor: The recorded name of the person who changes the study.
         study: The study.
 
     Raises:
@@ -70,7 +70,7 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
 
 
 def check_changes(workspace: Workspace, study: Study) -> None:
-    """Refuse changes of a study on which existing figures depend.
+    """Refuse changes of a study that would make its existing figures invalid.
 
     Args:
         workspace: The workspace of the study.
@@ -93,7 +93,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
 
 
 def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int]:
-    """Count for each annotator the begun traces that a changed study assigns to others.
+    """Count the begun traces that a changed study takes from each annotator.
 
     Args:
         workspace: The workspace of the study.
@@ -136,16 +136,16 @@ def outside_work_text(workspace: Workspace, study: Study) -> str:
 
 
 STRATA: Final = ("system", "model", "benchmark", "outcome", "length")
-"""The properties over which a sample can be stratified."""
+"""The properties by which a sample can be stratified."""
 
 _LENGTHS: Final = 4
-"""The number of length classes of about equal size, by the number of spans."""
+"""The number of classes of trace length, which are about equally large."""
 
 
 def with_sample(
     study: Study, traces: Iterable[TraceRecord], n: int, *, by: Sequence[str] = ()
 ) -> Study:
-    """Return the study with one more batch: a random sample of traces outside the study.
+    """Add a batch to the study: a random sample of traces outside the study.
 
     Args:
         study: The study.
@@ -174,7 +174,7 @@ def with_sample(
 def _ids_by_stratum(
     records: Sequence[TraceRecord], properties: Sequence[str]
 ) -> Mapping[str, Sequence[str]]:
-    """Return the ids of traces by their joined values of some properties of ``STRATA``."""
+    """Group the ids of traces by their values of some of the ``STRATA``."""
     lengths = sorted(record.spans for record in records if record.spans is not None)
     ids_by_stratum: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -190,20 +190,20 @@ def _ids_by_stratum(
 
 
 def _length_class(spans: int | None, sorted_lengths: Sequence[int]) -> str | None:
-    """Return the class of a trace's length by the share of shorter traces; None if unknown."""
+    """Return the class of a trace's length among sorted lengths; None if the length is unknown."""
     if spans is None:
         return None
     return str(_LENGTHS * bisect_left(sorted_lengths, spans) // len(sorted_lengths))
 
 
 def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) -> Study:
-    """Return the study with one more batch: a sample that prefers traces worth labelling.
+    """Add a batch to the study: a sample in which labels are likely to be most useful.
 
     Args:
         study: The study.
-        worth: The worth of labels on each trace to draw from, by its id.
+        worth: The expected value of labels on each trace, by its id.
         n: The size of the batch.
-        judge: The judge whose verdicts determine the worth.
+        judge: The judge whose verdicts determine these values.
 
     Raises:
         SessionError: There are fewer traces than ``n``.
@@ -212,7 +212,7 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
     weights = {trace_id: value for trace_id, value in worth.items() if trace_id not in study_traces}
     _check_enough(n, len(weights))
     batch_number = len(study.batches)
-    # By the id of each drawn trace, its chance of being drawn.
+    # The chance of each drawn trace, by its id.
     chances = weighted_sample(weights, n, study.seed, batch_number=batch_number)
     draw = Draw(
         lot=batch_number,
@@ -232,7 +232,7 @@ def _check_enough(n: int, available: int) -> None:
 
 
 def sample_texts(study: Study) -> list[str]:
-    """Describe a study's random samples, with a note if traces were drawn with unequal chances."""
+    """Describe a study's random samples, with a note about unequal chances."""
     lines = []
     for draw in study.draws:
         subject = "a" if len(study.batches) == 1 else f"batch {draw.lot + 1} is a"
@@ -259,10 +259,10 @@ def sample_texts(study: Study) -> list[str]:
 
 
 def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
-    """Return the study with one more batch: the given traces that are not in the study yet.
+    """Add a batch to the study with those of the traces that are not in the study yet.
 
     Args:
-        study: The study; it is returned unchanged if all traces are in it already.
+        study: The study; it is returned unchanged if all traces are in it.
         trace_ids: The ids of the traces.
     """
     batch = tuple(sorted(set(trace_ids).difference(study.traces)))
@@ -270,12 +270,12 @@ def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
 
 
 def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
-    """Return the study with a new annotator, who gets traces of later batches and releases.
+    """Add an annotator to the study, who gets traces of later batches and releases.
 
     Args:
         study: The study.
         name: The person who joins, or joins again.
-        weight: The number of traces relative to annotators with the weight 1.
+        weight: The share of traces relative to annotators with the weight 1.
 
     Raises:
         SessionError: This person is an annotator already.
@@ -291,7 +291,7 @@ def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
 
 
 def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
-    """Return the study with other weights of annotators.
+    """Change the weights of annotators of the study.
 
     Args:
         study: The study.
@@ -306,7 +306,7 @@ def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
                 f"{name} is not an annotator of this study now, so a weight has no effect"
             )
     members = {membership.annotator for membership in study.memberships}
-    # An annotator from the first batch on has no membership until something about it changes.
+    # An annotator without a membership has taken part since the first batch.
     added_memberships = (Membership(name, 0) for name in weights if name not in members)
     memberships = [
         replace(membership, weight=weights.get(membership.annotator, membership.weight))
@@ -318,11 +318,11 @@ def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
 
 
 def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Study:
-    """Return the study with fixed annotators for some traces; all others are dealt as before.
+    """Fix the annotators of some traces of the study; other traces are dealt as before.
 
     Args:
         study: The study.
-        assigned: The annotators by trace id; all of them, and the traces, are in the study.
+        assigned: The annotators by trace id, all of them in the study.
     """
     fixed_annotators = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
     # Unchanged entries keep their position, so that equal studies compare equal.
@@ -337,7 +337,7 @@ def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Stu
 
 
 def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
-    """Return the study without an annotator: the unfinished traces go to the other annotators.
+    """Remove an annotator from the study, and give the unfinished traces to others.
 
     Args:
         workspace: The workspace of the study.
@@ -364,7 +364,7 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
 
 
 def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study:
-    """Return the study with an annotator's unfinished traces given to the others.
+    """Give an annotator's unfinished traces to others.
 
     The annotator stays and gets traces of later batches.
 

@@ -1,4 +1,4 @@
-"""The actions of one person that undo can revert and redo can repeat."""
+"""The history of one person's actions for undo and redo."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mast_tui.workspace.events.types import Fact, PassStarted, inverse
 
 @dataclass(slots=True)
 class Action:
-    """The events of one key press that undo can revert."""
+    """The events of one action, which undo reverts together."""
 
     id: str
     pass_number: int
@@ -24,7 +24,7 @@ class Action:
 
     @property
     def opens_pass(self) -> bool:
-        """True if it began the pass that it belongs to."""
+        """True if the action began its pass."""
         return any(isinstance(event.fact, PassStarted) for event in self.events)
 
     def undoing_facts(self) -> list[Fact]:
@@ -34,7 +34,7 @@ class Action:
 
 
 class UndoHistory:
-    """Two stacks of actions: those that undo can revert, and those that redo can repeat."""
+    """Two stacks of actions: one for undo and one for redo."""
 
     def __init__(self) -> None:
         self._done: list[Action] = []
@@ -42,7 +42,7 @@ class UndoHistory:
 
     @classmethod
     def of_facts(cls, events: Iterable[Event], kind: type[Fact]) -> UndoHistory:
-        """Return the history of the facts of one kind; imports are left out.
+        """Build the history of the facts of one kind, without imports.
 
         Args:
             events: The events of one person, in order.
@@ -65,9 +65,9 @@ class UndoHistory:
         return self._undone[-1] if self._undone else None
 
     def add(self, event: Event) -> None:
-        """Add the next event to its action, or move the action that it undoes or redoes.
+        """Add the next event of the person.
 
-        After a new action, earlier undone actions cannot be redone.
+        An undo or redo moves its action to the other stack. A new action clears the redo stack.
         """
         if event.undoes is not None:
             _move_action(event.undoes, self._done, self._undone)
@@ -83,7 +83,7 @@ class UndoHistory:
 def _move_action(action_id: str, source: list[Action], target: list[Action]) -> None:
     """Move an action from one list to another; do nothing if the source does not have it.
 
-    Each event of one undo names the same action, so only the first event moves it.
+    All events of an undo name the same action, so only the first of them moves it.
     """
     for index in reversed(range(len(source))):
         if source[index].id == action_id:

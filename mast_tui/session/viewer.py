@@ -1,7 +1,6 @@
-"""The person who runs a command, and what this person may see.
+"""The person who runs a command, and the traces and labels that this person may see.
 
-A command gets the name from ``--annotator NAME``, or from the login under which a person worked in
-this workspace. Without a name nothing is hidden.
+Without a known name nothing is hidden.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from mast_tui.workspace.records import TeamRole
 def login_person(workspace: Workspace) -> str | None:
     """Return the name of the person of this login; None if it is unknown.
 
-    For a server this is the name of the member, unless the member is a judge. For a file it is the
-    name that was last used with the workspace.
+    On a server this is the name of the member, unless the member is a judge. For a file it is the
+    last name that this login used in the workspace.
     """
     if workspace.member is not None:
         return None if workspace.member.role is TeamRole.JUDGE else workspace.member.name
@@ -52,10 +51,9 @@ def working_person(
 
     Args:
         workspace: The workspace.
-        requested: The name on the command line; None without one. It overrides the name that is
-            remembered for the login, but not the member of a server.
-        study: The study, if there is one. A remembered name without a part in the study is not
-            used.
+        requested: The name on the command line, which replaces a remembered name but not the name
+            of a server's member; None without one.
+        study: The study, if there is one. A remembered name outside of the study is not used.
     """
     if workspace.member is not None:
         return login_person(workspace)
@@ -78,7 +76,7 @@ def outside_study_text(name: str, study: Study | None) -> str | None:
 
 
 def remember_person(workspace: Workspace, name: str) -> None:
-    """Remember a name for this login.
+    """Remember a name for this login in the workspace.
 
     Args:
         workspace: The workspace.
@@ -88,7 +86,7 @@ def remember_person(workspace: Workspace, name: str) -> None:
 
 
 def checked_new_name(workspace: Workspace, name: str) -> str:
-    """Check and return the name of a person who starts to label.
+    """Check the name of a person who starts to label.
 
     Args:
         workspace: The workspace.
@@ -106,16 +104,16 @@ def checked_new_name(workspace: Workspace, name: str) -> str:
 
 @dataclass(frozen=True)
 class Viewer:
-    """The person who asks, under one taxonomy.
+    """The person who runs a command, and the parts of the workspace that are visible to them.
 
     Attributes:
         workspace: The workspace.
         taxonomy: The taxonomy, as ``id@version``.
         name: The person's name; None if it is unknown.
         blind: True if the person works blind.
-        sees_finished_only: True if the person labels here, and so sees others' labels only on
-            traces that they have finished.
-        overridden_name: The name on the command line, if the server's login gives another one.
+        sees_finished_only: True if others' labels are hidden on traces that the person has not
+            finished, since the person labels here.
+        overridden_name: A name on the command line that the server's login replaces.
     """
 
     workspace: Workspace
@@ -134,7 +132,7 @@ class Viewer:
 
     @cached_property
     def traces_of_others(self) -> frozenset[str]:
-        """The traces that another person has finished."""
+        """The traces that at least one other person has finished."""
         return self._labelled_by_others(judges=False)
 
     @cached_property
@@ -143,7 +141,7 @@ class Viewer:
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
-        """Return the traces labelled by judges; if ``judges`` is False, those by other people."""
+        """Return the traces labelled by judges, or those labelled by other people."""
         trace_sets = [
             traces
             for name, traces in self._traces_by_labeller.items()
@@ -153,7 +151,7 @@ class Viewer:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The traces finished by others that are hidden from this person."""
+        """The traces finished by others on which labels are hidden from this person."""
         return frozenset() if self.traces is None else self.traces_of_others - self.traces
 
     def may_see_others(self, trace_id: str) -> bool:
@@ -161,18 +159,15 @@ class Viewer:
         return self.traces is None or trace_id in self.traces
 
     def may_see_judges(self) -> Callable[[str], bool]:
-        """Return a function from a trace id to True if judges' verdicts on it are visible now."""
+        """Return a function that tells whether judges' verdicts on a trace are visible."""
         return self._visibility_test(judges=True)
 
     def may_see_outcomes(self) -> Callable[[str], bool]:
-        """Return a function from a trace id to True if the outcome of the trace is visible now."""
+        """Return a function that tells whether the outcome of a trace is visible."""
         return self._visibility_test(judges=False)
 
     def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
-        """Return a function from a trace id to True if the outcome is visible now.
-
-        If ``judges`` is True, the function tests the judges' work on the trace instead.
-        """
+        """Return a function that tells whether outcomes, or judges' findings, are visible."""
         if self.name is None or not self.sees_finished_only:
             return lambda _trace_id: not self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=self.blind)
@@ -187,7 +182,7 @@ class Viewer:
 
     @property
     def judges_hidden(self) -> bool:
-        """True if counts of judges' findings must be hidden: they reveal withheld suggestions."""
+        """True if counts of judges' findings must be hidden, as they reveal suggestions."""
         if self.blind:
             return True
         if self.name is None or not self.sees_finished_only:  # no suggestions are withheld
@@ -196,12 +191,11 @@ class Viewer:
         return any(entry.withheld for entry in view.values())
 
     def reveal(self, trace_ids: Iterable[str] | None = None, *, judges: bool = False) -> None:
-        """Record on which traces this person is shown labels that others made.
+        """Record the traces on which others' labels are shown to this person.
 
         Args:
             trace_ids: The shown traces; None for all ``traces``.
-            judges: True if judges' labels are shown too: those that are hidden from this person so
-                far are recorded.
+            judges: True if judges' labels are shown too.
         """
         if self.name is None or self.traces is None:
             return
@@ -217,7 +211,7 @@ class Viewer:
 def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
     """Return the field ``sight`` of a document: the viewer, and the number of hidden traces.
 
-    The result is empty for a viewer from whom nothing is hidden.
+    The result is empty if nothing is hidden from the viewer.
 
     Args:
         viewer: The viewer.
@@ -236,14 +230,14 @@ def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
 
 
 def hidden_traces_text(name: str, count: int) -> str:
-    """Return a message that other people's labels are left out, until when, and what to do.
+    """Return a message that other people's labels are hidden on some traces, and until when.
 
     Args:
-        name: The person from whom they are hidden.
+        name: The person from whom the labels are hidden.
         count: The number of traces, at least one.
     """
-    # Finished traces with a coming retest are hidden too. The text does not say so, since the
-    # person must not know of a retest in advance.
+    # A finished trace with a coming retest is hidden too. The message does not mention it, since
+    # the person must not expect a retest.
     pronoun = "it" if count == 1 else "them"
     return (
         f"other people's labels on {counted(count, 'trace')} are left out until {name} has "
@@ -260,17 +254,17 @@ def viewer_of(
     blind: bool = False,
     ends_blind: bool = False,
 ) -> Viewer:
-    """Return the viewer for a command; if the person leaves blind work, record that.
+    """Return the viewer for a command.
 
     The person of this login takes precedence over the name on the command line, so that nothing is
-    shown or recorded under another's name.
+    recorded under another's name.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy, as ``id@version``.
         annotator: The name on the command line.
-        blind: Hide for this command what blind annotators may not see.
-        ends_blind: True to end the person's blind work.
+        blind: True to hide what blind annotators may not see, for this command.
+        ends_blind: True to end the person's blind work, and record that.
 
     Raises:
         SessionError: The name is not valid.
@@ -290,14 +284,14 @@ def viewer_of(
 def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, ends_blind: bool
 ) -> Viewer:
-    """Return the viewer for a person; with ``ends_blind`` record that blind work ends.
+    """Return the viewer for a person.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy, as ``id@version``.
         name: The person's name.
-        blind: Hide for this command what blind annotators may not see.
-        ends_blind: True to end the person's blind work.
+        blind: True to hide what blind annotators may not see, for this command.
+        ends_blind: True to end the person's blind work, and record that.
     """
     is_labelling = _is_labelling(workspace, taxonomy, name)
     study = workspace.study(taxonomy)
@@ -318,11 +312,7 @@ def viewer_for_name(
 
 
 def _is_labelling(workspace: Workspace, taxonomy: str, name: str) -> bool:
-    """Return whether a person labels under a taxonomy.
-
-    That is a person who has begun a trace, is an annotator of the study, has chosen blind or
-    assisted work, or is new and so about to label.
-    """
+    """Return whether a person labels under a taxonomy, or is about to start."""
     info = next((info for info in workspace.annotators() if info.name == name), None)
     study = workspace.study(taxonomy)
     return (
@@ -337,19 +327,19 @@ def _is_labelling(workspace: Workspace, taxonomy: str, name: str) -> bool:
 
 
 def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
-    """Record that a person leaves blind work; register a new name for it."""
+    """Record that a person leaves blind work; register the name if it is new."""
     if all(info.name != name for info in workspace.annotators()):
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
     resolve_blind(workspace, name, assisted=True, taxonomy=taxonomy)
 
 
 def blind_user(workspace: Workspace, annotator: str | None, *, ends_blind: bool) -> str | None:
-    """Return the name of the user if the user works blind, by choice or by a study.
+    """Return the name of the person if the person works blind.
 
     Args:
         workspace: The workspace.
-        annotator: The name on the command line; it counts if this login has no name here.
-        ends_blind: True to end the blind work, record that, and return None.
+        annotator: The name on the command line, used if this login has no name.
+        ends_blind: True to end and record the blind work, and return None.
 
     Returns:
         The name; None if it is unknown or the person does not work blind.

@@ -1,8 +1,7 @@
 """The parts of a workspace that a blind or an assisted annotator may see.
 
-A study sets conditions for its annotators: blind, without suggestions, retests. A person without a
-part in the study does not see what is hidden from its annotators, since a second name must not
-circumvent the study.
+A person outside of a study does not see what is hidden from its annotators, since nobody may
+circumvent the study with a second name.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ class StudyConditions:
     """The conditions under which a trace is labelled.
 
     Attributes:
-        withheld: Suggestions are hidden until the trace is finished.
-        retest: The trace is labelled again, and the first labels are hidden.
-        open_modes: The action for modes without a verdict when spans are unread; None to ask.
+        withheld: True if suggestions are hidden until the trace is finished.
+        retest: True if the trace is labelled again and the first labels are hidden.
+        open_modes: The action for modes without a verdict if spans are unread; None to ask.
     """
 
     withheld: bool = False
@@ -41,10 +40,9 @@ class StudyConditions:
 def conditions_for(
     workspace: Workspace, annotator: str, trace_id: str, taxonomy: str
 ) -> StudyConditions:
-    """Return the conditions under which an annotator labels a trace, as the study sets them.
+    """Return the conditions that the study sets for an annotator on a trace.
 
-    ``retest`` is True only if a retest is due and not begun. For a person without this trace in the
-    study, only ``withheld`` can be True.
+    ``retest`` is True only if a retest is due and not begun.
 
     Args:
         workspace: The workspace with the study.
@@ -58,7 +56,7 @@ def conditions_for(
     is_withheld = trace_id in withheld_traces_of(workspace, study, annotator)
     if annotator not in annotators_of(study, trace_id):
         return StudyConditions(withheld=is_withheld)
-    # Without a planned retest, the progress need not be read.
+    # Progress is read only for a planned retest.
     is_retest_due = trace_id in retest_traces(study, annotator) and (
         trace_id in retest_progress(workspace, annotator, taxonomy).due
     )
@@ -74,14 +72,12 @@ def conditions_for(
 def trace_masks(study: Study | None) -> Masks | None:
     """Return the masks that hide personal data in a study's traces; None if the study has none.
 
-    They hold for everyone who works in the workspace.
-
     Raises:
-        RedactionError: A library is missing that finds personal data.
+        RedactionError: A library that finds personal data is missing.
     """
     if study is None or not study.redact:
         return None
-    # Start-up: it compiles patterns, and few studies mask.
+    # Start-up: the module compiles patterns, and few studies mask.
     from mast_tui.redaction.masked_trace import masks_of_same_length
 
     return masks_of_same_length(study.redact_patterns, bytes.fromhex(study.redact_key))
@@ -89,8 +85,6 @@ def trace_masks(study: Study | None) -> Masks | None:
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:
     """Return whether a study makes a person work blind; None if the person may choose.
-
-    Adjudicators may choose, as may people outside a study that shows suggestions.
 
     Args:
         workspace: The workspace with the study.
@@ -105,7 +99,7 @@ def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool
 
 
 def withheld_traces_of(workspace: Workspace, study: Study | None, name: str) -> frozenset[str]:
-    """Return the ids of the traces on which a study withholds suggestions from a person.
+    """Return the traces on which a study withholds suggestions from a person.
 
     Args:
         workspace: The workspace with the study.
@@ -118,10 +112,7 @@ def withheld_traces_of(workspace: Workspace, study: Study | None, name: str) -> 
 
 
 def _may_see_all(workspace: Workspace, study: Study, name: str) -> bool:
-    """Return whether a person may always see suggestions, as they are no annotator of the study.
-
-    That is an adjudicator, or a member of the server whom the lead allows to see suggestions.
-    """
+    """Return whether a study hides no suggestions from a person who is none of its annotators."""
     if name in study.annotators:
         return False
     member = workspace.member
@@ -137,11 +128,11 @@ State = Literal["untouched", "open", "finished"]
 class LibraryEntry:
     """The work on one trace that the library shows to an annotator.
 
-    A retest that is due or begun has none of the facts of the first reading.
+    In a retest the work of the first reading is left out.
 
     Attributes:
         state: The state of the annotator's own reading.
-        finished_by: The people who have finished it.
+        finished_by: The people who have finished the trace.
         own_labels: The number of the annotator's labels.
         waiting: The number of suggestions without an answer; 0 while they are hidden.
         outcome_visible: True if outcome, reward and ground truth may be shown.
@@ -169,15 +160,13 @@ class LibraryEntry:
 def library_view(
     workspace: Workspace, annotator: str, taxonomy: str, *, blind: bool
 ) -> Mapping[str, LibraryEntry]:
-    """Return what an annotator may see of each registered trace, by its id.
-
-    The number of queries does not depend on the number of traces.
+    """Return the work on each registered trace that an annotator may see, by trace id.
 
     Args:
         workspace: The workspace.
         annotator: The annotator.
         taxonomy: The taxonomy, as ``id@version``.
-        blind: The annotator works blind.
+        blind: True if the annotator works blind.
     """
     passes_by_trace: dict[str, list[Pass]] = {record.trace_id: [] for record in workspace.traces()}
     for trace_pass in workspace.passes(taxonomy=taxonomy):
@@ -187,7 +176,7 @@ def library_view(
 
 
 class _LibraryFacts:
-    """The facts about all traces from which the entries of one annotator's library follow."""
+    """The work on all traces, from which the entries of one annotator's library are made."""
 
     def __init__(
         self,
@@ -212,7 +201,7 @@ class _LibraryFacts:
         self._withheld_traces = withheld_traces_of(workspace, study, annotator)
         self._label_counts = workspace.label_counts(annotator, taxonomy)
         self._waiting_counts = workspace.waiting_counts(annotator, taxonomy)
-        # In a retest all suggestions wait again: count them as for a person who has answered none.
+        # In a retest all suggestions wait again. Nobody has the empty name, so for it all wait.
         self._retest_waiting_counts = (
             workspace.waiting_counts("", taxonomy) if self._retests else {}
         )
@@ -225,7 +214,7 @@ class _LibraryFacts:
         entry = self._retest_entry(trace_id) if is_retest else self._entry_of_work(trace_id)
         if entry.suggestions_visible:
             return entry
-        # Much faster than ``replace``, which counts with many traces.
+        # For many traces ``replace`` would be too slow.
         return LibraryEntry(
             entry.state,
             entry.finished_by,
@@ -237,7 +226,7 @@ class _LibraryFacts:
         )
 
     def _entry_of_work(self, trace_id: str) -> LibraryEntry:
-        """Return the entry of a trace that is no retest, as if suggestions were visible."""
+        """Return the entry of a trace outside of retests, with counts of hidden suggestions."""
         own_passes = self._own_passes_by_trace.get(trace_id, [])
         is_revealed = has_revealed(own_passes)
         return LibraryEntry(
@@ -251,7 +240,7 @@ class _LibraryFacts:
         )
 
     def _retest_entry(self, trace_id: str) -> LibraryEntry:
-        """Return the entry of a retest, as if suggestions were visible and nothing was read yet."""
+        """Return the entry of a retest, with counts of hidden suggestions."""
         is_begun = retest_open(self._own_passes_by_trace.get(trace_id, []))
         passes_of_others = [
             trace_pass
@@ -275,7 +264,7 @@ class _LibraryFacts:
 
 
 def _reading_state(own_passes: Sequence[Pass]) -> State:
-    """Return the state of an annotator's last reading; retests and adjudications do not count."""
+    """Return the state of an annotator's last reading."""
     readings = [own_pass for own_pass in own_passes if own_pass.kind.is_reading]
     if not readings:
         return "untouched"
@@ -287,15 +276,14 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
 
     Args:
         own_passes: The annotator's passes over the trace.
-        planned: The result before the first reading: whether the study will withhold suggestions
-            in it.
+        planned: True if the study plans to withhold suggestions in the first reading.
     """
     readings = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
     return readings[-1].withheld if readings else planned
 
 
 def _finished_by(passes: Iterable[Pass]) -> tuple[str, ...]:
-    """Return the names of the people who have finished a reading of a trace."""
+    """Return the names of the people who have finished a reading, sorted."""
     names = {
         trace_pass.annotator
         for trace_pass in passes
@@ -307,7 +295,7 @@ def _finished_by(passes: Iterable[Pass]) -> tuple[str, ...]:
 
 
 def has_revealed(own_passes: Iterable[Pass]) -> bool:
-    """Return whether hidden contents were shown after a finish or for an adjudication."""
+    """Return whether hidden contents were shown after a finish or in an adjudication."""
     return any(
         own_pass.kind is PassKind.ADJUDICATION
         or (own_pass.finished and own_pass.revealed_at is not None)
@@ -318,11 +306,10 @@ def has_revealed(own_passes: Iterable[Pass]) -> bool:
 def visible_traces_for_agreement(
     workspace: Workspace, annotator: str, taxonomy: str
 ) -> frozenset[str]:
-    """Return the ids of the traces whose figures an annotator may see.
+    """Return the traces on which an annotator may see figures.
 
-    The annotator has finished or adjudicated these traces, and has no current or later retest of
-    them, which the figures would spoil. The caller must call ``record_reveal`` before it shows
-    figures, because figures reveal others' labels.
+    These are finished or adjudicated traces without a current or later retest. The caller must call
+    ``record_reveal`` before it shows figures, because figures reveal others' labels.
 
     Args:
         workspace: The workspace.
@@ -340,7 +327,7 @@ def visible_traces_for_agreement(
 
 
 def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
-    """Return by name the traces that each person has finished and each judge has judged.
+    """Return the finished or judged traces of each annotator, by name.
 
     Args:
         workspace: The workspace.
@@ -349,7 +336,7 @@ def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[
     traces: dict[str, set[str]] = {info.name: set() for info in workspace.annotators()}
 
     def add_rows(rows: Iterator[tuple[Any, ...]]) -> None:
-        """Add the traces of finished passes that are no adjudications or retests."""
+        """Add the traces of readings that were not withdrawn."""
         for name, trace_id, kind, withdrawn in rows:
             if not withdrawn and PassKind(kind).is_reading:
                 traces.setdefault(name, set()).add(trace_id)
@@ -364,12 +351,12 @@ def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[
 
 @dataclass(frozen=True, slots=True)
 class VisibleWork:
-    """The traces whose labels or figures a person may see.
+    """The traces on which labels or figures are visible to a person.
 
     Attributes:
         visible: The visible traces.
         hidden: The hidden traces.
-        revealing: The visible traces that reveal others' labels.
+        revealing: The visible traces on which others' labels are revealed.
     """
 
     visible: frozenset[str]
@@ -386,21 +373,21 @@ def visible_work(
     blind: bool,
     traces_by_source: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
-    """Return the traces on which a person may see the labels of a source, and the hidden traces.
+    """Return the traces on which a person may see the labels of one author.
 
-    The caller records a reveal of those visible traces that reveal others' labels.
+    The caller must record the reveal of the ``revealing`` traces.
 
     Args:
         workspace: The workspace.
         annotator: The person.
         taxonomy: The taxonomy, as ``id@version``.
         label_source: The author of the labels, a person or a judge; None for the gold.
-        blind: The person works blind.
+        blind: True if the person works blind.
         traces_by_source: The result of ``labelled_traces``.
     """
     finished_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if label_source == annotator:
-        # A person's own labels would spoil a later retest; ``finished_traces`` has no such trace.
+        # ``finished_traces`` leaves out retests, which the person's own labels would spoil.
         return VisibleWork(traces_by_source.get(annotator, frozenset()) & finished_traces)
     labelled_by_others = frozenset[str]().union(
         *(
@@ -432,8 +419,7 @@ def _visible_judgements(
 ) -> VisibleWork:
     """Return the traces on which a judge's labels are visible in an annotator's library.
 
-    On ``gold_traces`` the gold is shown too, which reveals the judge's errors, and so others'
-    labels.
+    On ``gold_traces`` the judge's errors are shown, which reveals others' labels.
     """
     visible_traces = frozenset(
         trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
@@ -459,8 +445,7 @@ def record_reveal(
 ) -> None:
     """Record in one transaction that hidden contents of traces are shown to an annotator.
 
-    After that, the finishes of these traces cannot be undone. Traces that are already recorded are
-    skipped.
+    After that, the finish of these traces cannot be undone. Recorded traces are skipped.
 
     Args:
         workspace: The workspace.
@@ -476,7 +461,7 @@ def record_reveal(
     events = []
     for trace_id in dict.fromkeys(trace_ids):
         passes = passes_by_trace.get(trace_id, [])
-        # An adjudication counts as a reveal, so that below only finished passes matter.
+        # An adjudication counts as a reveal, so only finished passes are left.
         if has_revealed(passes):
             continue
         finished_passes = [own_pass for own_pass in passes if own_pass.finished]
@@ -498,20 +483,20 @@ def resolve_blind(
     assisted: bool = False,
     taxonomy: str | None = None,
 ) -> bool:
-    """Return whether an annotator works blind; record a new setting in the workspace.
+    """Return whether an annotator works blind, and record a new setting.
 
-    These decide, in this order:
+    The first of these decides:
 
-    - A server that hides suggestions from the annotator: the annotator works blind.
-    - ``blind`` or ``assisted``, if one of them is True; under a study only until the next start.
+    - A server that hides suggestions from the annotator: blind.
+    - ``blind`` or ``assisted``, if one of them is True.
     - The study, if ``blind_by_study`` does not return None.
-    - The recorded setting; assisted if there is none.
+    - The recorded setting, or assisted work without a setting.
 
     Args:
         workspace: The workspace.
         annotator: The annotator's name.
-        blind: Work blind from now on.
-        assisted: Work with suggestions from now on.
+        blind: True to work blind from now on.
+        assisted: True to work with suggestions from now on.
         taxonomy: The taxonomy of the study, as ``id@version``.
 
     Raises:
@@ -523,7 +508,7 @@ def resolve_blind(
     recorded = next((info.blind for info in workspace.annotators() if info.name == annotator), None)
     if requested is None:
         return bool(recorded)
-    # Assisted work is the default, so a study that asks for it records nothing.
+    # Assisted work is the default, so it is recorded only by request or as a change.
     is_default = recorded is None and not requested and not assisted
     if requested is not recorded and not is_default:
         workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, requested))])
@@ -531,7 +516,7 @@ def resolve_blind(
 
 
 def _requested_blindness(workspace: Workspace, *, blind: bool, assisted: bool) -> bool | None:
-    """Return whether the options or the server require blind work; None if neither does.
+    """Return whether options or the server require blind work; None if they do not decide.
 
     Raises:
         SessionError: Both are requested, or the server hides suggestions from this person.

@@ -1,4 +1,4 @@
-"""A study: who labels which traces, in which order, and under which conditions."""
+"""A study: the assignment of traces to annotators, and the conditions of their work."""
 
 from mast_tui.study.model import (
     Assignment,

@@ -1,4 +1,4 @@
-"""The plan of a study, which is fixed once so that its figures can be published."""
+"""The plan of a study, which is fixed so that its figures can be published."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 
 
 class InvalidStudy(MastError, ValueError):
-    """A protocol that contradicts itself or has a value out of range."""
+    """A study that contradicts itself or has a value out of range."""
 
 
 class OpenModes(StrEnum):
-    """The verdict that finishing gives to open modes if spans were not read."""
+    """The verdict that finishing gives to modes without a verdict if spans were not read."""
 
     ASK = "ask"
     LEAVE = "leave"
@@ -30,13 +30,13 @@ class OpenModes(StrEnum):
 
 
 class Membership(Struct, frozen=True):
-    """The time in which an annotator is dealt traces.
+    """The batches in which an annotator gets traces.
 
     Attributes:
         annotator: The annotator's name.
         first: The first batch, counted from 0.
-        end: The end of the batches (exclusive), None while there is no end.
-        weight: The share of traces: an annotator with 2 gets twice as many as one with 1.
+        end: The batch after the last one; None while there is no last one.
+        weight: The share of traces. An annotator with 2 gets twice as many as an annotator with 1.
     """
 
     annotator: str
@@ -45,34 +45,34 @@ class Membership(Struct, frozen=True):
     weight: float = 1.0
 
     def holds(self, batch_number: int) -> bool:
-        """Check whether the annotator is dealt traces of a batch, counted from 0."""
+        """Return whether the annotator gets traces of a batch, counted from 0."""
         return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
 class Release(Struct, frozen=True):
-    """Unfinished traces that an annotator has given back, so that others label them."""
+    """Unfinished traces that an annotator has given back to the others."""
 
     annotator: str
     traces: tuple[str, ...]
 
 
 class Assignment(Struct, frozen=True):
-    """The annotators of a trace that are fixed by name and not dealt."""
+    """The annotators of a trace that were chosen by name."""
 
     trace_id: str
     annotators: tuple[str, ...]
 
 
 class Draw(Struct, frozen=True, omit_defaults=True):
-    """The draw of a batch that is a systematic sample.
+    """The random draw of a batch.
 
     Attributes:
         lot: The batch, counted from 0.
-        of: The number of traces from which it was drawn.
-        by: The facts over whose values the sample is spread, if all chances are equal.
+        of: The number of traces from which the batch was drawn.
+        by: The properties by which the sample is stratified, if all chances are equal.
         seed: The seed of the draw.
         chances: The chances of the batch's traces in their order; empty if all are equal.
-        judge: The judge whose uncertain labels give the chances.
+        judge: The judge whose uncertain verdicts determine the chances.
     """
 
     lot: WholeNumber
@@ -86,30 +86,31 @@ class Draw(Struct, frozen=True, omit_defaults=True):
 class Study(Struct, frozen=True):
     """The protocol of a labelling study under one taxonomy (``id@version``).
 
-    ``batches`` are the traces by id, in the batches in which they were added. Traces are dealt out
-    batch by batch, so that later traces change nothing for earlier ones. ``per_trace`` annotators
-    label each trace of the ``overlap``, a share of every batch; each other trace has one annotator.
-    ``seed`` decides who labels which traces, and in what order.
+    ``batches`` are the ids of the traces in the order of their batches. Traces are dealt out batch
+    by batch, so that later traces change nothing for earlier ones. ``overlap`` is the share of each
+    batch that ``per_trace`` annotators label; each other trace has one annotator. ``seed``
+    determines all random choices.
 
-    ``blind`` says whether annotators work without judges' suggestions. Assisted annotators see none
-    on a share of ``withheld`` traces either, so that the effect of suggestions can be measured.
-    ``retests`` is the share of an annotator's finished traces that they label once more without
-    seeing their first labels. ``open_modes`` fixes the answer at finishing.
+    ``blind`` annotators work without judges' suggestions. ``withheld`` is the share of traces on
+    which assisted annotators see no suggestions either, so that their effect can be measured.
+    ``retests`` is the share of an annotator's traces to label again without seeing the first
+    labels. ``open_modes`` is the answer on modes without a verdict at finishing.
 
-    ``memberships`` are the times of annotators who joined or left; all others take part all the
-    time, with a weight of 1. ``releases`` are the traces that were given back, in their order.
-    ``assignments`` are the traces that are not dealt, because their annotators are fixed.
-    ``draws`` are the batches that are samples; every other batch was added whole.
+    ``memberships`` are the batches of annotators who joined, left or have a weight; all others take
+    part in all batches with the weight 1. ``releases`` are the traces that were given back, in
+    order. ``assignments`` are the traces with fixed annotators. ``draws`` are the draws of sampled
+    batches; other batches were added whole.
 
-    In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
-    the judge before the decision too, ``boundaries`` makes overlapping places of one mode
-    with different ends a conflict, and ``reasons`` asks for a reason at each decision.
+    In adjudication ``names_hidden`` hides the names of annotators until asked, ``judge_first``
+    shows the judge before the decision, ``boundaries`` makes overlapping span ranges of one mode a
+    conflict if their ends differ, and ``reasons`` asks for a reason with each decision.
 
-    With ``redact`` everyone sees masks in place of personal data and secrets in the texts of
-    traces; ``redact_patterns`` are lines of further patterns (see ``redaction.engine.read_rules``).
-    ``redact_key`` is the key of the masks (hexadecimal), so that everyone sees the same masks.
+    ``redact`` masks personal data and secrets in the texts of traces for everyone.
+    ``redact_patterns`` are lines of further patterns (see ``redaction.engine.read_rules``).
+    ``redact_key`` is the hexadecimal key of the masks, so that everyone sees the same masks.
 
-    Raises ``InvalidStudy`` for a protocol that cannot be kept.
+    Raises:
+        InvalidStudy: Two parts of the study contradict each other, or a value is not valid.
     """
 
     taxonomy: str
@@ -136,11 +137,7 @@ class Study(Struct, frozen=True):
     redact_key: str = ""
 
     def __post_init__(self) -> None:
-        """Check the study.
-
-        Raises:
-            InvalidStudy: Two parts of the study contradict each other, or a number is not valid.
-        """
+        """Check the study."""
         self._check_people()
         if _HEXADECIMAL.fullmatch(self.redact_key) is None:
             raise InvalidStudy("the key of the masks is not a hexadecimal number")
@@ -156,7 +153,7 @@ class Study(Struct, frozen=True):
             )
 
     def _check_people(self) -> None:
-        """Raise ``InvalidStudy`` if names are missing or repeated, or a weight is not positive."""
+        """Raise ``InvalidStudy`` for missing or repeated names or a weight of 0 or less."""
         if not self.annotators:
             raise InvalidStudy("a study needs at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
@@ -182,10 +179,7 @@ class Study(Struct, frozen=True):
             raise InvalidStudy("an annotator's weight must be greater than 0")
 
     def _check_draws(self) -> None:
-        """Raise ``InvalidStudy`` if a draw (the sampling of a batch) does not fit its batch.
-
-        ``lot`` is the index of the batch, ``of`` the number of traces from which it was drawn.
-        """
+        """Raise ``InvalidStudy`` if a draw does not fit its batch."""
         for draw in self.draws:
             traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
@@ -200,10 +194,7 @@ class Study(Struct, frozen=True):
                 )
 
     def _check_assignments(self) -> None:
-        """Raise ``InvalidStudy`` if a trace with assigned annotators is unknown or listed twice.
-
-        Each such trace must have at least one annotator, each of them once.
-        """
+        """Raise ``InvalidStudy`` for an assignment without a known trace or with wrong names."""
         study_ids = frozenset(self.traces)
         assigned_ids: set[str] = set()
         for assignment in self.assignments:
@@ -216,9 +207,9 @@ class Study(Struct, frozen=True):
             assigned_ids.add(trace_id)
 
     def members(self, batch_number: int) -> tuple[str, ...]:
-        """Return the annotators who get traces of a batch; batches are counted from 0.
+        """Return the annotators who get traces of a batch, counted from 0.
 
-        An annotator without a membership gets traces of every batch.
+        Annotators without a membership get traces of every batch.
         """
         with_membership = {membership.annotator for membership in self.memberships}
         active = {
@@ -231,9 +222,7 @@ class Study(Struct, frozen=True):
         )
 
     def weight(self, annotator: str, batch_number: int) -> float:
-        """Return an annotator's weight in a batch: traces are dealt in proportion to the weights.
-
-        It is that of the last membership that holds in the batch, or 1.
+        """Return an annotator's weight in a batch, in proportion to which traces are dealt.
 
         Args:
             annotator: The annotator's name.
@@ -248,27 +237,27 @@ class Study(Struct, frozen=True):
 
     @property
     def participants(self) -> tuple[str, ...]:
-        """The annotators and adjudicators, each named once."""
+        """The annotators and adjudicators, without repeats."""
         return tuple(dict.fromkeys((*self.annotators, *self.adjudicators)))
 
     @property
     def present(self) -> tuple[str, ...]:
-        """The annotators who are dealt the traces of the next batch."""
+        """The annotators who get traces of the next batch."""
         return self.members(len(self.batches))
 
     @property
     def chances_alike(self) -> bool:
         """True if each trace came into the study with the same chance.
 
-        This holds if no batch is a sample, or if each batch is a sample with equal chances of the
-        traces that the earlier batches have left.
+        No batch is a sample, or each batch is a sample with equal chances from the traces that
+        earlier batches have left.
         """
         draws = self._successive_draws
         return not self.draws or (draws is not None and not any(draw.chances for draw in draws))
 
     @property
     def _successive_draws(self) -> Sequence[Draw] | None:
-        """The draws of all batches, each a sample of the traces that earlier batches have left.
+        """The draws of all batches, each a sample of the traces that were left before it.
 
         None if a batch is no such sample.
         """
@@ -284,26 +273,25 @@ class Study(Struct, frozen=True):
         return draws
 
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
-        """Return for each labelled trace how many traces of the population it represents.
+        """Return the number of traces of the population that each labelled trace represents.
 
-        Each batch is drawn from the traces that the earlier batches have left. A trace that was
-        drawn with the chance p represents 1/p of them, so that each batch gives an estimate of the
-        population. It is averaged with the estimate of the earlier batches; the estimate with more
-        labelled traces weighs more. The average has no bias for any weights (Des Raj 1956, Journal
-        of the American Statistical Association 51:269-284). If all chances are equal, all weights
-        are equal.
+        Each batch is drawn from the traces that earlier batches have left. A trace drawn with the
+        chance p represents 1/p of these traces, so each batch gives an estimate of the population.
+        The estimates are averaged batch by batch; an estimate with more labelled traces weighs
+        more. The average has no bias for any weights (Des Raj 1956, Journal of the American
+        Statistical Association 51:269-284).
 
         Args:
-            labelled: The ids of the counted traces, which count as a random part of each batch.
+            labelled: The ids of the labelled traces, taken as a random part of each batch.
 
         Returns:
-            The weights by trace id; None if the batches are no samples of one population.
+            The weights by trace id; None if the batches are not drawn from one population.
         """
         draws = self._successive_draws
         if not draws:
             return None
         weights: dict[str, float] = {}
-        # For each labelled trace, how many traces of its own batch it represents.
+        # The number of traces of its own batch that each labelled trace represents.
         batch_weights: dict[str, float] = {}
         for draw, batch in zip(draws, self.batches, strict=True):
             chances = draw.chances or (len(batch) / draw.of,) * len(batch)
@@ -339,9 +327,9 @@ class Study(Struct, frozen=True):
 def _share_of_earlier_estimate(
     earlier_labelled: int, labelled_in_batch: int, *, population: int
 ) -> float:
-    """Return the weight of the estimate from earlier batches in its average with the next batch.
+    """Return the weight of the earlier batches' estimate in its average with the next estimate.
 
-    ``earlier_labelled`` and ``labelled_in_batch`` are the numbers of labelled traces.
+    The arguments are numbers of traces.
     """
     if not earlier_labelled:
         return 0.0
@@ -361,14 +349,14 @@ _TITLES_OF_FIXED_FIELDS: Final = {
     "withheld": "the share without suggestions",
     "open_modes": "the handling of open modes",
 }
-"""The titles of the fields on which figures depend as they are."""
+"""The titles of the fields that must not change once there are figures."""
 
 
 def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
-    """Return the names of those changed parts of a study on which figures depend.
+    """Name the changed parts of a study on which figures depend.
 
-    Figures do not depend on further batches and releases, the annotators of later batches,
-    adjudicators, retests, the rules of adjudication, or the order of annotators.
+    Figures do not depend on added batches and releases, annotators of later batches, adjudicators,
+    retests, the rules of adjudication, or the order of annotators.
 
     Args:
         previous: The study before the change.
@@ -394,8 +382,8 @@ def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
 
 
 def _membership_changes(previous: Study, changed: Study) -> list[str]:
-    """Return whether the annotators of the previous batches have changed, or else their weights."""
-    # Without batches, the annotators of the first batch are compared.
+    """Name a change of the annotators of previous batches, or else of their weights."""
+    # A study without batches already has annotators for its first batch.
     batch_numbers = range(max(1, len(previous.batches)))
     if any(
         set(previous.members(number)) != set(changed.members(number)) for number in batch_numbers

@@ -1,9 +1,9 @@
-"""The annotators of each trace and their order, which follow from the study alone.
+"""The assignment of traces to annotators and their order, computed from the study alone.
 
-Traces are dealt out batch by batch. A batch depends on earlier batches and never on later ones, so
-that more traces change nothing for those of the study. Shares are counted over all batches so far,
-so that the whole study has its share even if traces are added one by one. Random draws follow from
-a seed and texts alone, so that they are the same on every machine.
+Traces are dealt out batch by batch. A batch depends on earlier batches only, so that more traces
+change nothing for the others. Shares are counted over all batches so far, so that they hold even if
+traces are added one by one. Random choices follow from a seed and texts, so that they are the same
+on every machine.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 def random_number(seed: int, *texts: str) -> int:
-    """Return a pseudo-random number from 0 to 2^64 − 1 that follows from a seed and texts."""
+    """Return a number from 0 to 2^64 − 1 that a hash of the seed and the texts gives."""
     text = "\0".join((str(seed), *texts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 
 
 def original_id(trace_id: str) -> str:
-    """Return the id of a trace for draws: without a suffix ``~2``, which a merge may add."""
+    """Return the id of a trace without a suffix such as ``~2``, which a merge may have added."""
     return _COPY_SUFFIX.sub("", trace_id)
 
 
@@ -39,7 +39,7 @@ def rounded(share: float, count: int) -> int:
     """Return a share of a count, rounded to the nearest whole number; a half is rounded up.
 
     Args:
-        share: The share between 0 and 1, taken as a decimal number: 0.145 of 100 is 14.5, not less.
+        share: The share from 0 to 1, taken as a decimal number: 0.145 of 100 is exactly 14.5.
         count: The count.
     """
     exact = Decimal(str(share)) * count
@@ -47,16 +47,15 @@ def rounded(share: float, count: int) -> int:
 
 
 def _draw_key(seed: int, *texts: str) -> Callable[[str], tuple[int, str]]:
-    """Return a sort key for ids of traces: a random order that follows from the seed and texts."""
-    # The ids before a merge, and the word "lot" for a batch, keep earlier draws reproducible.
+    """Return a sort key that puts ids of traces in a random order by a seed and texts."""
+    # The id before a merge keeps the draw the same.
     return lambda trace_id: (random_number(seed, *texts, original_id(trace_id)), trace_id)
 
 
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
-    """Return ``n`` of the ids, each once, in the order in which they are drawn.
+    """Draw ``n`` of the ids without repeats, and return them in the order of the draw.
 
-    A larger sample of the same ids begins with the smaller one. A suffix that a merge has added to
-    an id does not change the draw.
+    A larger sample of the same ids begins with the smaller one.
 
     Args:
         ids: The ids.
@@ -69,11 +68,11 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
 def stratified_sample(
     strata: Mapping[str, Sequence[str]], n: int, seed: int, *, batch_number: int = 0
 ) -> tuple[str, ...]:
-    """Draw traces with equal chances; each stratum gets its share, at most one trace more or less.
+    """Draw traces with equal chances; each stratum gets its share, to within one trace.
 
-    It is a systematic sample: the N traces are sorted by stratum, in random order within each. From
-    a random start every (N/n)th is drawn, so that each has the chance n/N (Madow and Madow 1944,
-    Annals of Mathematical Statistics 15:1-24).
+    The sample is systematic: the N traces are sorted by stratum, in random order within each. From
+    a random start, each (N/n)th trace is drawn (Madow and Madow 1944, Annals of Mathematical
+    Statistics 15:1-24).
 
     Args:
         strata: The ids of the traces by the name of their stratum.
@@ -92,7 +91,7 @@ def stratified_sample(
     if n >= len(frame):
         return tuple(sorted(frame))
     start = random_number(seed, f"start {batch_number}") % len(frame)
-    # Positions are counted in nths of a trace, so that a step of N/n traces is a whole number: N.
+    # Positions are counted in nths of a trace, so that a step of N/n traces is the whole number N.
     indices = [(start + step * len(frame)) // n for step in range(n)]
     return tuple(sorted(frame[index] for index in indices))
 
@@ -100,14 +99,14 @@ def stratified_sample(
 def weighted_sample(
     sizes: Mapping[str, float], n: int, seed: int, *, batch_number: int = 0
 ) -> dict[str, float]:
-    """Draw traces with chances in proportion to a size.
+    """Draw traces with chances in proportion to their sizes.
 
-    It is a systematic sample with unequal chances: the traces lie on a line in random order, each
-    as long as its chance. From a random start, the trace at each step of length 1 is drawn (Madow
-    1949, Annals of Mathematical Statistics 20:333-354).
+    The sample is systematic: the traces lie on a line in random order, each as long as its chance.
+    From a random start, the trace at each step of length 1 is drawn (Madow 1949, Annals of
+    Mathematical Statistics 20:333-354).
 
     Args:
-        sizes: The size of each trace by id, above 0.
+        sizes: The size of each trace by id, greater than 0.
         n: The number of traces to draw; all if there are fewer.
         seed: The seed of the draw.
         batch_number: The number of the batch; each batch has another draw.
@@ -119,9 +118,9 @@ def weighted_sample(
     frame = sorted(sizes, key=_draw_key(seed, f"lot {batch_number}"))
     start = random_number(seed, f"start {batch_number}") / 2**64
     ends = [0.0, *accumulate(chances[trace_id] for trace_id in frame)]
-    # The chances add up to n except for rounding, which must not leave out a trace.
+    # Rounding of the sum must not leave out the last trace.
     ends[-1] = float(round(ends[-1]))
-    # A trace is drawn if ``start`` plus a whole number lies on its part of the line.
+    # A trace is drawn if its part of the line contains ``start`` plus a whole number.
     sample = [
         trace_id
         for trace_id, (range_start, range_end) in zip(frame, pairwise(ends), strict=True)
@@ -131,9 +130,9 @@ def weighted_sample(
 
 
 def _inclusion_chances(sizes: Mapping[str, float], n: int) -> dict[str, float]:
-    """Return for each trace a chance in proportion to its size; the chances add up to ``n``.
+    """Return chances in proportion to sizes that add up to ``n``.
 
-    A trace whose chance would exceed 1 gets the chance 1, and the others share the remaining draws.
+    A trace with a chance above 1 gets the chance 1, and the others share the remaining draws.
     """
     certain_ids: set[str] = set()
     while True:
@@ -154,13 +153,13 @@ def _inclusion_chances(sizes: Mapping[str, float], n: int) -> dict[str, float]:
 
 
 RETEST_GAP: Final = 10
-"""The number of traces that are finished between a trace and its retest, if there are as many."""
+"""The number of traces to finish between a trace and its retest, if there are as many."""
 
 
 def assigned(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces in the annotator's own order.
 
-    Traces of earlier batches come first. Empty if the person is no annotator of the study.
+    Empty for other people.
 
     Args:
         study: The study.
@@ -170,7 +169,7 @@ def assigned(study: Study, annotator: str) -> tuple[str, ...]:
 
 
 def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
-    """Return the annotators of a trace, sorted by name; none if it is not in the study.
+    """Return the annotators of a trace, sorted by name.
 
     Args:
         study: The study.
@@ -180,15 +179,15 @@ def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
 
 
 def overlap_traces(study: Study) -> tuple[str, ...]:
-    """Return the ids of the traces that several annotators label, in the order of the study."""
+    """Return the ids of the traces with several annotators, in the order of the study."""
     return _plan_of_study(study).overlap
 
 
 def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
     """Return the ids of the traces on which the study hides suggestions from a person.
 
-    For an annotator these are a share of the annotator's traces. For a person without a part in the
-    study they are all traces on which suggestions are hidden from any annotator.
+    For a person outside of the study these are all traces on which suggestions are hidden from any
+    annotator.
 
     Args:
         study: The study.
@@ -201,7 +200,7 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 
 
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
-    """Return the ids of an annotator's traces for retests, in the annotator's order.
+    """Return the ids of the traces that an annotator labels again, in the annotator's order.
 
     These are early traces of each batch, so that enough traces follow before the retest.
 
@@ -219,16 +218,15 @@ def retests_due(
     *,
     retested: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the ids of the traces whose retest is due, the earliest finished first.
+    """Return the ids of the traces with a due retest, the earliest finished trace first.
 
-    A trace is due when ``RETEST_GAP`` others were finished after it. If all traces of the annotator
-    are finished, one other is enough.
+    A retest is due once ``RETEST_GAP`` other traces were finished after the trace, or one if all
+    traces of the annotator are finished.
 
     Args:
         study: The study.
         annotator: The annotator's name.
-        finished_in_order: The annotator's finished traces, the earliest first. Repeats do not
-            count.
+        finished_in_order: The annotator's finished traces, the earliest first; may have repeats.
         retested: The traces that were labelled again already.
     """
     finished = list(dict.fromkeys(finished_in_order))
@@ -245,8 +243,8 @@ class _Share:
 
     Attributes:
         assigned: The annotator's traces, in the annotator's order.
-        withheld: Those of them on which suggestions are hidden.
-        retests: Those of them that the annotator labels twice.
+        withheld: The assigned traces on which suggestions are hidden.
+        retests: The assigned traces that the annotator labels twice.
     """
 
     assigned: tuple[str, ...] = ()
@@ -269,17 +267,13 @@ class _Plan:
     shares: Mapping[str, _Share]
 
     def share_of(self, annotator: str) -> _Share:
-        """Return an annotator's share; it is empty for other people."""
+        """Return the share of an annotator, or an empty share for other people."""
         return self.shares.get(annotator, _Share())
 
 
 @lru_cache(maxsize=4)
 def _plan_of_study(study: Study) -> _Plan:
-    """Return the plan of a study.
-
-    It says who labels which traces, which of them with hidden suggestions, and which of them twice.
-    The batches are dealt out one by one. Then traces that annotators gave back get new annotators.
-    """
+    """Deal out the batches one by one, and then the traces that were given back."""
     dealing = _Dealing(study)
     overlap: list[str] = []
     portions: dict[str, list[list[str]]] = {name: [] for name in study.annotators}
@@ -310,11 +304,10 @@ def _share_of_portions(
     portions: Iterable[Sequence[str]],
     annotators: Mapping[str, Sequence[str]],
 ) -> _Share:
-    """Return an annotator's share: the traces of several portions, without those given back.
+    """Return an annotator's share: the traces of all portions, without those given back.
 
-    A portion is the annotator's part of one batch, or the traces that others gave back. The traces
-    without suggestions and those for retests are drawn from each portion by itself. ``annotators``
-    are the final annotators of each trace.
+    A portion is the annotator's part of one batch, or the traces received from others. Traces
+    without suggestions and traces for retests are drawn from each portion.
     """
     queue: list[str] = []
     withheld: list[str] = []
@@ -334,15 +327,14 @@ def _share_of_portions(
 
 
 def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) -> frozenset[str]:
-    """Return the traces of a batch that several annotators label.
+    """Draw the traces of a batch that several annotators label.
 
-    Their share is rounded over all batches so far, so ``earlier_count`` is the number of traces in
-    earlier batches.
+    ``earlier_count`` is the number of traces in earlier batches.
     """
     if study.per_trace == 1:
         return frozenset()
     count = _share_of_batch(study.overlap, len(batch), earlier_count)
-    # The order is random, but depends on the ids alone, so it is the same in every workspace.
+    # The order depends on the seed and the ids alone, so it is the same in every workspace.
     indices = sorted(
         range(len(batch)),
         key=lambda index: (
@@ -354,24 +346,24 @@ def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) ->
 
 
 def _share_of_batch(share: float, count: int, earlier_count: int) -> int:
-    """Return how many traces of a batch complete a share of all traces so far."""
+    """Return the number of traces of a batch that completes a share of all traces so far."""
     return rounded(share, earlier_count + count) - rounded(share, earlier_count)
 
 
 class _Dealing:
-    """Deals traces out to annotators.
+    """The dealing of traces to annotators.
 
-    A trace goes to the annotators with the fewest traces of its kind in the batch for their weight.
-    Among equal ones it goes to those who share the fewest traces, then to those with the fewest
-    traces in all, then by lot.
+    A trace goes to the annotators with the fewest traces of its kind in the batch, relative to
+    their weights. Among equals it goes to those who share the fewest traces, then to those with the
+    fewest traces in all, then by lot.
     """
 
     def __init__(self, study: Study) -> None:
         self.annotators: dict[str, tuple[str, ...]] = {}
-        """The names of the annotators of each trace, sorted, by trace id."""
+        """The sorted names of the annotators of each trace, by trace id."""
         self._study = study
         self._meeting_counts: Counter[tuple[str, str]] = Counter()
-        """The number of traces that two annotators share."""
+        """The number of traces that a pair of annotators shares."""
         self._total_counts: Counter[str] = Counter()
         """The number of traces of each annotator."""
         self._fixed_annotators = {
@@ -382,12 +374,11 @@ class _Dealing:
     def deal(self, batch: Sequence[str], overlap_ids: Collection[str], batch_number: int) -> None:
         """Deal out the traces of a batch to its annotators.
 
-        Traces whose annotators are fixed come first, so that the other traces make up for
-        differences between annotators.
+        Traces with fixed annotators come first, so that the other traces make up for differences.
 
         Args:
-            batch: The ids of the traces of a batch.
-            overlap_ids: The ids of the traces that several annotators label.
+            batch: The ids of the traces.
+            overlap_ids: The ids of the traces for several annotators.
             batch_number: The batch, counted from 0.
         """
         weights = {
@@ -410,7 +401,7 @@ class _Dealing:
                 self._assign(trace_id, names, batch_counts)
 
     def has_several_annotators(self, trace_id: str, overlap_ids: Collection[str]) -> bool:
-        """Check whether several annotators label a trace.
+        """Return whether several annotators label a trace.
 
         Args:
             trace_id: The trace's id.
@@ -420,10 +411,10 @@ class _Dealing:
         return trace_id in overlap_ids if fixed is None else len(fixed) > 1
 
     def deal_released_traces(self) -> Mapping[str, list[str]]:
-        """Assign traces that were given back to new annotators; return them by new annotator.
+        """Give each trace that was given back to a new annotator; return the traces by annotator.
 
-        A trace goes to the annotator with the fewest traces in proportion to the weight. If every
-        annotator has already had it, no one replaces the annotator who gave it back.
+        A trace goes to the annotator with the fewest traces relative to the weight. Nobody gets it
+        if every annotator has had it.
         """
         received: dict[str, list[str]] = defaultdict(list)
         earlier_annotators: dict[str, set[str]] = defaultdict(set)
@@ -444,7 +435,7 @@ class _Dealing:
         return received
 
     def _successor(self, trace_id: str, earlier_names: Collection[str]) -> str | None:
-        """Return the annotator who gets a trace that was given back; None if all had it before."""
+        """Return the next annotator of a trace that was given back; None if all had it before."""
         candidates = [name for name in self._study.present if name not in earlier_names]
         draws = self._draws_of_annotators(trace_id, candidates)
         batch_number = len(self._study.batches)
@@ -456,7 +447,7 @@ class _Dealing:
         return min(candidates, key=rank, default=None)
 
     def _draws_of_annotators(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
-        """Return a pseudo-random number for each person, which decides between equal ones."""
+        """Return a random number for each person, which decides between equal people."""
         root = original_id(trace_id)
         return {name: random_number(self._study.seed, "deal", root, name) for name in people}
 
@@ -467,17 +458,16 @@ class _Dealing:
         batch_counts: Counter[str],
         weights: Mapping[str, float],
     ) -> tuple[str, ...]:
-        """Choose the annotators of a trace, and return their names sorted.
+        """Choose the annotators of a trace, and return their sorted names.
 
-        ``weights`` has all annotators of the batch. ``batch_counts`` is the number of traces of the
-        batch that each of them has already.
+        ``batch_counts`` is the number of traces of the batch that each annotator has already.
         """
         draws = self._draws_of_annotators(trace_id, weights)
         chosen: list[str] = []
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
-            """Return the sort key of an annotator; the lowest key is chosen next."""
-            # Pairs that have met least come first, so that agreement is measured between all.
+            """Return the sort key of an annotator; the annotator with the lowest key is next."""
+            # Pairs with few common traces come first, so that agreement is measured for all pairs.
             pairs = [(min(name, other), max(name, other)) for other in chosen]
             meeting_count = sum(self._meeting_counts[pair] for pair in pairs)
             # Loads include this trace, so that the first trace goes to the greatest weight.
@@ -490,7 +480,7 @@ class _Dealing:
         return tuple(sorted(chosen))
 
     def _assign(self, trace_id: str, names: tuple[str, ...], batch_counts: Counter[str]) -> None:
-        """Record the annotators of a trace, and count it for each of them and each pair."""
+        """Record the annotators of a trace, and count the trace for each annotator and pair."""
         batch_counts.update(names)
         self._total_counts.update(names)
         self._meeting_counts.update(combinations(names, 2))
@@ -498,7 +488,7 @@ class _Dealing:
 
 
 def _order_of_annotator(study: Study, name: str, ids: Sequence[str]) -> list[str]:
-    """Return ids in the order in which an annotator gets them: random, by the study's seed."""
+    """Return ids in the annotator's random order, which follows from the study's seed."""
     draws = [
         (random_number(study.seed, "order", name, original_id(trace_id)), index)
         for index, trace_id in enumerate(ids)
@@ -518,9 +508,8 @@ def _spread_sample(
 ) -> list[str]:
     """Draw a share of an annotator's traces of a batch, spread evenly over their order.
 
-    The traces are divided into equal parts, and one is drawn from each part, because annotators
-    learn and tire with time. If possible, ``traces_after`` others follow each drawn trace.
-    ``earlier_count`` is the number of the annotator's traces in earlier batches.
+    One trace is drawn from each of several equal parts, because annotators learn and tire with
+    time. If possible, ``traces_after`` others follow each drawn trace.
     """
     count = _share_of_batch(share, len(ids), earlier_count)
     pool = ids[: max(len(ids) - traces_after, count)]

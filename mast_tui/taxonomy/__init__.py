@@ -1,1 +1,1 @@
-"""Failure taxonomies: the model, the loader, and MAST itself."""
+"""Failure taxonomies: the model, the loader, and the taxonomy MAST."""

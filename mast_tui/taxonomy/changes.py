@@ -1,7 +1,6 @@
-"""The changes from one taxonomy to another: texts, names, and modes that are new, gone or moved.
+"""The differences between two taxonomies: texts, names, and added, removed or moved modes.
 
-Which mode became which other one is a guess, by names, former names and definitions; a codebook map
-states it for certain.
+Modes that may have become other modes are guessed by names, former names and definitions.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from rapidfuzz import fuzz
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 LEAST_LIKENESS: Final = 0.6
-"""The similarity, from 0 to 1, from which a mode may have become another mode."""
+"""The least similarity, from 0 to 1, at which a mode may have become another mode."""
 
 BEST_SHARE: Final = 0.85
-"""The share of the best similarity of the two modes from which a pair still counts."""
+"""The least similarity of a pair, as a share of the best similarity of its two modes."""
 
 _TEXT_FIELDS: Final = (
     *("stages", "definition", "applies", "applies_not"),
@@ -29,7 +28,7 @@ _TEXT_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of a mode that has changed: its name, code or category."""
+    """A changed field of a mode: its name, code or category."""
 
     mode: str
     old: str
@@ -38,7 +37,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class ModeCandidate:
-    """Old modes that may have become new modes; ``likeness`` is that of the least similar pair."""
+    """Old modes that may have become new modes; ``likeness`` is their least similarity."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -47,18 +46,18 @@ class ModeCandidate:
 
 @dataclass(frozen=True, slots=True)
 class TaxonomyChanges:
-    """All differences; modes are named by slug, in the order of the old or of the new taxonomy.
+    """All differences; modes are named by slug, in the order of their taxonomy.
 
     Attributes:
         same: True if labels can stay, because only texts and names differ.
-        wording: The fields whose text differs, by mode.
+        wording: The fields with changed texts, by mode.
         names: The changed names.
         codes: The changed codes.
         moved: The changed categories of modes.
-        categories: The ids of categories in one taxonomy only, those of the old one with ``-``.
-        reordered: True if the common modes are in another order.
-        added: The modes of the new taxonomy only, with all candidates.
-        dropped: The modes of the old taxonomy only, with all candidates.
+        categories: The ids of categories in only one taxonomy, with ``-`` before those of the old.
+        reordered: True if the common modes have another order.
+        added: The modes of the new taxonomy only, including all candidates.
+        dropped: The modes of the old taxonomy only, including all candidates.
         renamed: Single old modes that may have become single new modes.
         split: Old modes that may have become several new modes.
         merged: Several old modes that may have become one new mode.
@@ -79,7 +78,7 @@ class TaxonomyChanges:
 
 
 def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
-    """Return the differences of a taxonomy from another, or from an earlier version of it.
+    """Find the differences between two taxonomies, or two versions of one.
 
     Args:
         old: The first taxonomy, or the earlier version.
@@ -90,7 +89,7 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
     common_slugs = [slug for slug in old_modes if slug in new_modes]
     dropped = tuple(slug for slug in old_modes if slug not in new_modes)
     added = tuple(slug for slug in new_modes if slug not in old_modes)
-    # The pairs of a dropped and an added mode that are alike, with their similarity.
+    # The pairs of dropped and added modes that may be the same, with their similarity.
     pairs = _likely_pairs(
         [old_modes[slug] for slug in dropped], [new_modes[slug] for slug in added]
     )
@@ -131,7 +130,7 @@ def _changed_text_fields(old: Mode, new: Mode) -> tuple[str, ...]:
 
 
 def _field_changes(modes: Sequence[tuple[Mode, Mode]], field: str) -> tuple[FieldChange, ...]:
-    """Return the changes of a field in pairs of an old mode and the new mode with its slug."""
+    """Return the changes of a field in pairs of old and new modes with the same slug."""
     all_values = [(old.slug, getattr(old, field), getattr(new, field)) for old, new in modes]
     return tuple(
         FieldChange(slug, old_value, new_value)
@@ -145,9 +144,9 @@ _LikenessByPair = Mapping[tuple[str, str], float]
 
 
 def _likely_pairs(old_modes: Sequence[Mode], new_modes: Sequence[Mode]) -> _LikenessByPair:
-    """Return the pairs of an old mode and a new mode that it may have become.
+    """Return the pairs of old and new modes that may be the same.
 
-    A pair counts if it is similar, and nearly as similar as the best pair of either mode.
+    A pair is similar, and nearly as similar as the best pair of either mode.
     """
     similar_pairs: dict[tuple[str, str], float] = {}
     best_of_old: dict[str, float] = {}
@@ -167,7 +166,7 @@ def _likely_pairs(old_modes: Sequence[Mode], new_modes: Sequence[Mode]) -> _Like
 
 
 def _mode_likeness(old: Mode, new: Mode) -> float:
-    """Return the similarity of two modes, from 0 to 1, by their names and definitions."""
+    """Return the similarity of two modes from 0 to 1, by their names and definitions."""
     old_names = {old.name.casefold(), *(alias.name.casefold() for alias in old.aliases)}
     new_names = {new.name.casefold(), *(alias.name.casefold() for alias in new.aliases)}
     if old_names & new_names:
@@ -181,7 +180,7 @@ def _mode_likeness(old: Mode, new: Mode) -> float:
 
 
 def _renamed_candidates(pairs: _LikenessByPair) -> tuple[ModeCandidate, ...]:
-    """Return the pairs in which both modes have no other counterpart."""
+    """Return the pairs of modes without other counterparts."""
     old_counts = Counter(old for old, _ in pairs)
     new_counts = Counter(new for _, new in pairs)
     return tuple(
@@ -192,9 +191,9 @@ def _renamed_candidates(pairs: _LikenessByPair) -> tuple[ModeCandidate, ...]:
 
 
 def _divided_modes(pairs: _LikenessByPair) -> tuple[tuple[str, tuple[str, ...], float], ...]:
-    """Return the first modes of the pairs that have several counterparts.
+    """Return the first modes of pairs that have several counterparts.
 
-    Each entry has the slug of the mode, its counterparts, and the lowest similarity to one of them.
+    Each entry is the slug of the mode, its counterparts, and the least similarity.
     """
     counterparts_by_slug: dict[str, list[str]] = {}
     for slug, counterpart in pairs:

@@ -1,6 +1,6 @@
-"""Taxonomy files: from TOML to a checked ``Taxonomy``, and to plain values for storage.
+"""Taxonomy files: the conversion from TOML to a checked ``Taxonomy``, and to plain values.
 
-``docs/codebook.md`` describes the shape of a file; ``to_dict`` returns the same shape.
+``docs/codebook.md`` describes the file. ``to_dict`` returns values of the same shape.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from mast_tui.toml_text import parse_toml
 
 STAGES: Final = ("pre", "execution", "post")
 
-# Beside this file, in a checkout as in a wheel; importlib.resources would cost the first frame
-# more than reading the file does.
+# The file is beside this one, also in a wheel. importlib.resources would delay the first screen.
 _MAST: Final = Path(__file__).with_name("mast.toml")
 
 MOST_ENTRIES: Final = 1000
@@ -33,21 +32,20 @@ _TYPE_NAMES: Final = {bool: "true or false", int: "a number", float: "a number",
 
 
 class TaxonomyError(MastError, ValueError):
-    """A taxonomy that cannot be used; the message says where the fault is and what to do."""
+    """A taxonomy that cannot be used; the message names the place and the correction."""
 
 
 @cache
 def load_mast() -> Taxonomy:
-    """Load MAST, version 3, which comes with the package."""
+    """Load MAST, version 3, from the package."""
     return load_taxonomy(_MAST)
 
 
 def load_taxonomy(path: Path) -> Taxonomy:
-    """Load the taxonomy of a TOML file.
+    """Load the taxonomy from a TOML file.
 
     Raises:
-        TaxonomyError: The file cannot be read, is not TOML in UTF-8, or describes no valid
-            taxonomy; the message says where the fault is and what to do.
+        TaxonomyError: The file cannot be read, is not TOML in UTF-8, or has no valid taxonomy.
     """
     try:
         data = path.read_bytes()
@@ -57,10 +55,10 @@ def load_taxonomy(path: Path) -> Taxonomy:
 
 
 def _parse_file(data: bytes, source: str) -> Taxonomy:
-    """Return the taxonomy in the bytes of a file.
+    """Return the taxonomy in the content of a file.
 
     Raises:
-        TaxonomyError: The bytes are not TOML in UTF-8, or describe no valid taxonomy.
+        TaxonomyError: The content is not TOML in UTF-8, or no valid taxonomy.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -85,7 +83,7 @@ def _parse_file(data: bytes, source: str) -> Taxonomy:
 
 
 def _refuse_too_many(source: str, key: str, count: int) -> None:
-    """Raise ``TaxonomyError`` if a list of the file has too many entries."""
+    """Raise ``TaxonomyError`` if a list has too many entries."""
     if count > MOST_ENTRIES:
         raise TaxonomyError(
             f"{source}: {count:,} {key}; a taxonomy may have up to {MOST_ENTRIES:,}: leave "
@@ -96,7 +94,7 @@ def _refuse_too_many(source: str, key: str, count: int) -> None:
 def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
     """Convert a taxonomy to plain values for JSON, in the shape of its file.
 
-    ``from_dict`` makes an equal taxonomy of these values, and computes the content hash again.
+    ``from_dict`` makes an equal taxonomy from these values.
     """
     return {
         "id": taxonomy.id,
@@ -134,10 +132,9 @@ def _mode_values(mode: Mode) -> dict[str, object]:
 
 
 def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxonomy:
-    """Make a taxonomy of plain values in the shape of a file.
+    """Make a taxonomy from plain values in the shape of a file.
 
-    Each sequence of white space in a text becomes one space, so that wrapping a text differently
-    does not change it.
+    White space in texts becomes single spaces, so that line breaks make no difference.
 
     Args:
         document: The values.
@@ -171,7 +168,7 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
 
 
 def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
-    """Return the file's open mode, for failures that no other mode describes; None if it has none.
+    """Return the file's own open mode, for failures that no other mode describes, if any.
 
     Raises:
         TaxonomyError: The description is not valid.
@@ -192,7 +189,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
     """Read the categories of a taxonomy.
 
     Raises:
-        TaxonomyError: A category is not valid, or is not after the category that contains it.
+        TaxonomyError: A category is not valid, or comes before the category that contains it.
     """
     categories: list[Category] = []
     for table in root.tables("categories"):
@@ -200,7 +197,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
         identifier = table.slug("id")
         table.add_name(identifier)  # for messages of errors
         under = table.text("under", default="")
-        # Only earlier categories count, so that there is no cycle.
+        # Only earlier categories are allowed, which excludes cycles.
         if under and under not in [category.id for category in categories]:
             raise table.error(
                 f"'under' is {under!r}, which is not an earlier category; give the id of one"
@@ -211,10 +208,10 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
 
 
 def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
-    """Return the taxonomy with the names that the file gives its levels of categories, if any.
+    """Add the file's names of the levels of categories to the taxonomy, if there are any.
 
     Raises:
-        TaxonomyError: The number of names is not that of the levels, or a name occurs twice.
+        TaxonomyError: There is another number of levels, or a name occurs twice.
     """
     names = root.texts("levels")
     depth = len(taxonomy.levels)
@@ -229,7 +226,7 @@ def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
 
 
 def _read_mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
-    """Return the mode in a table; ``categories`` are those that it may name.
+    """Return the mode in a table; its category must be among ``categories``.
 
     Raises:
         TaxonomyError: A value is missing, unknown or not valid.
@@ -264,7 +261,7 @@ def _read_alias(table: TaxonomyTable) -> Alias:
 
 
 def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
-    """Raise ``TaxonomyError`` if a mode is confusable with itself or with an unknown mode."""
+    """Raise ``TaxonomyError`` if a mode names itself or an unknown mode as confusable."""
     for confusable in mode.confusable:
         if confusable.slug not in slugs or confusable.slug == mode.slug:
             reason = (
@@ -277,8 +274,8 @@ def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
 
 
 def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with ``content_hash``, the SHA-256 of its content as canonical JSON."""
-    # Imported here for a fast start of the app.
+    """Return the taxonomy with ``content_hash``, the SHA-256 of its values as canonical JSON."""
+    # Start-up: these modules are imported only when needed.
     import hashlib
     import json
 
@@ -289,7 +286,7 @@ def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
 
 
 class TaxonomyTable:
-    """A table of the file with its location, such as ``FILE: mode 3 'step_repetition'``."""
+    """A table of a file with its location, such as ``FILE: mode 3 'step_repetition'``."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = values
@@ -300,11 +297,11 @@ class TaxonomyTable:
         self.where = f"{self.where} {name!r}"
 
     def error(self, message: str) -> TaxonomyError:
-        """Make an error at this table, to be raised."""
+        """Make an error with the location of the table."""
         return TaxonomyError(f"{self.where}: {message}")
 
     def refuse_unknown(self, known_keys: Sequence[str]) -> None:
-        """Refuse a key that is not among ``known_keys``; it is most often a typing error.
+        """Refuse a key that is not among ``known_keys``, such as a misspelt one.
 
         Raises:
             TaxonomyError: The table has such a key.
@@ -321,7 +318,7 @@ class TaxonomyTable:
             default: The text if the key is missing; None if the key is required.
 
         Raises:
-            TaxonomyError: The text is missing, empty or no text.
+            TaxonomyError: The value is missing, empty or not a text.
         """
         value = self._values.get(key)
         if value is None:
@@ -337,7 +334,7 @@ class TaxonomyTable:
         return text
 
     def word(self, key: str, *, default: str | None = None) -> str:
-        """Return a short name under a key, without the characters that separate names.
+        """Return the short name under a key.
 
         Args:
             key: The key.
@@ -357,7 +354,9 @@ class TaxonomyTable:
         return word
 
     def slug(self, key: str) -> str:
-        """Return a permanent name: small ASCII letters and digits, joined by ``_`` or ``-``.
+        """Return the permanent name under a key.
+
+        It has small ASCII letters and digits, joined by ``_`` or ``-``.
 
         Raises:
             TaxonomyError: The text is missing, or has another form.
@@ -371,7 +370,7 @@ class TaxonomyTable:
         return slug
 
     def choice(self, key: str, names: Sequence[str]) -> str:
-        """Return the value of a key, which must be one of several names.
+        """Return the name under a key, which must be an allowed one.
 
         Args:
             key: The key.
@@ -386,7 +385,7 @@ class TaxonomyTable:
         return name
 
     def choices(self, key: str, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the list under a key, whose entries must be among several names.
+        """Return the names under a key, which must be allowed ones.
 
         Args:
             key: The key.
@@ -404,10 +403,10 @@ class TaxonomyTable:
         return listed_names
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the list of texts under ``key``, empty if the key is missing.
+        """Return the texts under a key; empty if the key is missing.
 
         Raises:
-            TaxonomyError: The value is no list, or an entry is empty or no text.
+            TaxonomyError: The value is not a list, or an entry is empty or not a text.
         """
         value = self._values.get(key, [])
         if not isinstance(value, list):
@@ -430,7 +429,7 @@ class TaxonomyTable:
             needed: True if there must be at least one table.
 
         Raises:
-            TaxonomyError: The value is no list of tables, or a needed table is missing.
+            TaxonomyError: The value is not a list of tables, or a needed table is missing.
         """
         value = self._values.get(key, [])
         if not isinstance(value, list):
@@ -449,7 +448,7 @@ class TaxonomyTable:
 
 
 def refuse_duplicates(source: str, noun: str, names: Sequence[Sequence[str]]) -> None:
-    """Refuse two entries with a common slug, code or name, whatever their case.
+    """Refuse entries with a common slug, code or name, in any case.
 
     Args:
         source: The file, for error messages.
@@ -476,7 +475,7 @@ def _single_spaced(text: str) -> str:
 
 
 def _kind_name(value: object) -> str:
-    """Return the kind of a TOML value in words, for error messages."""
+    """Return the kind of a TOML value in words."""
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list):

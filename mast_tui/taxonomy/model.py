@@ -1,4 +1,4 @@
-"""A failure taxonomy: categories, and modes with the texts that help to distinguish them."""
+"""A failure taxonomy: categories, and modes with texts that distinguish them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Final, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A group of modes or of other categories; ``under`` is the id of the category above it.
-
-    ``under`` is empty for a category of the top level.
-    """
+    """A group of modes or categories; ``under`` is the category above it, empty at the top."""
 
     id: str
     name: str
@@ -29,7 +26,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Confusable:
-    """A mode that is easily mistaken for another mode, and the difference between the two."""
+    """A mode that is easily mistaken for another mode, and the difference between both."""
 
     slug: str
     difference: str
@@ -47,11 +44,11 @@ class Mode:
         stages: Some of ``pre``, ``execution`` and ``post``.
         definition: The definition.
         applies: Cases in which the mode applies.
-        applies_not: Cases in which it does not apply.
-        confusable: Modes that are easily mistaken for it.
-        detection: How the mode can be detected.
-        fixes: How the failure can be prevented.
-        aliases: Its names in other sources.
+        applies_not: Cases in which the mode does not apply.
+        confusable: Modes that are easily mistaken for this one.
+        detection: The way to detect the mode.
+        fixes: The ways to prevent the failure.
+        aliases: Names of the mode in other sources.
     """
 
     slug: str
@@ -69,7 +66,7 @@ class Mode:
 
 
 OPEN_SLUG: Final = "none_of_these"
-"""The slug of open codes: labels of failures that no mode of the taxonomy describes."""
+"""The slug of the open mode, for failures that no mode of the taxonomy describes."""
 
 _OPEN_NAME: Final = "None of these modes"
 _OPEN_CODE: Final = "0.0"
@@ -80,7 +77,7 @@ _OPEN_DEFINITION: Final = (
 
 
 def open_mode(code: str = _OPEN_CODE, name: str = _OPEN_NAME) -> Mode:
-    """Make the mode of open coding: a failure that no mode of the taxonomy describes.
+    """Make the open mode, for failures that no mode of the taxonomy describes.
 
     Args:
         code: The code that people type and tables show.
@@ -90,16 +87,17 @@ def open_mode(code: str = _OPEN_CODE, name: str = _OPEN_NAME) -> Mode:
 
 
 Identity = tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]]
-"""The ``ref`` of a taxonomy, its categories as ``id`` or ``above/id``, and the slug, code and
-category of its modes, all in their order. Codes are included because people type codes, and files
-name modes by their codes.
+"""The ``ref`` of a taxonomy, the paths of its categories, and the keys of its modes, in order.
+
+The key of a mode is its slug, code and category. Codes are included because people and files use
+them to name modes.
 """
 
 
 class Group(NamedTuple):
     """A category with all modes in and below it.
 
-    ``title`` is its name after those of the categories above it; ``slugs`` name its modes.
+    ``title`` is the name after the names of the categories above. ``slugs`` are its modes.
     """
 
     id: str
@@ -108,23 +106,23 @@ class Group(NamedTuple):
 
 
 LAST_PLACE: Final = 99
-"""The last position of a mode that two digits can name."""
+"""The greatest position that two digits can name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taxonomy:
-    """Categories and modes in the order of their file, with the hash of its content.
+    """The categories and modes of a file in order, with the hash of its content.
 
     Attributes:
         id: The permanent name of the taxonomy.
-        version: The version; labels are stored under ``ref``, which is ``id@version``.
+        version: The version. Labels are stored under ``ref``, which is ``id@version``.
         name: The name that people read.
         categories: The categories.
-        modes: The modes, without the default open mode.
-        content_hash: The name of the revision, which changes with every text.
+        modes: The modes, without the open mode unless the file lists it.
+        content_hash: A hash that changes with every text.
         own_open: The open mode of the file; None for the default.
         own_levels: The names of the levels of categories; empty for the default names.
-        places: Pairs of a mode's slug and its position, if earlier versions have fixed positions.
+        places: Pairs of a mode's slug and its position in earlier versions, if there are any.
     """
 
     id: str
@@ -144,7 +142,7 @@ class Taxonomy:
 
     @property
     def identity(self) -> Identity:
-        """The part that labels rely on: taxonomies of equal identity differ only in their texts."""
+        """The part that labels rely on; taxonomies of equal identity differ only in texts."""
         categories = tuple(
             "/".join(above.id for above in self.path(category.id)) for category in self.categories
         )
@@ -154,7 +152,7 @@ class Taxonomy:
     # Levels
 
     def path(self, category: str) -> tuple[Category, ...]:
-        """Return the categories from the top down to the one with the id ``category``."""
+        """Return the categories from the top down to a category, by its id."""
         category_by_id = {entry.id: entry for entry in self.categories}
         path: list[Category] = []
         category_id = category
@@ -164,20 +162,20 @@ class Taxonomy:
         return tuple(path)
 
     def title(self, category: str) -> str:
-        """Return the name of a category after those of the categories above it."""
+        """Return the name of a category after the names of the categories above."""
         return " › ".join(above.name for above in self.path(category))
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The names of the levels of categories, from the top; the level of modes has no name."""
+        """The names of the levels of categories, from the top."""
         depth = max(len(self.path(category.id)) for category in self.categories)
         default = ("category", "group", *(f"group {level}" for level in range(3, depth + 1)))
         return self.own_levels or default[:depth]
 
     def at_level(self, level: int) -> tuple[Group, ...]:
-        """Return the categories of a level, from 0 at the top, each with all modes in and below it.
+        """Return the categories of a level with all modes in and below them; 0 is the top level.
 
-        A mode whose category is above the level is in that category.
+        A mode in a higher category stays in that category.
         """
         path_by_id = {category.id: self.path(category.id) for category in self.categories}
         slugs_by_id: dict[str, list[str]] = {category_id: [] for category_id in path_by_id}
@@ -194,14 +192,14 @@ class Taxonomy:
 
     @property
     def by_level(self) -> dict[str, tuple[Group, ...]]:
-        """All levels of categories by name, from the top; empty if there is only one level."""
+        """The categories by name of their level, from the top; empty for only one level."""
         names = self.levels
         if len(names) < 2:
             return {}
         return {name: self.at_level(level) for level, name in enumerate(names)}
 
     def tree(self, under: str = "") -> Iterator[Category]:
-        """Yield the categories below a category, each before the categories below it.
+        """Yield the categories below a category, each before its own subcategories.
 
         Args:
             under: The id of the category; empty for all categories.
@@ -213,9 +211,9 @@ class Taxonomy:
 
     @property
     def open_mode(self) -> Mode:
-        """The mode of open codes: one of ``modes``, ``own_open``, or the default.
+        """The mode of open codes: from ``modes``, ``own_open``, or the default.
 
-        The code of the default is its slug if another mode has the usual code.
+        If another mode has the default's code, the default has its slug as the code.
         """
         for mode in self.modes:
             if mode.slug == OPEN_SLUG:
@@ -227,12 +225,12 @@ class Taxonomy:
 
     @property
     def all_modes(self) -> tuple[Mode, ...]:
-        """All modes that a label can have: the modes of the taxonomy, and last the open mode."""
+        """All modes that a label can have, with the open mode last."""
         open_mode = self.open_mode
         return self.modes if open_mode in self.modes else (*self.modes, open_mode)
 
     def mode(self, slug: str) -> Mode:
-        """Return the mode with a slug, also the open mode.
+        """Return the mode with a slug; may be the open mode.
 
         Raises:
             KeyError: There is no such mode.
@@ -245,7 +243,7 @@ class Taxonomy:
         raise KeyError(slug)
 
     def find(self, text: str) -> Mode | None:
-        """Return the mode with this slug, code or full name (in any case), or None."""
+        """Return the mode with a slug, code or name, in any case, or None."""
         name = text.strip().casefold()
         for mode in self.all_modes:
             if name in (mode.slug.casefold(), mode.code.casefold(), mode.name.casefold()):
@@ -253,10 +251,10 @@ class Taxonomy:
         return None
 
     def by_digits(self, first: str, second: str) -> Mode | None:
-        """Return the mode for two pressed digit keys, or None.
+        """Return the mode for two typed digits, or None.
 
-        If every code is two single digits with a dot, the keys are the digits of the code.
-        Otherwise the keys are the position of the mode, from 01, and 00 is the open mode.
+        If all codes have the form ``d.d``, the digits are those of the code. Otherwise they are the
+        position of the mode, from 01; 00 is the open mode.
 
         Args:
             first: The first digit.
@@ -271,21 +269,21 @@ class Taxonomy:
         return next((mode for mode in self.modes if position_by_slug[mode.slug] == position), None)
 
     def _position_by_slug(self) -> dict[str, int]:
-        """Return the position of each mode: in earlier versions, or else in the file, from 1."""
+        """Return the position of each mode in earlier versions, or else in the file, from 1."""
         if self.places:
             return dict(self.places)
         return {mode.slug: position for position, mode in enumerate(self.modes, start=1)}
 
     @property
     def coded_by_digits(self) -> bool:
-        """True if every code has the form ``d.d``."""
+        """True if all codes have the form ``d.d``."""
         codes = [mode.code for mode in self.modes]
         return all(
             len(code) == 3 and code[1] == "." and (code[0] + code[2]).isdigit() for code in codes
         )
 
     def keys_of(self, mode: Mode) -> str:
-        """Return the two digits that people type for a mode; ``··`` if there are none left."""
+        """Return the two digits to type for a mode; ``··`` if there are none."""
         if self.coded_by_digits:
             return mode.code.replace(".", "")
         position = self._position_by_slug().get(mode.slug, 0)
@@ -293,10 +291,10 @@ class Taxonomy:
 
 
 def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
-    """Return the slug and position of each mode of the newest version of a taxonomy.
+    """Return the slug and position of each mode in the newest version of a taxonomy.
 
     A mode keeps its position in later versions, because people type it. A new mode gets the next
-    position that was never used, or if all are used up, one that has become free.
+    unused position, or a free one if all have been used.
 
     Args:
         versions: The versions of one taxonomy, from the first to the last.
@@ -324,7 +322,7 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
 
 
 def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
-    """Return a phrase for each difference between two taxonomies that matters for labels.
+    """Describe the differences between two taxonomies that matter for labels.
 
     Args:
         old: The stored taxonomy.
@@ -342,7 +340,7 @@ def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
             phrases.append(f"{slug!r} has the code {new_mode.code}, not {old_mode.code}")
         if old_mode.category != new_mode.category:
             phrases.append(f"{slug!r} is under {new_mode.category!r}, not {old_mode.category!r}")
-    # The modes of an identity are compared above, one by one.
+    # Modes were compared one by one above.
     _ref, old_categories, _modes = old.identity
     _ref, new_categories, _modes = new.identity
     if old_categories != new_categories:

@@ -1,4 +1,4 @@
-"""The workspace: where labels, reviews, runs of judges and decisions are kept."""
+"""The workspace, which stores labels, reviews, runs of judges and decisions."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -1,7 +1,6 @@
-"""The tables of a workspace, in a file or on a server: transactions, and writing of rows.
+"""The tables of a workspace, in a file or on a server: transactions, and writing of many rows.
 
-``sqlite_file`` holds the tables in one file, ``postgresql`` on a server. This module also has the
-statements for very many rows, which differ between both.
+``sqlite_file`` holds the tables in one file, ``postgresql`` on a server.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ if TYPE_CHECKING:
     from mast_tui.workspace.presence import Presence
 
 WRITER_POLL_SECONDS: Final = 0.01
-"""The time between two checks whether another program or thread is still writing."""
+"""Seconds between two checks whether another program or thread is still writing."""
 
 LOOK_FOR_SERVER: Final = 0.25
-"""Seconds between two tries to reach a server that is away."""
+"""Seconds between two attempts to reach a server that does not answer."""
 
 BUSY: Final = (
     "another program has been writing to this workspace for too long; "
@@ -70,9 +69,9 @@ Values = tuple[Any, ...]
 class Database(ABC):
     """The tables of a workspace with their transactions, for use from any thread.
 
-    Readers have connections that cannot write and never wait. Writers share one connection, which
-    each uses for one transaction at a time; see ``writes``. Errors of the driver become
-    ``WorkspaceError``, also inside the blocks of ``reading`` and ``writing``.
+    Readers have their own read-only connections and never wait. Writers take turns on one
+    connection. Errors of the driver become ``WorkspaceError``, also inside the blocks of
+    ``reading`` and ``writing``.
     """
 
     driver_error: ClassVar[type[Exception]]
@@ -81,29 +80,29 @@ class Database(ABC):
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        """The file, None on a server and in memory."""
+        """The file; None on a server and in memory."""
         self.traces_folder: Path | None = None
         """The folder to which the paths of traces are relative; None on a server and in memory."""
         self.presence: Presence | None = None
-        """The traces on which other members work now; None for a file."""
+        """The open traces of other members; None for a file."""
         self.last_write = time.monotonic()
         """The time at which the last transaction of this program ended."""
         self.member: Member | None = None
         """The connected member of a team; None for a file, and for the owner of a server."""
         self.latest: LatestEvent | None = None
-        """The last event that was written on a server, so that it need not be read."""
+        """The last event that this program wrote on a server, so that it need not be read."""
         self.cached_readers: set[int] = set()
-        """The threads that read the local copy while the server is out of reach; see ``away``."""
+        """The threads that read the local copy while the server does not answer."""
         self._write_lock = Lock()
         self._writing_thread: int | None = None
-        """The thread that is within a transaction, None for none."""
+        """The thread in a transaction; None if there is none."""
         self._without_savepoints = False
-        """Whether the whole transaction must end if a block inside it raises."""
+        """True if the whole transaction must end once a block inside it raises."""
         self._nested_block_failed = False
-        """Whether a block inside a transaction without savepoints has raised."""
+        """True if a block inside a transaction without savepoints has raised."""
         self._closed = False
         self._closing = False
-        """Whether ``close`` was called, so that waiting writers give up."""
+        """True once ``close`` was called, so that waiting writers give up."""
 
     @property
     @abstractmethod
@@ -125,7 +124,7 @@ class Database(ABC):
     def reading(self) -> Iterator[Connection]:
         """Yield a read-only connection that sees one state of the workspace throughout.
 
-        Inside a transaction it is that transaction's connection, which sees its changes.
+        Inside a transaction, this is the connection of the transaction.
         """
         with self._readable_errors():
             self._check_open()
@@ -141,19 +140,17 @@ class Database(ABC):
     ) -> Iterator[Connection]:
         """Yield a connection in a transaction, which is rolled back if the block raises.
 
-        If the caller is in a transaction already, the block becomes a savepoint in it: if the block
-        raises, only its own changes are rolled back. Waits for other writers until
-        ``writes.deadline``.
+        Inside a transaction, the block becomes a savepoint: if it raises, only its own changes are
+        rolled back. Waits for other writers until ``writes.deadline``.
 
         Args:
-            without_savepoints: Whether this transaction has no savepoints. SQLite then need not
-                copy the pages that a nested block changes, which is much faster; but the whole
-                transaction must end if a nested block raises.
+            without_savepoints: True for a transaction without savepoints, which is much faster with
+                SQLite. It must end if a nested block raises.
             annotators: The annotators whose events are added, if nothing else is written. Other
                 annotators can then write to a server at the same time.
 
         Raises:
-            WorkspaceGone: The file at the path is no longer the one that is open.
+            WorkspaceGone: The open file is no longer at its path.
         """
         with self._readable_errors():
             self._check_open()
@@ -201,12 +198,12 @@ class Database(ABC):
 
     @property
     def _waits_for_silent_server(self) -> bool:
-        """True if the thread in turn waits for a server that does not answer."""
+        """True if the writing thread waits for a server that does not answer."""
         return False
 
     @contextmanager
     def _note_failure(self) -> Iterator[None]:
-        """Note that the block has raised, after which the transaction must not be committed."""
+        """Record that the block has raised, so that the transaction cannot be committed."""
         try:
             yield
         except BaseException:
@@ -215,9 +212,9 @@ class Database(ABC):
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
-        """Roll back the changes of the block alone if it raises.
+        """Roll back only the changes of the block if it raises.
 
-        The statements go to the driver directly, since a transaction has many such blocks.
+        A transaction has many such blocks, so the statements bypass SQLAlchemy.
         """
         self._run_statement("SAVEPOINT part")
         try:
@@ -235,7 +232,7 @@ class Database(ABC):
 
     @abstractmethod
     def _begin_transaction(self, annotators: Collection[str]) -> None:
-        """Begin a transaction that writes, so that no other writer can change what it reads."""
+        """Begin a transaction in which no other writer can change what was read."""
 
     def _roll_back(self) -> None:
         transaction = self._writer.get_transaction()
@@ -262,7 +259,7 @@ class Database(ABC):
 
     @contextmanager
     def _readable_errors(self) -> Iterator[None]:
-        """Convert errors that the database's driver raises in the block to ``WorkspaceError``."""
+        """Convert errors of the database's driver in the block to ``WorkspaceError``."""
         try:
             yield
         except DBAPIError as error:
@@ -280,7 +277,7 @@ class Database(ABC):
 
     @abstractmethod
     def _workspace_error(self, error: BaseException) -> WorkspaceError:
-        """Convert an error of the driver to one with a message for the user."""
+        """Convert an error of the driver to one with a message for users."""
 
     def _check_open(self) -> None:
         if self._closed:
@@ -292,11 +289,11 @@ class Database(ABC):
 
     @property
     def away(self) -> bool:
-        """True if the tables are out of reach, so that reads use the local copy."""
+        """True if the server does not answer, so that reads use the local copy."""
         return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
-        """Return the outbox, which keeps changes on this machine while a server is out of reach.
+        """Return the outbox for changes while the server does not answer.
 
         Args:
             folder: The folder of the outbox's file.
@@ -318,12 +315,12 @@ class Database(ABC):
     def changed_elsewhere(self) -> bool:
         """Return whether another program has written since the last call.
 
-        While this program writes it returns False, and a later call returns True.
+        While this program writes, the result is False, and a later call reports the change.
         """
 
     @abstractmethod
     def checkpoint(self) -> None:
-        """Move all committed data into the main file, if the workspace is a file."""
+        """Move all committed data into the main file of the workspace."""
 
     @abstractmethod
     def check(self) -> None:
@@ -331,18 +328,18 @@ class Database(ABC):
 
     @abstractmethod
     def copy_to(self, target: Path) -> None:
-        """Copy all committed data into a new file, which other users cannot read.
+        """Copy all committed data into a new file that other users cannot read.
 
         Args:
-            target: The path, at which there is no file yet.
+                target: The path of the new file.
 
         Raises:
-            WorkspaceError: The copy cannot be written; then there is no file at ``target``.
+            WorkspaceError: The copy cannot be written; no file is left at ``target``.
         """
 
     @abstractmethod
     def move_to(self, target: Path) -> None:
-        """Copy everything to ``target``, and continue there; see ``copy_to``."""
+        """Copy everything to ``target``, and continue with this file."""
 
     def check_nothing_hidden(self) -> None:
         """Raise ``WorkspaceError`` if a server hides other people's work from this member."""
@@ -355,11 +352,15 @@ class Database(ABC):
     # The team
 
     def team(self) -> tuple[Member, ...]:
-        """Return the members by name; raises ``WorkspaceError`` for a file."""
+        """Return the members by name.
+
+        Raises:
+            WorkspaceError: The workspace is a file.
+        """
         raise self._no_team()
 
     def check_may_change_team(self) -> None:
-        """Raise ``WorkspaceError`` unless the connected user may change the team."""
+        """Raise ``WorkspaceError`` if the connected user may not change the team."""
         raise self._no_team()
 
     def add_member(self, new: Member) -> str | None:
@@ -371,7 +372,7 @@ class Database(ABC):
         raise self._no_team()
 
     def shows_who_is_connected(self) -> bool:
-        """See ``Workspace.shows_who_is_connected``."""
+        """Return whether members can see who is connected; see ``Workspace``."""
         raise self._no_team()
 
     def _no_team(self) -> WorkspaceError:
@@ -382,31 +383,28 @@ class Database(ABC):
 
 
 def traces_folder_of(connection: Connection) -> Path | None:
-    """Return the folder to which the paths of traces are relative; None on a server and in memory.
-
-    See ``paths.traces_folder``.
-    """
+    """Return the folder of the relative paths of traces; None on a server and in memory."""
     folder: Path | None = connection.get_execution_options().get("traces_folder")
     return folder
 
 
 def is_on_server(connection: Connection) -> bool:
-    """Check whether the tables are on a server."""
+    """Return whether the tables are on a server."""
     return connection.dialect.name == "postgresql"
 
 
 class ServerCall(NamedTuple):
-    """A call of a function of a server, as an expression with the values of its parameters."""
+    """A call of a function of the server: an SQL expression and the values of its parameters."""
 
     expression: str
     values: Values
 
 
 class HeldCalls:
-    """The calls that a member's transaction will make in one statement when it ends."""
+    """The calls of a member's transaction that are sent in one statement when it ends."""
 
     calls: list[ServerCall] | None = None
-    """The calls so far; None if calls are made at once."""
+    """The calls so far; None if each call is sent at once."""
 
 
 class LatestEvent(NamedTuple):
@@ -424,43 +422,41 @@ class NotLatest(WorkspaceError):
 
 
 NOT_LATEST: Final = "another program was first"
-"""A part of the error message of the server's function that adds an event in that case."""
+"""A part of the server's error message if another program was first to add an event."""
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
-"""The option of an annotator's connections: the tables are views (``team.rights``)."""
+"""The option of an annotator's connections, in which the tables are views (``team.rights``)."""
 
 READS_REGISTERS: Final[Mapping[str, bool]] = {"reads_registers": True}
-"""The option of connections of members other than leads, who cannot change known traces and
-taxonomies."""
+"""The option of members other than leads, who cannot change stored traces and taxonomies."""
 
 CALLS_STORED_FUNCTIONS: Final[Mapping[str, bool]] = {"calls_stored_functions": True}
-"""The option of connections of all members: they write by the stored functions of ``team.rights``,
-which check the member's rights."""
+"""The option of all members, who write only through stored functions (``team.rights``)."""
 
 
 def sees_own_only(connection: Connection) -> bool:
-    """Check whether the server shows only what an annotator may see."""
+    """Return whether the server shows only the visible part of an annotator."""
     return "own_only" in connection.get_execution_options()
 
 
 def reads_registers(connection: Connection) -> bool:
-    """Return whether the connection may read the registers of traces and taxonomies, not write."""
+    """Return whether the connection may only read the registers of traces and taxonomies."""
     return "reads_registers" in connection.get_execution_options()
 
 
 def calls_stored_functions(connection: Connection) -> bool:
-    """Return whether a team member writes, who may only call the server's stored functions."""
+    """Return whether a member of a team writes through the server's stored functions."""
     return "calls_stored_functions" in connection.get_execution_options()
 
 
 def call_function(
     connection: Connection, function: str, table: Table, rows: Sequence[Values]
 ) -> None:
-    """Call a function of a team's server for each of these rows of a table.
+    """Call a function of a team's server for each row.
 
-    The calls of some transactions are queued, to be sent together when the transaction ends, since
-    each statement on a server costs a round trip.
+    Some transactions collect their calls and send them together at their end, since each statement
+    costs a round trip.
 
     Args:
         connection: An open transaction.
@@ -490,10 +486,10 @@ def _single_call(function: str, table: Table) -> str:
 
 @lru_cache
 def _calls_for_rows(function: str, table: Table) -> str:
-    """Return an SQL expression that calls a function for each row, given a list for each column."""
+    """Return an SQL expression that calls a function for each row; values are lists by column."""
     names = ", ".join(f"c{number}" for number, _ in enumerate(table.columns))
     lists = ", ".join(f"%s::{_server_type(column)}[]" for column in table.columns)
-    # Only the number of results is used. OFFSET 0 keeps the server from leaving out the calls.
+    # OFFSET 0 keeps the server from optimizing the calls away.
     return (
         f"(SELECT count(*) FROM (SELECT seen.{function}(ROW({names})::public.{table.name}) FROM "
         f"(SELECT * FROM unnest({lists}) WITH ORDINALITY AS u({names}, place) ORDER BY place) "
@@ -502,9 +498,9 @@ def _calls_for_rows(function: str, table: Table) -> str:
 
 
 def lock_annotators(connection: Connection, annotators: Iterable[str]) -> None:
-    """Keep other programs from adding events of these annotators until the transaction ends.
+    """Keep other programs from adding events of annotators until the transaction ends.
 
-    Does nothing for a file, which only one program can write at a time.
+    Does nothing for a file, which only one program writes at a time.
 
     Args:
         connection: An open transaction.
@@ -516,14 +512,14 @@ def lock_annotators(connection: Connection, annotators: Iterable[str]) -> None:
 
 
 class Among:
-    """A statement on the rows of which a column has one of the values in a long list.
+    """A statement restricted to rows with one of many values in a column.
 
-    The list is one parameter, since SQLite limits the number of parameters, and SQLAlchemy needs
-    longer for thousands of them than the database needs for the query.
+    The values are one parameter, because SQLite limits the number of parameters and SQLAlchemy is
+    slow with thousands of them.
     """
 
     def __init__(self, statement: Select[Any] | Delete, column: ColumnElement[str]) -> None:
-        """Prepare the statement, which is restricted by the values of a column.
+        """Prepare the statement.
 
         Args:
             statement: The statement without this condition.
@@ -536,7 +532,7 @@ class Among:
         )
 
     def execute(self, connection: Connection, values: Iterable[str]) -> CursorResult[Any]:
-        """Execute the statement for the rows with one of these values.
+        """Execute the statement for a list of values.
 
         Args:
             connection: An open connection.
@@ -550,9 +546,8 @@ class Among:
 class Insertion:
     """An insertion of very many rows into a table.
 
-    SQLAlchemy's parameters and each call of Python's driver take longer than SQLite needs to write
-    a row. So rows go to the driver as tuples, many in one call, and each call sends values that
-    its rows share only once.
+    SQLAlchemy, and each call of the driver, take longer than SQLite needs to write a row. So many
+    rows go to the driver in one call, and values that these rows share are sent once.
     """
 
     def __init__(
@@ -562,10 +557,9 @@ class Insertion:
 
         Args:
             table: The table.
-            varying: The columns, at least two, whose values differ between consecutive rows. The
-                values of the other columns are then sent once for many rows. Empty to send each
-                row with all of its values.
-            on_conflict: The ``ON CONFLICT`` clause for rows whose key is in the table already.
+            varying: At least two columns with values that differ between consecutive rows. The
+                values of the other columns are sent once for many rows. Empty to send whole rows.
+            on_conflict: The ``ON CONFLICT`` clause for rows with a stored key.
         """
         self._table = table.name
         self._server_types = [_server_type(column) for column in table.columns]
@@ -577,7 +571,7 @@ class Insertion:
         self._on_conflict = on_conflict
 
     def write(self, connection: Connection, rows: Sequence[Values]) -> None:
-        """Insert rows in their order.
+        """Insert rows in order.
 
         Args:
             connection: An open transaction, which must be rolled back if this raises.
@@ -590,10 +584,9 @@ class Insertion:
         if len(rows) < self._rows_per_call or not self._varying_indices:
             driver.executemany(self._file_row_statement, rows)
             return
-        # Consecutive rows that are equal except in the varying columns form a group, which is
-        # written in statements of ``_rows_per_call`` rows. The rest of a group is written row by
-        # row: it waits in ``single_rows`` at most until the next such statement, so that the order
-        # stays.
+        # A group of consecutive rows with the same shared values is written in statements of
+        # ``_rows_per_call`` rows. The rest of a group is collected in ``single_rows``, which are
+        # written before the next such statement, so that the order stays.
         single_rows = list[Values]()
         shared_values_of = itemgetter(*self._shared_indices)
         varying_values_of = itemgetter(*self._varying_indices)  # tuples, for at least two columns
@@ -611,7 +604,7 @@ class Insertion:
         driver.executemany(self._file_row_statement, single_rows)
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
-        """Insert rows on a server, which gets the values as a list for each column."""
+        """Insert rows on a server; the values are sent as a list for each column."""
         if len(rows) == 1:
             connection.exec_driver_sql(self._row_statement, tuple(rows[0]))
             return
@@ -632,7 +625,7 @@ class Insertion:
 
     @cached_property
     def _lists_statement(self) -> str:
-        """The statement for many rows as a list for each column, which is the fastest form."""
+        """The statement for many rows, with a list for each column, which is the fastest form."""
         lists = ", ".join(f"%s::{kind}[]" for kind in self._server_types)
         return self._insert_statement(f"SELECT * FROM unnest({lists})")
 
@@ -648,8 +641,7 @@ class Insertion:
     def _many_rows_statement(self) -> str:
         """The statement for ``_rows_per_call`` rows with the same shared values.
 
-        Its parameters have numbers: first come the shared values, to which each row refers, then
-        the varying values of each row.
+        Its numbered parameters are the shared values, followed by the varying values of each row.
         """
         shared = {index: f"?{number}" for number, index in enumerate(self._shared_indices, 1)}
         row_texts = list[str]()
@@ -665,9 +657,8 @@ class Insertion:
     def _insert_statement(self, rows_clause: str, on_failure: str = "") -> str:
         """Return the statement that inserts the rows of a ``VALUES`` or ``SELECT`` clause.
 
-        If ``on_failure`` is ``" OR FAIL"``, a refused row leaves the rows before it in the table,
-        and the caller must roll the transaction back. SQLite then need not copy each page that the
-        statement changes.
+        With ``on_failure`` equal to ``" OR FAIL"``, SQLite need not copy changed pages. The caller
+        must then roll back the transaction after an error, since earlier rows are in the table.
         """
         names = ", ".join(f'"{name}"' for name in self._names)
         return f"INSERT{on_failure} INTO {self._table} ({names}) {rows_clause} {self._on_conflict}"
@@ -675,11 +666,11 @@ class Insertion:
 
 @lru_cache
 def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
-    """Return an insertion of rows that replaces stored rows with the same primary keys.
+    """Return an insertion that replaces stored rows with the same primary keys.
 
     Args:
         table: The table.
-        varying: The columns whose values differ between consecutive rows, as in ``Insertion``.
+        varying: The columns with values that differ between consecutive rows, as in ``Insertion``.
     """
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
     assignments = ", ".join(
@@ -692,12 +683,12 @@ def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows of a register, and replace stored rows with the same primary keys.
+    """Insert rows into a register, and replace stored rows with the same primary keys.
 
     Args:
         connection: An open transaction.
         table: The register.
-        rows: The values by column name; missing ones are null.
+        rows: The values by column name; missing values are null.
     """
     values = [tuple(row.get(column.name) for column in table.columns) for row in rows]
     if calls_stored_functions(connection):
@@ -720,12 +711,12 @@ def _server_type(column: Column[Any]) -> str:
 
 
 def change_rows(connection: Connection, statement: str, parameters: Sequence[Values]) -> None:
-    """Change or delete many rows by running the statement for one row many times.
+    """Execute a statement that changes or deletes one row, many times.
 
     Args:
         connection: An open transaction.
-        statement: The SQL statement that changes or deletes one row.
-        parameters: The parameters of each run.
+        statement: The SQL statement.
+        parameters: The parameters of each execution.
     """
     if not parameters:
         return

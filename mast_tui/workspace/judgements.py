@@ -1,4 +1,4 @@
-"""A judge's findings on a trace, kept as its labels: the suggestions that people answer."""
+"""A judge's findings on a trace, stored as labels: the suggestions that people answer."""
 
 from __future__ import annotations
 
@@ -56,33 +56,30 @@ def store_judgement(
 ) -> int:
     """Store a judge's findings in a trace as suggestions, in one transaction.
 
-    They replace the judge's earlier suggestions in the trace, except those that an annotator has
-    answered. If nothing differs from the stored judgement, only the result of the run is recorded.
-    The id of a suggestion depends only on judge, trace, taxonomy, mode and target, so that it is
-    the same in every workspace.
+    They replace the judge's earlier suggestions in the trace, except answered ones. The id of a
+    suggestion is the same in every workspace.
 
     Args:
         workspace: The workspace.
         judge: The name of the judge as an annotator.
         taxonomy: The taxonomy of the modes, ``id@version``.
         trace_id: The id of the trace in the workspace.
-        looks_at: The modes on which the judge gives a verdict: present if there is a finding,
-            unsure if the mode is in ``unsure``, otherwise absent.
+        looks_at: The modes on which the judge gives a verdict: present with a finding, unsure if
+            the mode is in ``unsure``, otherwise absent.
         findings: The findings; unless ``partial``, those of other modes are left out.
-        run_id: The run of the judge, None if it has no run.
+        run_id: The run of the judge; None without a run.
         unsure: The modes of which the judge is unsure.
-        partial: Whether more findings will follow. Then suggestions are added, but no verdicts, and
-            the judge's pass stays open. Nothing changes if a whole judgement of the judge is
-            stored, so that figures never mix two judgements.
-        trace: The result of the run on this trace, without the number of suggestions, which is
-            added here; None to make it from the findings of a whole judgement.
-        indices: The indices of the spans of the findings, by key, as far as they are known.
+        partial: True if more findings will follow. Then suggestions are added without verdicts,
+            unless a whole judgement is stored, so that figures never mix two judgements.
+        trace: The result of the run on this trace, to which the number of suggestions is added;
+            None to make it from the findings.
+        indices: The known indices of the spans of the findings, by key.
 
     Returns:
         The number of the judge's suggestions in the trace.
 
     Raises:
-        WorkspaceError: The name is not that of a judge, or the workspace cannot be written.
+        WorkspaceError: The name is not a judge's, or the workspace cannot be written.
     """
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name must begin with 'judge:'")
@@ -121,7 +118,7 @@ class StoredJudgement:
     def add_suggestions(self, labels: Mapping[str, Label]) -> int:
         """Add suggestions of a partial judgement, and return their number.
 
-        Adds nothing and returns 0 if a whole judgement of this judge is stored.
+        If a whole judgement of this judge is stored, nothing is added and the result is 0.
         """
         if self._stored_judgements():
             return 0
@@ -138,16 +135,16 @@ class StoredJudgement:
         unsure: frozenset[str],
         run_id: str | None,
     ) -> int:
-        """Replace the stored judgement; suggestions that a person has answered stay.
+        """Replace the stored judgement, except for answered suggestions.
 
         Args:
             labels: The suggestions of the new judgement by id.
             looks_at: The modes on which the judge gives a verdict.
-            unsure: The modes of which it is unsure.
-            run_id: The run that made the judgement, None without a run.
+                unsure: The modes of which the judge is unsure.
+                run_id: The run that made the judgement; None without a run.
 
         Returns:
-            The number of suggestions that the judge has in the trace now.
+            The number of the judge's suggestions in the trace.
         """
         stored_labels = self._stored_labels()
         answered_labels = self._answered_labels(stored_labels)
@@ -163,7 +160,7 @@ class StoredJudgement:
         return len(new_labels)
 
     def _answered_labels(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
-        """Return the suggestions that an annotator has accepted, edited or rejected, by id."""
+        """Return the answered suggestions by id."""
         if not stored_labels:
             return {}
         reviews = self._workspace.reviews(
@@ -184,11 +181,11 @@ class StoredJudgement:
         )
 
     def _has_same_verdicts(self, judgement: Judged) -> bool:
-        """Return whether the stored judgement has the same verdicts on modes without labels."""
-        # Another set of judged modes gives other verdicts.
+        """Return whether the stored judgement has the same verdicts without labels."""
+        # A judgement on other modes gives other verdicts.
         if not any(stored.looks_at == judgement.looks_at for stored in self._stored_judgements()):
             return False
-        # A mode without a label is unsure or absent, so it is enough to compare the unsure modes.
+        # A mode without a label is unsure or absent, so comparing the unsure modes is enough.
         verdicts = self._workspace.verdicts(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
@@ -196,7 +193,7 @@ class StoredJudgement:
         return unsure == set(judgement.unsure)
 
     def _append_facts(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
-        """Append facts to pass 1, the only pass of a judge; begin it if it has no labels."""
+        """Append facts to pass 1, the only pass of a judge, and begin it if it has no labels."""
         if facts and not stored_labels:
             facts = [PassStarted(PassKind.BLIND), *facts]
         self._workspace.append(
@@ -206,7 +203,7 @@ class StoredJudgement:
 
 
 def _label_changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
-    """Return the facts that turn the old labels into the new ones; both are by id.
+    """Return the facts that turn the old labels into the new labels, both by id.
 
     A label that stays keeps its time of creation.
     """
@@ -225,7 +222,7 @@ def _label_changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[F
 def _labels_of_findings(
     judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]
 ) -> list[Label]:
-    """Convert findings to labels; of those with one mode and target only the most confident."""
+    """Convert findings to labels; of findings with the same id, keep the most confident."""
     most_confident: dict[str, Label] = {}
     time = now()
     for finding in findings:
@@ -242,7 +239,7 @@ def _labels_of_findings(
             created_at=time,
             evidence=finding.evidence,
             decisive=finding.decisive,
-            # A judge names a remedy only for the step that decided the failure of the run.
+            # A remedy names the step that decided the failure of the run.
             severity=Severity.FATAL if finding.remedy else None,
             remedy=finding.remedy,
         )
@@ -253,7 +250,7 @@ def _labels_of_findings(
 
 
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
-    """Return the id of a judge's suggestion: a UUID of version 5, a hash of the arguments.
+    """Return the id of a judge's suggestion: a hash of the arguments as a UUID of version 5.
 
     Args:
         judge: The judge.

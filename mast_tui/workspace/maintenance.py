@@ -23,7 +23,7 @@ from mast_tui.workspace.sqlite_file import SqliteFile
 
 _EVENTS_PER_BATCH: Final = 6000
 _JSON_COLUMNS: Final = ("document", "looks_at", "evidence_named")
-"""Columns with JSON, which a team's server writes in another layout than Python."""
+"""Columns with JSON, which a team's server formats otherwise than Python."""
 
 
 class StateDifference(NamedTuple):
@@ -35,7 +35,7 @@ class StateDifference(NamedTuple):
 
 
 class DamagedRow(NamedTuple):
-    """A row that cannot be read or was changed; all other readers leave it out."""
+    """A row that cannot be read or was changed by hand."""
 
     table: str
     name: str
@@ -43,17 +43,17 @@ class DamagedRow(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of a check; both parts are empty if the workspace is undamaged."""
+    """The result of a check; both parts are empty for an undamaged workspace."""
 
     differences: tuple[StateDifference, ...]
     damaged: tuple[DamagedRow, ...]
 
 
 def check_rows(database: Database) -> CheckResult:
-    """Compare the state tables with ones rebuilt from the events, and look for damaged rows.
+    """Compare the state tables with tables rebuilt from the events, and find damaged rows.
 
     Args:
-        database: The workspace, which is only read.
+        database: The workspace.
 
     Returns:
         The rows that differ, and the damaged rows of the events and registers.
@@ -81,10 +81,7 @@ def damaged_events(connection: Connection) -> tuple[DamagedRow, ...]:
 
 
 def _read_event(row: RowMapping, damaged_rows: list[DamagedRow]) -> Event | None:
-    """Return the event in a row.
-
-    If the row cannot be read, it is added to ``damaged_rows``, and None is returned.
-    """
+    """Return the event in a row, or add the row to ``damaged_rows`` and return None."""
     try:
         return event_of(row)
     except ValueError as error:
@@ -108,9 +105,9 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
 def _state_differences(
     stored: Connection, rebuilt: Connection, damaged_rows: list[DamagedRow]
 ) -> Iterator[StateDifference]:
-    """Rebuild each annotator's state from the events, and yield the state tables that differ.
+    """Rebuild each annotator's state from the events, and yield the differing state tables.
 
-    Events that cannot be read are added to ``damaged_rows``.
+    Unreadable events are added to ``damaged_rows``.
     """
     events = schema.events
     annotators = {
@@ -130,17 +127,16 @@ def _state_differences(
             update_state(rebuilt, (event for event in events_of_batch if event is not None))
         for table in schema.STATE_TABLES:
             differing = _raw_rows(stored, table, annotator) ^ _raw_rows(rebuilt, table, annotator)
-            # A changed row differs in both sets, so its key, the first columns, is counted once.
+            # Both versions of a changed row are here, so their key is counted once.
             keys = {row[: len(table.primary_key)] for row in differing}
             if keys:
                 yield StateDifference(annotator, table.name, len(keys))
 
 
 def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
-    """Return an annotator's rows in a state table, for a comparison with rebuilt ones.
+    """Return an annotator's rows in a state table, to compare them with rebuilt rows.
 
-    The values are not converted to Python types, since a damaged Boolean such as 7 would read as
-    true.
+    Values are not converted to Python types: a damaged Boolean such as 7 would read as true.
     """
     columns = [type_coerce(column, NullType()) for column in table.columns]
     rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
@@ -151,7 +147,7 @@ def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple
 
 
 def _comparable_row(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
-    """Return a row with its JSON texts written anew, so that equal values have equal texts."""
+    """Return a row with normalized JSON, so that equal values have equal texts."""
     values = list(row)
     for index in json_columns:
         with suppress(TypeError, ValueError):  # null or damaged JSON is compared as it is

@@ -23,14 +23,14 @@ from mast_tui.workspace.store import Workspace
 
 
 def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ()) -> MergeReport:
-    """Add everything that another workspace has to this one, in one transaction.
+    """Add everything from another workspace to this one, in one transaction.
 
-    If this workspace has another trace of the same id, the new trace and its labels get the id
-    ``id~2``. Of the runs of judges, everything except the answers of models is added.
+    A trace with the id of another trace here gets the id ``id~2``, and so do its labels. Answers of
+    models in runs of judges are not added.
 
     Args:
         into: This workspace.
-        other: The other workspace, which is only read.
+        other: The other workspace.
         replacing: The people whose earlier work may be changed.
 
     Returns:
@@ -56,18 +56,18 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
-    """Register a trace of another workspace and return its id in this workspace.
+    """Register a trace of another workspace, and return its id in this workspace.
 
-    If this workspace has the trace already, the stored path of its file stays.
+    If the trace is known here, the stored path of its file stays.
 
     Args:
         into: This workspace.
-        record: The trace, as the other workspace has it.
+        record: The trace in the other workspace.
     """
     if record.identity is not None:  # the other workspace may have stored it as ``id~2``
         record = replace(record, trace_id=record.identity.trace_id)
     if into.find_trace(record) is not None:
-        # Without the file and the position in it, registering updates neither.
+        # Without the path and the position in the file, neither is updated.
         record = replace(record, path=None, record=None)
     return into.register_trace(record)
 
@@ -78,10 +78,9 @@ def add_span_indices(
     traces: Iterable[TraceRecord],
     local_ids: Mapping[str, str],
 ) -> None:
-    """Store the span indices of another workspace for spans whose index is unknown in this one.
+    """Store the span indices of another workspace for spans without a known index here.
 
-    Traces that another reader or another scheme of keys has read are left out: with indices from
-    both, separate ranges of spans could seem to overlap.
+    Traces with other span keys are left out, since indices of different keys cannot be compared.
 
     Args:
         into: This workspace.
@@ -111,7 +110,7 @@ def add_span_indices(
 def _have_other_keys(a: TraceRecord, b: TraceRecord) -> bool:
     """Return whether two readings of a trace have made its span keys in different ways.
 
-    A record without an identity does not say how, so it counts as equal.
+    A record without an identity counts as equal.
     """
     if a.identity is None or b.identity is None:
         return False
@@ -119,7 +118,7 @@ def _have_other_keys(a: TraceRecord, b: TraceRecord) -> bool:
 
 
 def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
-    """Return a run with this workspace's ids of its traces and of the examples in its prompt.
+    """Return a run with this workspace's trace ids.
 
     Args:
         run: The run of another workspace.
@@ -137,7 +136,7 @@ def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
 
 
 def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
-    """Return events with this workspace's ids of their traces, and with unchanged chains.
+    """Return events with this workspace's trace ids and unchanged chains.
 
     Args:
         foreign: The events of another workspace.
@@ -149,7 +148,7 @@ def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
 
 
 def _renamed_event(event: Event, local_ids: Mapping[str, str]) -> Event:
-    """Return an event with this workspace's ids of its trace, or of the traces in its fact."""
+    """Return an event with this workspace's trace ids."""
     if event.trace_id is None:
         return structs.replace(event, fact=_fact_with_local_ids(event.fact, local_ids))
     local_id = local_ids.get(event.trace_id, event.trace_id)
@@ -159,7 +158,7 @@ def _renamed_event(event: Event, local_ids: Mapping[str, str]) -> Event:
 
 
 def _fact_with_local_ids(fact: Fact, local_ids: Mapping[str, str]) -> Fact:
-    """Return a study or guideline with this workspace's trace ids, any other fact unchanged."""
+    """Return a fact with this workspace's trace ids."""
     match fact:
         case StudySet(before, after):
             return StudySet(_renamed_study(before, local_ids), _renamed_study(after, local_ids))
@@ -174,7 +173,7 @@ def _fact_with_local_ids(fact: Fact, local_ids: Mapping[str, str]) -> Fact:
 
 
 def _renamed_study(study: Study | None, local_ids: Mapping[str, str]) -> Study | None:
-    """Return a study with the ids that its traces have in this workspace."""
+    """Return a study with this workspace's trace ids."""
     if study is None:
         return None
 
@@ -200,7 +199,7 @@ def _renamed_study(study: Study | None, local_ids: Mapping[str, str]) -> Study |
 def _renamed_guideline(
     guideline: Guideline | None, local_ids: Mapping[str, str]
 ) -> Guideline | None:
-    """Return a guideline with the id that its trace has in this workspace."""
+    """Return a guideline with this workspace's trace id."""
     if guideline is None or guideline.trace_id is None:
         return guideline
     return structs.replace(

@@ -79,7 +79,7 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "UPDATE traces SET path = './' || path WHERE substr(path, 1, 1) <> '/' "
         "AND replace(path, '://', '') = path",
     ),
-    # Only the functions and rights of servers are others (``postgresql``, ``team``).
+    # These versions changed only the functions and rights of servers.
     9: (),
     10: (),
     11: (
@@ -87,23 +87,24 @@ _STEPS: Final[dict[int, tuple[str, ...]]] = {
         "ALTER TABLE traces ADD COLUMN trial {whole}",
     ),
 }
-"""The statements that bring a file of one version to the next. They are written out, since the
-tables in ``schema`` go on changing. Servers have had workspaces since version 8, so from there on
-the types stand for those of ``_ON_SERVER`` or ``_IN_FILE``."""
+"""The statements that migrate a workspace from each version to the next.
+
+They do not use ``schema``, which describes the present tables only. Servers have workspaces since
+version 8, so later statements have placeholders for types.
+"""
 
 _FIRST_ON_SERVER: Final = 8
 _IN_FILE: Final = {"text": "TEXT", "whole": "INTEGER", "without_rowid": " WITHOUT ROWID"}
 _ON_SERVER: Final = {"text": 'TEXT COLLATE "C"', "whole": "BIGINT", "without_rowid": ""}
 
 _CHAINED: Final = 4
-"""The first version in which each event has a hash of the annotator's events up to it, its
-chain."""
+"""The first version with a chain of hashes over each annotator's events."""
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """Bring the tables of an earlier version up to date.
+    """Migrate the tables of an earlier version.
 
-    Every row stays. New columns are empty, except for ``chain``, which is computed.
+    New columns are empty, except ``chain``, which is computed.
 
     Args:
         connection: An open transaction.

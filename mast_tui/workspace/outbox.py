@@ -1,11 +1,10 @@
-"""Changes that wait on this machine for a server that is away.
+"""Changes that wait on this machine for a server that does not answer.
 
-A change holds the events of one key press, each with its final id. It is on this machine's disk
-before the app reports it as saved, and is removed once the server has committed it. If the commit
-is uncertain it is sent again, since the server leaves out known events. New traces wait too.
+A change has the events of one key press with their final ids. It is on this machine's disk before
+the app reports it as saved, and is removed once the server has committed it. If the commit is
+uncertain, the change is sent again, and the server leaves out known events. New traces wait too.
 
-Meanwhile the annotator works on a copy of their part of the workspace, which was read ahead. It
-never holds more than the server shows to them.
+Meanwhile the annotator works on a copy of the part of the workspace that the server shows to them.
 """
 
 from __future__ import annotations
@@ -53,19 +52,19 @@ _ANNOTATOR_TABLES: Final = (
     *(schema.reviews, schema.span_notes, schema.sights, schema.events),
 )
 _OWN_TABLES: Final = (schema.reviews, schema.span_notes, schema.events)
-"""The tables of which an adjudicator needs no rows of others."""
+"""The tables from which an adjudicator needs only the own rows."""
 
 
 class LocalCopy:
-    """A copy of one annotator's part of a workspace, without suggestions; used from any thread."""
+    """A copy of an annotator's part of a workspace, without suggestions; used from any thread."""
 
     def __init__(self, annotator: str) -> None:
         self._annotator = annotator
         self.everybody = False
-        """Whether the copy has the work of other people too."""
+        """True if the copy has the work of other people too."""
         self._copy: SqliteFile | None = None
         self._pending_events: list[Event] = []
-        """Events that were recorded after the copy was made, and are not in it yet."""
+        """Recorded events that are not in the copy yet."""
         self._lock = Lock()
 
     @property
@@ -74,11 +73,11 @@ class LocalCopy:
         return self._copy is not None
 
     def refresh(self, source: Connection, *, everybody: bool) -> None:
-        """Copy the tables, and replace an earlier copy.
+        """Copy the tables, and replace the earlier copy.
 
         Args:
             source: A connection that sees one state throughout.
-            everybody: Whether this copy and all later ones include the work of other people.
+            everybody: True if this copy and all later ones include the work of other people.
         """
         self.everybody = self.everybody or everybody
         copy = SqliteFile(None, create=True)
@@ -96,32 +95,32 @@ class LocalCopy:
             self._copy = copy
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Add events to the copy before it is next used; events that it has are left out."""
+        """Add events to the copy before it is next used; known events are left out."""
         with self._lock:
             self._pending_events += events
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a read-only connection to the known state of the tables."""
+        """Yield a read-only connection to the copy."""
         with self._updated_copy().reading() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection to add other rows than events."""
+        """Yield a connection for rows other than events."""
         with self._updated_copy().writing() as connection:
             yield connection
 
     def _updated_copy(self) -> SqliteFile:
-        """Add the events that were recorded since the copy was made, and return the copy."""
+        """Add pending events to the copy, and return it."""
         with self._lock:
             copy = self._copy
             assert copy is not None, "no copy was made"
             if self._pending_events:
-                # Without savepoints the nested writes are faster.
+                # Nested writes are faster without savepoints.
                 with copy.writing(without_savepoints=True) as connection:
                     known_ids = known_rows(connection, [event.id for event in self._pending_events])
-                    # By id, since an event may be pending twice: it waited, and then it was sent.
+                    # By id, since an event is pending twice after it has waited and was sent.
                     new_events = {
                         event.id: event
                         for event in self._pending_events
@@ -144,22 +143,22 @@ _CHANGE: Final = "UPDATE changes SET events = ? WHERE number = ?"
 _READ_TRACES: Final = "SELECT id, record FROM traces ORDER BY rowid"
 _ADD_TRACE: Final = "INSERT OR REPLACE INTO traces VALUES (?, ?)"
 _UNCHECKED: Final = -1
-"""The stored number in place of ``known_seq`` None."""
+"""The stored value of ``known_seq`` if it is None."""
 _AUTOMATIC_FACTS: Final = (PassStarted, SpansRead, SuggestionsSeen)
-"""The facts that the app records by itself, not for a key."""
+"""The facts that the app records without a key press."""
 
 
 class WaitingChange(NamedTuple):
     """The events of one action on one trace that wait for the server.
 
-    The sequence numbers of the events are provisional, since the server assigns them.
+    Their sequence numbers are provisional, since the server assigns the final ones.
 
     Attributes:
         number: The position in the outbox.
-        known_seq: The sequence number of the last event on the trace that was known when the
-            change was made; None if the change is valid after any event.
-        follows: The id of the last event of the previous waiting change on the same trace, which
-            then counts instead of ``known_seq``; None without one.
+        known_seq: The sequence number of the last event on the trace that was known when the change
+            was made; None if the change is valid after any event.
+        follows: The id of the last event of the previous waiting change on the same trace, which is
+            used instead of ``known_seq``; None if there is no such change.
     """
 
     number: int
@@ -169,11 +168,11 @@ class WaitingChange(NamedTuple):
 
     @property
     def is_note(self) -> bool:
-        """True if the app has recorded it by itself, not for a key."""
+        """True if the app has recorded the change without a key press."""
         return all(isinstance(event.fact, _AUTOMATIC_FACTS) for event in self.events)
 
     def to_send(self) -> NewChange:
-        """Return the change as it is sent to the server."""
+        """Return the change in the form in which it is sent."""
         events = [
             NewEvent(
                 event.annotator,
@@ -192,15 +191,15 @@ class WaitingChange(NamedTuple):
 
 
 class Outbox:
-    """One annotator's changes that wait for one server, in their order; used from any thread."""
+    """One annotator's changes that wait for one server, in order; used from any thread."""
 
     def __init__(self, folder: Path, url: str, annotator: str, last_seq: int) -> None:
-        """Open the outbox, and read the changes that earlier programs have left in it.
+        """Open the outbox and read the changes of earlier programs.
 
         Args:
             folder: The folder of all outboxes.
             url: The server's address.
-            annotator: The annotator whose changes it holds.
+            annotator: The annotator of the changes.
             last_seq: The sequence number of the annotator's last event on the server.
 
         Raises:
@@ -215,7 +214,7 @@ class Outbox:
         self.last_seq = last_seq
         """The sequence number of the annotator's last event, on the server or in the outbox."""
         self.local_copy = LocalCopy(annotator)
-        """The copy of the tables on which the annotator works while the server is away."""
+        """The copy of the tables for work while the server does not answer."""
         if self._path.exists():
             with self._open_file() as file:
                 for number, stored_seq, follows, text in file.execute(_READ):
@@ -228,25 +227,25 @@ class Outbox:
 
     @property
     def refused_path(self) -> Path:
-        """The file of the refused changes: one line of JSON for each event."""
+        """The file of refused changes, with one line of JSON for each event."""
         return self._path.with_suffix(".refused.jsonl")
 
     @property
     def waiting(self) -> tuple[WaitingChange, ...]:
-        """The waiting changes, in their order."""
+        """The waiting changes in order."""
         return tuple(self._waiting)
 
     @property
     def count(self) -> int:
-        """The number of waiting changes that key presses have made."""
+        """The number of waiting changes from key presses."""
         return sum(not change.is_note for change in self.waiting)
 
     def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:
         """Return the waiting events.
 
         Args:
-            trace_id: Only those on this trace; None for all.
-            taxonomy: Only those under this taxonomy; None for all.
+            trace_id: Only events on this trace; None for all.
+            taxonomy: Only events under this taxonomy; None for all.
         """
         return tuple(
             event
@@ -256,18 +255,18 @@ class Outbox:
         )
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Add the annotator's recorded events to the copy, and continue counting after them."""
+        """Add the annotator's recorded events to the copy, and count on after them."""
         own_events = [event for event in events if event.annotator == self.annotator]
         self.last_seq = max(self.last_seq, *(event.seq for event in own_events), 0)
         self.local_copy.note_seen(own_events)
 
     @property
     def traces(self) -> Mapping[str, TraceRecord]:
-        """The traces that the server does not know yet, by their ids in this outbox."""
+        """The traces that the server does not know yet, by their provisional ids."""
         return dict(self._traces)
 
     def register_trace(self, record: TraceRecord) -> str:
-        """Store a new trace and return the id that it has until the server gives it another."""
+        """Store a new trace, and return its provisional id."""
         with self.local_copy.writing() as connection:
             trace_id = trace_register.register(connection, record)
         with self._lock, self._open_file() as file:
@@ -278,7 +277,7 @@ class Outbox:
         return trace_id
 
     def replace_trace_id(self, provisional_id: str, server_id: str) -> None:
-        """Remove a trace that was sent, and use the server's id of it in waiting events.
+        """Remove a trace that was sent, and use the server's id in waiting events.
 
         Args:
             provisional_id: The id that the waiting events use.
@@ -297,14 +296,14 @@ class Outbox:
             del self._traces[provisional_id]
 
     def put(self, change: NewChange, new_id: Callable[[], str]) -> tuple[Event, ...]:
-        """Store a change until it is sent to the server.
+        """Store a change until it is sent.
 
         Args:
             change: The change; all its events are of one annotator on one trace.
             new_id: Returns a new id for events without one.
 
         Returns:
-            The events, with provisional sequence numbers that follow the last known one.
+            The events, with provisional sequence numbers.
 
         Raises:
             WorkspaceError: The change cannot be written.
@@ -319,7 +318,7 @@ class Outbox:
         return waiting
 
     def keep(self, events: tuple[Event, ...], known_seq: int | None) -> None:
-        """Store a change whose events have their ids and sequence numbers already; see ``put``.
+        """Store a change with events that have their ids and sequence numbers already.
 
         Args:
             events: The events of the change.
@@ -329,7 +328,7 @@ class Outbox:
         stored_seq = _UNCHECKED if known_seq is None else known_seq
         text = _events_as_json(events)
         with self._lock, self._open_file() as file:
-            # The last waiting event of the same work, after which this change was made.
+            # This change follows the last waiting event on the same trace and taxonomy.
             earlier_events = self.events(events[0].trace_id, events[0].taxonomy)
             follows = earlier_events[-1].id if earlier_events else None
             number = file.execute(_ADD, (stored_seq, follows, text)).lastrowid
@@ -339,14 +338,14 @@ class Outbox:
             self.note_seen(events)
 
     def remove(self, change: WaitingChange) -> None:
-        """Remove a change, since the server has stored it or it cannot be recorded there."""
+        """Remove a change that was sent or moved."""
         with self._lock, self._open_file() as file:
             file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
             file.commit()
             self._waiting.remove(change)
 
     def move_refused(self, change: WaitingChange) -> None:
-        """Move a change that cannot be recorded on the server to a file that people can read."""
+        """Move a refused change to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
         with self._readable_errors(), fdopen(open_private(self.refused_path), "a") as file:
             file.write(lines)
@@ -354,7 +353,7 @@ class Outbox:
 
     @contextmanager
     def _open_file(self) -> Iterator[sqlite3.Connection]:
-        """Open the file of the outbox for one change, and create its tables if necessary."""
+        """Open the file of the outbox, and create its tables if necessary."""
         with self._readable_errors():
             make_private(self._path.parent)
             close(open_private(self._path))  # makes the file, which other users cannot read

@@ -1,4 +1,4 @@
-"""Files that a command must not overwrite: labels, traces, and files of other programs."""
+"""The files that the outputs of a command must not overwrite."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _DATABASE: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 _JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
-"""The first bytes of SQLite's write-ahead logs, in either byte order, and rollback journals."""
+"""The first bytes of SQLite's journals: two kinds of write-ahead logs, and rollback journals."""
 
 _BYTES_READ: Final = 4 << 20
-"""The bytes from the start of a file that are read to recognise a trace."""
+"""The number of first bytes of a file in which a trace is recognised."""
 
 _TEXT_TRACES: Final = (".log", ".txt")
 _OWN_TEXTS: Final = (
@@ -56,28 +56,28 @@ _OWN_TEXTS: Final = (
     b'[\n {\n  "data": {\n   "trace_id"',
     b'[\n {\n  "mas_name"',
 )
-"""The first bytes of this program's own exports, which are no text traces."""
+"""The first bytes of this program's exports, which are not text traces."""
 
 
 def marked(*marks: str) -> Callable[[bytes], bool]:
-    """Return a function that checks whether the head of a file contains each of these texts."""
+    """Return a function that tells whether the head of a file contains all of these texts."""
     return lambda head: all(mark.encode() in head for mark in marks)
 
 
 def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
-    """Return the writer of a command's output files, with the rules on what it may overwrite.
+    """Return the writer of a command's outputs, with the rules for existing files.
 
     Args:
-        workspace: The workspace of the command, which is never overwritten, nor are its traces.
-        force: Overwrite other files that look like a trace, a database or another user's file.
+        workspace: The workspace of the command. It and its traces are never overwritten.
+        force: True to overwrite other files that look like a trace, a database or a foreign file.
     """
     return Outputs(ReplacementRules(never_replaced(workspace), reason_to_protect, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
-    """Return a function that says why a file must never be replaced, or None if it may be.
+    """Return a function that gives the reason why a file is never replaced, or None.
 
-    The function needs the workspace no longer, so it may be called after the workspace was closed.
+    The function may be called after the workspace was closed.
     """
     workspace_files = database_files(workspace.path) if workspace.path is not None else ()
     rows = workspace.read_columns("traces", ("path",), list, not_null="path")
@@ -95,21 +95,21 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
 
 
 def _is_part_of_trace(path: Path, traces: frozenset[Path]) -> bool:
-    """Return whether a file is in a trace that is a folder, or belongs to a trace's sub-agent."""
+    """Return whether a file is in the folder of a trace, or belongs to a sub-agent of a trace."""
     if not traces.isdisjoint(path.parents):
         return True
     thread = thread_of(path)
     if thread is None or thread.parent is None:
         return False
-    # The file of a sub-agent is beside its trace, or in a folder there.
+    # The file of a sub-agent is beside its trace or in a folder there.
     nearby_traces = (trace for trace in traces if trace.parent in path.parents)
     return any(path in map(_real_path, sub_agents_of(trace)) for trace in nearby_traces)
 
 
 def reason_to_protect(target: Path) -> str | None:
-    """Return the reason why only ``--force`` may replace a file; None for other files.
+    """Return the reason why a file is replaced only with ``--force``; None if there is none.
 
-    Only the first megabytes of the content are examined.
+    Only the beginning of the file is read.
 
     Raises:
         OSError: The file cannot be read.
@@ -128,7 +128,7 @@ def reason_to_protect(target: Path) -> str | None:
 
 
 def _reason_from_content(target: Path) -> str | None:
-    """Return the reason to protect a file that looks like a trace or labels; None for others."""
+    """Return the reason to protect a file that looks like a trace or labels, or None."""
     source = _FileBeginning(target)
     if (reader := recognise(source)) is not None:
         return f"looks like a trace ({reader.name})"
@@ -144,11 +144,11 @@ def _reason_from_content(target: Path) -> str | None:
 
 
 class _FileBeginning(Source):
-    """A source that holds only the first megabytes of a file."""
+    """A source with only the beginning of a file."""
 
     @cached_property
     def size(self) -> int:
-        """The length in bytes; for a compressed file at most the bytes that are read."""
+        """The length in bytes; for a compressed file, of the unpacked beginning."""
         return self.path.stat().st_size if self.packing is None else len(self.data)
 
     @cached_property
@@ -168,13 +168,11 @@ def _begins_with_any(path: Path, *marks: bytes) -> bool:
 
 
 def reason_to_keep(paths: Sequence[Path], verb: str, target: Path) -> str | None:
-    """Return why a command on traces must not replace a file; None if it may.
-
-    The command may replace neither its traces nor the workspace of the current directory.
+    """Return the reason why a command on traces must not replace a file, or None.
 
     Args:
-        paths: The traces.
-        verb: The work of the command on the traces, such as ``judge``.
+        paths: The traces of the command.
+        verb: The command's action on the traces, such as ``judge``.
         target: The file.
     """
     if _real_path(target) in database_files(find_workspace(None)):
@@ -185,7 +183,7 @@ def reason_to_keep(paths: Sequence[Path], verb: str, target: Path) -> str | None
 
 
 def database_files(database: Path) -> frozenset[Path]:
-    """Return the files of an SQLite database: its own and those that SQLite makes beside it."""
+    """Return the files of an SQLite database, with those that SQLite makes beside it."""
     real = _real_path(database)
     return frozenset(real.with_name(real.name + end) for end in ("", *_SIDE_FILES))
 

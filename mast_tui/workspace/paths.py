@@ -1,4 +1,4 @@
-"""The paths of workspaces and their traces, and checks of a file before SQLite touches it."""
+"""The paths of workspaces and of their traces, and checks of a file before SQLite opens it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION
 FILE: Final = "workspace.db"
 
 BEFORE_FOLDERS: Final = "./"
-"""The beginning of a relative path that a version before schema 9 stored; see ``migration``."""
+"""The beginning of a relative path that versions before schema 9 have stored."""
 
 
 def default_workspace_path(cwd: Path) -> Path:
     """Return ``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards that has one.
 
-    If no folder has one, returns the path in ``cwd``, which does not exist yet.
+    Without one, return its path in ``cwd``.
     """
     for folder in (cwd, *cwd.absolute().parents):
         path = folder / FOLDER / FILE
@@ -46,7 +46,7 @@ def url_with_user(url: str, user: str) -> str:
     """Return the URL of a workspace with another user.
 
     Args:
-        url: The URL, which may name a user before the host or as an option.
+        url: The URL, which may name another user before the host or as an option.
         user: The user.
     """
     parts = urlsplit(url)
@@ -59,14 +59,14 @@ def url_with_user(url: str, user: str) -> str:
 
 
 def find_workspace(location: str | None) -> Path:
-    """Return the workspace that a command names, or the nearest one from the working folder."""
+    """Return the named workspace, or the nearest one from the working folder."""
     return default_workspace_path(Path.cwd()) if location is None else Path(location).expanduser()
 
 
 def traces_folder(workspace: Path) -> Path:
-    """Return the folder to which a workspace's paths of traces are relative.
+    """Return the folder to which the paths of a workspace's traces are relative.
 
-    This is the parent of the workspace's folder ``.mast-tui``, otherwise the folder of its file.
+    This is the folder of the file, or the parent of a folder ``.mast-tui``.
     """
     folder = workspace.absolute().parent
     return folder.parent if folder.name == FOLDER else folder
@@ -76,11 +76,11 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
     """Return the text by which a workspace stores the path of a trace.
 
     A path inside the folder becomes relative to it, so that folder and workspace can be moved
-    together. Any other path becomes absolute, unless it is relative and there is no such file.
+    together. Any other path becomes absolute, except a relative path without a file.
 
     Args:
-        path: The file as the program has opened it, or a URL.
-        folder: The workspace's ``traces_folder``; None for a server, and in memory.
+        path: The path or URL that the program has opened.
+        folder: The workspace's ``traces_folder``; None on a server and in memory.
     """
     outer, separator, local = _split_chained_path(str(path))
     if not separator and is_url(local):
@@ -99,12 +99,12 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
 def found_trace_path(stored: str, folder: Path | None) -> Path:
     """Return the path of a trace from its stored text.
 
-    A relative path is relative to the folder. A text of an early version begins with
-    ``BEFORE_FOLDERS``: its file is looked for in the folder, then in the current directory.
+    A relative path belongs to the folder. A path stored by an early version (``BEFORE_FOLDERS``)
+    may also belong to the current directory.
 
     Args:
         stored: The text, as ``stored_trace_path`` returned it.
-        folder: The workspace's ``traces_folder``; None for a server, and in memory.
+        folder: The workspace's ``traces_folder``; None on a server and in memory.
     """
     outer, separator, local = _split_chained_path(stored)
     file = Path(local)
@@ -117,9 +117,9 @@ def found_trace_path(stored: str, folder: Path | None) -> Path:
 
 
 def _split_chained_path(text: str) -> tuple[str, str, str]:
-    """Split a chained URL such as ``zip://run.json::runs.zip`` at ``::`` before its local file.
+    """Split a chained URL such as ``zip://run.json::runs.zip`` before its local file.
 
-    Any other path is returned as the local file, after two empty texts.
+    For other paths the first two texts are empty.
     """
     outer, separator, local = text.rpartition("::")
     if not separator or not is_url(outer) or is_url(local):
@@ -128,8 +128,8 @@ def _split_chained_path(text: str) -> tuple[str, str, str]:
 
 
 def _relative_path(folder: Path, file: Path) -> Path:
-    """Return a path relative to a folder; the path itself if it is outside the folder."""
-    # If one of both paths leads over a symbolic link, only the resolved ones match.
+    """Return a path relative to a folder, or unchanged if it is outside the folder."""
+    # Symbolic links may lead to the same folder, so resolved paths are compared too.
     for base, target in ((folder, file), (folder.resolve(), file.resolve())):
         if target.is_relative_to(base):
             return target.relative_to(base)
@@ -144,9 +144,9 @@ def samples_workspace_path() -> Path:
 
 
 def suggested_name(config_name: str | None) -> str:
-    """Return a name to suggest to a new annotator, empty if there is none.
+    """Suggest a name to a new annotator; empty if there is none.
 
-    It is the configured name, git's user.name or the login, whichever first is a valid name.
+    The first valid one of these: the configured name, git's user.name, the login.
     """
     for name in (config_name, _git_name(), _login_name()):
         valid_name = "" if name is None else _valid_name_or_empty(name)
@@ -156,7 +156,7 @@ def suggested_name(config_name: str | None) -> str:
 
 
 def login_setting() -> str:
-    """Return the name of the setting that holds the annotator's name of this login."""
+    """Return the name of the setting with the annotator's name for this login."""
     return f"person:{_login_name() or ''}"
 
 
@@ -168,7 +168,7 @@ def _valid_name_or_empty(name: str) -> str:
 
 
 def _git_name() -> str | None:
-    """Return the user's name in git's configuration, None if there is none."""
+    """Return the user's name in git's configuration; None without one."""
     try:
         process = subprocess.run(
             ["git", "config", "user.name"],
@@ -193,7 +193,7 @@ def _login_name() -> str | None:
 
 
 FOLDER: Final = ".mast-tui"
-"""The folder for a workspace whose path the user did not give."""
+"""The folder of a workspace with a default path."""
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
@@ -202,11 +202,11 @@ _APPLICATION_ID_AT: Final = 68
 
 
 def is_workspace(path: Path) -> bool:
-    """Return True if there is a workspace at ``path``, False for no file or an empty file.
+    """Return whether there is a workspace at ``path``; False for no file or an empty file.
 
     Raises:
-        WorkspaceError: There is a folder, a pipe, another kind of file, or a workspace with a newer
-            schema; or the user may not read and write it.
+        WorkspaceError: Another kind of file is there, the schema is newer, or the user may not read
+            and write the file.
     """
     header = _read_header(path)
     if not header:
@@ -232,10 +232,10 @@ def is_workspace(path: Path) -> bool:
 
 
 def _read_header(path: Path) -> bytes:
-    """Return the first bytes of a file, empty if there is no file.
+    """Return the first bytes of a file; empty if there is no file.
 
     Raises:
-        WorkspaceError: There is a folder or a pipe, or the file cannot be read.
+        WorkspaceError: The path is a folder or a pipe, or cannot be read.
     """
     try:
         if path.is_dir():
@@ -251,7 +251,7 @@ def _read_header(path: Path) -> bytes:
 
 
 def check_version(path: Path | str, *, application_id: int, version: int) -> None:
-    """Check the two numbers by which an SQLite file names its program and version.
+    """Check the program and version of an SQLite file.
 
     Args:
         path: The file, for messages.
@@ -259,7 +259,7 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
         version: The version of its tables.
 
     Raises:
-        WorkspaceError: The file is no workspace, is damaged, or is of a newer version.
+        WorkspaceError: The file is no workspace, is damaged, or has a newer version.
     """
     if application_id != APPLICATION_ID:
         raise WorkspaceError(
@@ -278,11 +278,11 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
 
 
 def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
-    """Check that a file has no triggers or views, which would act on their own.
+    """Check that a file has no triggers or views, which could change labels unnoticed.
 
     Args:
         path: The file, for messages.
-        connection: A connection to it.
+        connection: A connection to the file.
 
     Raises:
         WorkspaceError: The file has a trigger or a view.
@@ -299,9 +299,10 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
 
 
 def why_not_trusted(path: Path) -> str | None:
-    """Return a reason not to use a workspace that was found without the user naming it, or None.
+    """Return the reason not to trust a workspace that the user has not named, or None.
 
-    Any other user who may write to the file could put a name, settings and labels into it. For a
+    Another user who may write to the file could put names, settings and labels into it. The target
+    of a symbolic link is checked.
     symbolic link the target is checked.
     """
     for checked_path in (path, path.parent):
@@ -319,7 +320,7 @@ def why_not_trusted(path: Path) -> str | None:
 def keep_private(path: Path) -> None:
     """Remove the rights of other users on a workspace, its journals and its folder ``.mast-tui``.
 
-    A file or folder to which other users may write is shared on purpose, and keeps its rights.
+    A file or folder that other users may write to is shared on purpose and stays unchanged.
     """
     paths = [path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))]
     if path.parent.name == FOLDER:

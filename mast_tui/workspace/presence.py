@@ -1,8 +1,8 @@
-"""The traces that programs on one server have open; nothing of it is stored.
+"""The open traces of the programs on one server; nothing is stored.
 
-Each program sends its location every few seconds, and one that is not heard any more counts as
-gone, so that nothing is left of a program that was killed. A location is a digest that only those
-who may see the trace can compute, since every member of the database can listen.
+Each program sends its location every few seconds. A program that has sent nothing for a while
+counts as gone, for example if it was killed. All members can listen, so a location is a digest that
+only people who may see the trace can compute.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from time import monotonic
 from typing import Final
 
 MESSAGE_SECONDS: Final = 2.0
-"""The seconds between two messages of a program that stays at its location."""
+"""Seconds between two messages of a program at one location."""
 
 GONE_AFTER: Final = 7.0
-"""The seconds after which a program that was not heard counts as gone."""
+"""Seconds without a message after which a program counts as gone."""
 
 
 class Presence:
-    """The location of this annotator, and those of other programs."""
+    """The location of this annotator, and the locations of other programs."""
 
     def __init__(self) -> None:
         self._annotator = ""
         self._location: str | None = None
         self._sent_at: float | None = None
-        """The time at which this program last sent its location; None if it need not send it."""
+        """The time of the last message of this program; None if it need not send one."""
         self._other_programs: dict[int, tuple[str, str, float]] = {}
-        """The annotator, the location and the time of the last message, by program number."""
+        """The annotator, location and time of the last message, by the number of a program."""
 
     def go_to(self, annotator: str, location: str | None) -> None:
         """Set the annotator's location.
@@ -43,17 +43,17 @@ class Presence:
             self._sent_at = 0.0  # so that a message is due now
 
     def due_message(self) -> str | None:
-        """Return a message with the location if it is time to send one, otherwise None."""
+        """Return a message with the location if one is due, otherwise None."""
         if self._sent_at is None or monotonic() - self._sent_at < MESSAGE_SECONDS:
             return None
-        # After the annotator has left, the location is None, and this is the last message.
+        # None as the location says that the annotator has left; no more messages follow.
         self._sent_at = None if self._location is None else monotonic()
         return json.dumps([self._annotator, self._location])
 
     def receive(self, program: int, message: str) -> None:
         """Store the location in another program's message.
 
-        If the message is invalid, or says that the annotator has left, forgets the program.
+        After an invalid message, or one without a location, the program is forgotten.
 
         Args:
             program: The number of the program.
@@ -66,11 +66,11 @@ class Presence:
                     self._other_programs[program] = annotator, location, monotonic()
 
     def annotators_here(self) -> tuple[str, ...]:
-        """Return the names of others who are at the annotator's location now."""
+        """Return the names of the other annotators at this annotator's location."""
         return () if self._location is None else self.annotators_at(self._location)
 
     def annotators_at(self, location: str) -> tuple[str, ...]:
-        """Return the names of the other annotators who are at a location now."""
+        """Return the names of the other annotators at a location."""
         oldest = monotonic() - GONE_AFTER
         names = {
             annotator

@@ -1,7 +1,7 @@
-"""Plain reads of the state tables, all in a stable order, and their columns as plain tuples.
+"""Reads of the state tables in a stable order, and of their columns as plain tuples.
 
-Figures over very many rows read tuples. The database packs the verdicts of a pass into the bits of
-a number, so that one row is read for each pass and not one for each verdict.
+Figures over many rows use tuples. Verdicts are packed into the bits of a number by the database, so
+that there is one row for each pass instead of one for each verdict.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpansRead
 from mast_tui.workspace.records import JudgementRecord
 
 PassChoice = int | Literal["last", "finished"] | None
-"""A pass's number, the last one, the last finished one, or None for all."""
+"""The number of a pass, the last pass, the last finished pass, or None for all passes."""
 
 _EVENTS_AT_ONCE: Final = 1000
 _TRACES_AT_ONCE: Final = 500
@@ -56,7 +56,7 @@ _OTHER_PASS_KINDS: Final = tuple(kind.value for kind in PassKind if not kind.is_
 
 
 class OfWork(TypedDict, total=False):
-    """The filters of a query; a missing filter, or None, matches everything."""
+    """The filters of a query; a missing filter or None matches everything."""
 
     trace_id: str | None
     annotator: str | None
@@ -64,20 +64,20 @@ class OfWork(TypedDict, total=False):
 
 
 class OfPass(OfWork, total=False):
-    """The filters of a query on passes; without ``pass_number`` the last pass counts."""
+    """The filters of a query on passes; by default the last pass is selected."""
 
     pass_number: PassChoice
 
 
 def _filter_conditions(table: Table, filters: OfWork) -> list[ColumnElement[bool]]:
-    """Return the conditions on a table, except the one on the pass."""
+    """Return the conditions on a table for all filters except the pass."""
     names = ("trace_id", "annotator", "taxonomy")
     named_values = ((name, filters.get(name)) for name in names)
     return [table.c[name] == value for name, value in named_values if value is not None]
 
 
 def _filtered(statement: Select[Any], table: Table, filters: OfPass) -> Select[Any]:
-    """Restrict a query by annotator, trace, taxonomy and pass; see ``OfPass``."""
+    """Restrict a query by annotator, trace, taxonomy and pass."""
     statement = statement.where(*_filter_conditions(table, filters))
     pass_choice = filters.get("pass_number", "last")
     if isinstance(pass_choice, int):
@@ -101,18 +101,17 @@ def _in_last_pass(
 ) -> Select[Any]:
     """Restrict a query to the last pass of each annotator on each trace and taxonomy.
 
-    Adjudications and retests are no such passes, as their labels are not the annotator's labels of
-    the trace.
+    Adjudications and retests are never the last pass.
 
     Args:
         statement: The query on ``table``.
         table: A table with the number of a pass in each row.
-        pass_choice: ``last`` for the last pass, ``finished`` for the last finished one; None to
+        pass_choice: ``last`` for the last pass, ``finished`` for the last finished pass; None to
             return the query unchanged.
-        filter_conditions: Returns the conditions of ``statement`` on annotator, trace and taxonomy
-            for another table.
-        of_one_trace: Whether the query is about one trace. For many traces the last passes are
-            looked up together, since a look-up for each row would take most of the time.
+        filter_conditions: Returns the query's conditions on annotator, trace and taxonomy, for
+            another table.
+        of_one_trace: True for a query about one trace. For many traces, the last passes are looked
+            up together, because a look-up for each row would be slow.
     """
     if pass_choice is None:
         return statement
@@ -137,7 +136,7 @@ def _in_last_pass(
         statement = statement.outerjoin_from(table, last_passes, and_(*is_same_work))
         last_number = last_passes.c.last
     if pass_choice == "last":
-        # Rows on a trace for which the annotator has no such pass stay in the result.
+        # Without a last pass, the rows of all passes stay in the result.
         last_number = func.coalesce(last_number, table.c.pass_number)
     return statement.where(table.c.pass_number == last_number)
 
@@ -186,10 +185,7 @@ def span_notes(connection: Connection, **filters: Unpack[OfPass]) -> tuple[SpanN
 def _ordered_query(
     table: Table, filters: OfPass, last_column: str
 ) -> tuple[Select[Any], dict[str, object]]:
-    """Return a query for the rows of a table that match filters, and its parameters' values.
-
-    The rows are sorted by trace, annotator, taxonomy, pass and ``last_column``.
-    """
+    """Return a sorted query for the rows that match filters, and the values of its parameters."""
     requested_pass = filters.get("pass_number", "last")
     values = {name: value for name, value in filters.items() if value is not None}
     pass_choice = None if isinstance(requested_pass, int) else requested_pass
@@ -205,10 +201,9 @@ def _ordered_statement(
     pass_choice: Literal["last", "finished"] | None,
     last_column: str,
 ) -> Select[Any]:
-    """Return a sorted query on a table, with a parameter for each of the filters.
+    """Return a sorted query on a table, with a parameter for each filter.
 
-    ``pass_choice`` restricts it to the last pass, or the last finished one; None allows all passes.
-    The query is cached, as building it takes longer than running it.
+    The query is cached, because building it takes longer than running it.
     """
 
     def conditions(filtered_table: Table) -> list[ColumnElement[bool]]:
@@ -223,7 +218,7 @@ def _ordered_statement(
 
 
 def passes(connection: Connection, **filters: Unpack[OfWork]) -> tuple[Pass, ...]:
-    """Return all passes, including adjudications and retests, but no withdrawn ones.
+    """Return the passes that were not withdrawn.
 
     They are sorted by trace, annotator, taxonomy and number.
     """
@@ -237,16 +232,16 @@ def passes(connection: Connection, **filters: Unpack[OfWork]) -> tuple[Pass, ...
 
 
 def used_taxonomies(connection: Connection) -> tuple[str, ...]:
-    """Return the taxonomies (``id@version``) under which a trace was begun, by name."""
+    """Return the taxonomies (``id@version``) under which a trace was begun, sorted by name."""
     table = schema.passes
     statement = select(table.c.taxonomy).where(table.c.withdrawn.is_(False)).distinct()
     return tuple(sorted(connection.execute(statement).scalars()))
 
 
 def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> frozenset[str]:
-    """Return the ids of the traces on which an annotator's last pass is finished.
+    """Return the traces on which an annotator's last pass is finished.
 
-    Only passes count whose labels are the annotator's labels of the trace: no retest, for example.
+    Adjudications and retests are left out.
 
     Args:
         connection: An open connection.
@@ -263,7 +258,7 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
         )
         .order_by(table.c.trace_id, table.c.number)
     )
-    # Rows are sorted by pass, so the dict keeps the time of each trace's last pass.
+    # Rows are sorted by pass, so the dictionary keeps the time of each trace's last pass.
     finished_at_by_trace = dict(connection.execute(statement).all())
     return frozenset(
         trace_id
@@ -275,9 +270,9 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
 def reads(
     connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
 ) -> SpansRead:
-    """Return the spans that an annotator has read in a pass and in earlier ones, without repeats.
+    """Return the spans that an annotator has read up to a pass, without repeats.
 
-    For a retest, only the spans read in that retest count, and they count for no other pass.
+    The spans read in a retest belong to that retest only.
 
     Args:
         connection: An open connection.
@@ -313,13 +308,13 @@ def modes_to_look_at_again(
 ) -> dict[str, tuple[str, ...]]:
     """Return the modes on which an annotator must decide again, by trace.
 
-    These are the modes into which a new version of the taxonomy has split a labelled mode.
+    A new version of the taxonomy has split a labelled mode into these modes.
 
     Args:
         connection: An open connection.
         annotator: The annotator.
         taxonomy: The taxonomy.
-        trace_id: Only those of this trace; None for all.
+        trace_id: Only modes of this trace; None for all.
     """
     table = schema.events
     filters: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
@@ -342,15 +337,15 @@ def decisions(
     trace_id: str | None = None,
     annotator: str | None = None,
 ) -> dict[str, tuple[Decision, ...]]:
-    """Return the newest decision on each item by trace, in the order in which they were made.
+    """Return the newest decision on each item by trace, in the order of the decisions.
 
-    An item is the question of a decision, such as whether a mode is present.
+    An item is the subject of a decision: the verdict on a mode, or one place of it.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
         trace_id: Only decisions on this trace; None for all.
-        annotator: Only decisions of this adjudicator; None for those of all.
+        annotator: Only decisions of this adjudicator; None for all.
     """
     filters: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
@@ -368,7 +363,7 @@ def decisions(
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
-    """Return the newest study under a taxonomy, None if there is none.
+    """Return the newest study under a taxonomy; None without a study.
 
     Args:
         connection: An open connection.
@@ -391,14 +386,14 @@ def study_leads(connection: Connection) -> dict[str, str]:
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
     )
-    # The newest study comes last, so the dict keeps its author.
+    # The newest study comes last, so the dictionary keeps its author.
     return dict(connection.execute(statement).all())
 
 
 def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
-    """Return the latest version of each guideline on a taxonomy's modes.
+    """Return the latest version of each guideline under a taxonomy.
 
-    A guideline whose latest text is empty is withdrawn and left out.
+    A guideline with an empty latest text is withdrawn and left out.
 
     Args:
         connection: An open connection.
@@ -447,7 +442,7 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """Count the suggestions that an annotator has answered in no pass, by trace.
+    """Count the suggestions that an annotator has never answered, by trace.
 
     Args:
         connection: An open connection.
@@ -489,16 +484,16 @@ def events(
     pass_number: int | None,
     after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
-    """Return the next batch of readable events, empty at the end.
+    """Return the next batch of readable events, sorted by annotator, sequence number and id.
 
-    They are sorted by annotator, sequence number and id.
+    The batch is empty at the end.
 
     Args:
         connection: A connection that sees one state throughout.
         filters: The filters for annotator, trace and taxonomy.
         pass_number: Only events of this pass; None for all.
-        after: The annotator, sequence number and id of the last event before the batch; None for
-            the first batch.
+        after: The annotator, sequence number and id of the event before the batch; None for the
+            first batch.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
@@ -511,7 +506,7 @@ def events(
         batch = tuple(readable_events(rows))
         if batch or not rows:
             return batch
-        # None of these rows can be read, so the batch begins after them.
+        # None of these rows can be read, so continue after them.
         last = rows[-1]
         after = (last["annotator"], last["seq"], last["id"])
 
@@ -537,8 +532,8 @@ def events_on_traces(
                 table.c.taxonomy == taxonomy,
                 table.c.trace_id.in_(trace_ids[start : start + _TRACES_AT_ONCE]),
             )
-            # This is the order of an index. For an order by ``seq`` alone, the database would read
-            # all events of the annotator.
+            # The order of an index. For an order by ``seq`` alone, the database would read all
+            # events of the annotator.
             .order_by(table.c.trace_id, table.c.seq, table.c.id)
         )
         for event in readable_events(connection.execute(statement).mappings()):
@@ -551,14 +546,14 @@ Result = TypeVar("Result")
 
 _ROWS_PER_FETCH: Final = 10_000
 BITS: Final = 2
-"""The bits of a verdict. Present has all bits, so it wins if verdicts on one mode are joined."""
+"""The bits of a verdict. Present has all bits set, so it wins if verdicts are joined with OR."""
 
 MODES_AT_ONCE: Final = 30
-"""The most modes in one number: a whole number of SQLite has 63 bits."""
+"""The most modes in one number, as an integer of SQLite has 63 bits."""
 
 OPEN: Final = 0
 _NO_BITS: Final = literal(0, BigInteger())
-"""No bit at all, of a kind of number that has room for all of them on a server too."""
+"""Zero, with a type that is large enough for all bits on a server."""
 CODES: Final = {VerdictValue.ABSENT: 1, VerdictValue.UNSURE: 2, VerdictValue.PRESENT: 3}
 
 
@@ -571,14 +566,14 @@ def read_columns(
     equal_to: Mapping[str, str] | None = None,
     not_null: str | None = None,
 ) -> Result:
-    """Read columns of any table but ``events``, and return what ``convert`` makes of the rows.
+    """Read columns of a table other than ``events``, and convert the rows.
 
     Args:
         connection: A connection that sees one state throughout.
         table: The name of the table.
-        columns: The columns to read; booleans are 0 and 1.
-        convert: A function of the rows, which are in no order; it must not use the workspace,
-            since the rows are still being read.
+        columns: The columns to read; Booleans are 0 and 1.
+        convert: Converts the unsorted rows. It must not use the workspace, because the rows are
+            still being read.
         equal_to: The values that columns must have, by name.
         not_null: A column that must not be null.
     """
@@ -591,7 +586,7 @@ def read_columns(
 
 
 def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
-    """Yield the rows of a query as plain tuples, ``_ROWS_PER_FETCH`` of them in memory at a time.
+    """Yield the rows of a query as tuples, with at most ``_ROWS_PER_FETCH`` rows in memory.
 
     Args:
         connection: An open connection.
@@ -609,12 +604,12 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class PackedVerdicts:
-    """The verdicts on at most ``MODES_AT_ONCE`` modes of a taxonomy, the first at ``start``.
+    """The verdicts on up to ``MODES_AT_ONCE`` modes of a taxonomy, from the mode at ``start``.
 
     ``rows`` are (annotator, trace id, pass number, verdicts, labels). The two lowest bits of the
-    verdicts are those of the first mode, encoded by ``CODES``; ``OPEN`` is no verdict. A pass may
-    have two rows, one from labels and one from verdicts, which are joined with ``|``. ``labels`` is
-    the number of labels on the whole trace, of any mode.
+    verdicts belong to the first mode and are encoded by ``CODES``; ``OPEN`` is no verdict. A pass
+    may have two rows, whose verdicts are to be joined with ``|``. ``labels`` is the number of
+    labels on the whole trace.
     """
 
     start: int
@@ -624,14 +619,14 @@ class PackedVerdicts:
 def packed_verdicts(
     connection: Connection, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
 ) -> tuple[PackedVerdicts, ...]:
-    """Return the verdicts on modes in every pass, packed as ``PackedVerdicts`` describes.
+    """Return the verdicts on modes in each pass, packed into bits.
 
     A mode with a label is present.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
-        slugs: The modes; there is one result for each ``MODES_AT_ONCE`` of them.
+        slugs: The modes; each ``MODES_AT_ONCE`` of them have a result.
         annotator: The annotator; None for all.
     """
     labels = schema.labels
@@ -641,15 +636,15 @@ def packed_verdicts(
     packed = list[PackedVerdicts]()
     for start in range(0, len(slugs), MODES_AT_ONCE):
         batch_slugs = slugs[start : start + MODES_AT_ONCE]
-        # Multiplying the code of a verdict by the factor of its mode moves it to the mode's bits.
+        # Multiplying the code of a verdict by its mode's factor moves it to the mode's bits.
         factors = {slug: 1 << (BITS * index) for index, slug in enumerate(batch_slugs)}
         present = {slug: factor * CODES[VerdictValue.PRESENT] for slug, factor in factors.items()}
-        # Each mode has its own bits, so a sum joins the verdicts of a pass. A mode may have several
-        # labels, which DISTINCT counts once.
+        # Each mode has its own bits, so a sum joins the verdicts of a pass. DISTINCT counts a mode
+        # with several labels once.
         present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NO_BITS)))
         verdict_code = case(code_by_value, value=verdicts.c.value, else_=OPEN)
         verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NO_BITS) * verdict_code)
-        # Each table is read in the order of one of its indexes, so that SQLite need not sort.
+        # Each table is read in the order of an index, so that SQLite need not sort.
         label_sums = _sums_by_pass(
             labels,
             taxonomy,
@@ -677,13 +672,13 @@ def _sums_by_pass(
     order: str,
     sums: tuple[ColumnElement[int], ColumnElement[int]],
 ) -> Select[Any]:
-    """Return the query for the ``PackedVerdicts.rows`` of a table, with the sums at their end.
+    """Return the query for the ``PackedVerdicts.rows`` of a table.
 
-    ``order`` names the columns of an index of the table. The annotator is None for all.
+    ``order`` names the columns of an index of the table.
     """
     columns = table.c
     statement = select(columns.annotator, columns.trace_id, columns.pass_number, *sums)
-    # With an equality instead of this range, SQLite would not use the index, and would sort.
+    # With equality instead of a range, SQLite would sort instead of using the index.
     for column, value in ((columns.taxonomy, taxonomy), (columns.annotator, annotator)):
         if value is not None:
             statement = statement.where(column >= value, column <= value)

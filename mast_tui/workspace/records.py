@@ -1,4 +1,4 @@
-"""Records besides labels: traces, annotators, runs of judges, merges."""
+"""Records other than labels: traces, annotators, runs of judges, merges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mast_tui.labels import AnnotatorKind, Count, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 _FIRST_SPANS: Final = 8
-"""The number of spans in which the start is searched: instructions have no time in some formats."""
+"""The number of first spans with possible times; in some formats instructions have no time."""
 
 
 class TeamRole(StrEnum):
@@ -30,7 +30,7 @@ class TeamRole(StrEnum):
 
 
 class Member(NamedTuple):
-    """A member of a team on a server; an ``assisted`` annotator sees judges' suggestions."""
+    """A member of a team on a server; an ``assisted`` annotator may see judges' suggestions."""
 
     name: str
     role: TeamRole
@@ -46,12 +46,12 @@ class Member(NamedTuple):
 class TraceRecord:
     """The record of a trace in a workspace.
 
-    ``trace_id`` is the native or made-up id; further traces with this id and other content are
-    ``id~2`` and so on. ``identity`` is None if only labels of the trace are known. ``path`` is the
-    file where the trace was last seen, ``record`` its position in that file. ``spans`` is None
-    until all were counted. ``version`` is that of the system; ``started`` is the start of the run
-    in Unix seconds. ``task_id`` is the benchmark's name of the task, ``trial`` the number of this
-    run of it.
+    ``trace_id`` is the id in the trace, or one made by the program; other traces with the same id
+    become ``id~2`` and so on. ``identity`` is None if only labels of the trace are known. ``path``
+    is the last known file, ``record`` the position of the trace in it. ``spans`` is None until all
+    spans were counted. ``version`` is the version of the system; ``started`` is the start of the
+    run in Unix seconds. ``task_id`` is the benchmark's name of the task, ``trial`` the number of
+    the run of this task.
     """
 
     trace_id: str
@@ -72,10 +72,7 @@ class TraceRecord:
 
     @classmethod
     def from_trace(cls, trace: Trace) -> TraceRecord:
-        """Return the record of a trace, as far as the trace was read.
-
-        The start of the run comes from its metadata, otherwise from the first span with a time.
-        """
+        """Return the record of a trace, as far as the trace was read."""
         meta = trace.with_masks(None).meta  # without masks for personal data
         started = meta.started
         if started is None:
@@ -100,16 +97,16 @@ class TraceRecord:
         )
 
     def has_grown(self, current: TraceRecord) -> bool:
-        """Check whether the trace has another number of spans now than when it was stored."""
+        """Return whether the number of spans has changed since the trace was stored."""
         return self.spans is not None and self.spans != current.spans
 
 
 @dataclass(frozen=True, slots=True)
 class SpanIndex:
-    """The index of a span in its trace, as of the last reading of the trace.
+    """The index of a span in its trace at the last reading.
 
-    ``index`` is None if the trace was read to its end and has no such span. ``text_chars`` is the
-    length of the span's text in code points, None if it is unknown.
+    ``index`` is None if the whole trace was read and has no such span. ``text_chars`` is the length
+    of the span's text in code points; None if unknown.
     """
 
     index: int | None
@@ -119,12 +116,11 @@ class SpanIndex:
 def indices_in(trace: Trace, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
     """Return the indices of spans in a trace by key.
 
-    A span that is not in the trace has an empty ``SpanIndex``; it is left out while the trace is
-    still being read.
+    A missing span has an empty ``SpanIndex`` once the trace is completely read.
 
     Args:
         trace: The trace, as far as it is read.
-        keys: The keys of the spans; True if the text length is needed too.
+        keys: The keys of the spans; True if the length of the text is needed too.
     """
     indices = {}
     for key, with_length in keys.items():
@@ -146,10 +142,10 @@ def _text_chars(trace: Trace, index: int) -> int | None:
 def missing_indices(
     needed_keys: Mapping[str, bool], known_indices: Mapping[str, SpanIndex]
 ) -> dict[str, bool]:
-    """Return those of the needed keys whose index, or whose needed text length, is not stored.
+    """Return the needed keys without a stored index or without a needed length.
 
     Args:
-        needed_keys: The keys of the spans; True if the text length is needed too.
+        needed_keys: The keys of the spans; True if the length of the text is needed too.
         known_indices: The stored indices of the trace by key.
     """
     missing = {}
@@ -163,7 +159,7 @@ def missing_indices(
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorInfo:
-    """An annotator; ``blind`` is None until their way of work was set."""
+    """An annotator; ``blind`` is None until the annotator has chosen blind or assisted work."""
 
     name: str
     kind: AnnotatorKind
@@ -172,7 +168,7 @@ class AnnotatorInfo:
 
 @dataclass(frozen=True, slots=True)
 class JudgementRecord:
-    """A judge's look at a trace for some modes; ``run`` is the id of the run."""
+    """A judge's verdicts on some modes of a trace; ``run`` is the id of the run."""
 
     judge: str
     trace_id: str
@@ -186,8 +182,8 @@ class JudgementRecord:
 class RunTrace:
     """The result of a judge's run on one trace; ``problem`` is the reason of a failure.
 
-    ``quotes`` counts the quotes of its suggestions by kind of match. ``remarks`` are sentences on
-    the request or the answer: a shortened text, a missing mode, a corrected place.
+    ``quotes`` counts the quotes of the suggestions. ``remarks`` are sentences about the request or
+    the answer, such as a shortened text or a missing mode.
     """
 
     trace_id: str
@@ -201,11 +197,11 @@ class RunTrace:
 class RunSettings(Struct, frozen=True, omit_defaults=True):
     """The settings of a run of a judge that asks a model.
 
-    ``prompt`` is the hash in the judge's name, ``host`` the server of the model, ``parameters`` the
+    ``prompt`` is the hash in the judge's name, ``host`` the model's server, ``parameters`` the
     other settings by name. ``examples`` are the ids of the traces in the prompt. ``price_in`` and
-    ``price_out`` are per million tokens, None if unknown; ``price_cached`` is that of cached input
-    tokens, None if it is the same. ``form`` is the requested form of answers: ``json_schema``,
-    ``json_object`` or ``text``.
+    ``price_out`` are per million tokens, None if unknown. ``price_cached`` is the price of cached
+    input tokens, None if it equals ``price_in``. ``form`` is the requested form of answers:
+    ``json_schema``, ``json_object`` or ``text``.
     """
 
     model: str
@@ -221,12 +217,12 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answered request of a run, usable or not, with its text and its tokens.
+    """An answered request of a run, with its text and its tokens.
 
-    ``key`` is the hash of everything that the answer depends on; ``usable`` is True if the answer
+    ``key`` is the hash of everything that the answer depends on. ``usable`` is True if the answer
     was accepted, so that the request need not be repeated. ``finish`` is ``stop``, ``length`` or
-    ``refusal``. ``tokens_in`` and ``tokens_out`` are those counted by the server; ``counted`` is
-    False if they are estimates. ``at`` is the time of storing, ISO 8601 in UTC.
+    ``refusal``. ``counted`` is True if the server has counted the tokens, False if they are
+    estimates. ``at`` is the time of storing, ISO 8601 in UTC.
     """
 
     run_id: str
@@ -244,9 +240,9 @@ class Asked:
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """The use of answered requests: their number, and tokens in and out.
+    """The number of answered requests and their tokens.
 
-    Of those in, ``tokens_cached`` were known to the server from earlier requests.
+    ``tokens_cached`` is the part of ``tokens_in`` that the server has kept from earlier requests.
     """
 
     requests: Count = 0
@@ -266,9 +262,9 @@ class AnswerStatistics:
         answers: The number of usable answers.
         tokens_out: The tokens of the usable answers.
         longest_request: The most tokens of a request with a usable answer.
-        unusable: The number of answers that were cut or not usable.
+        unusable: The number of answers that were cut off or not usable.
         unusable_tokens_out: The tokens of these answers.
-        longest_thought: The most tokens of an answer that was cut while the model was thinking.
+        longest_thought: The most tokens of an answer that was cut off while the model was thinking.
         overflows: The number of requests that were too long for the server.
     """
 
@@ -286,7 +282,7 @@ class Run:
     """A run of a judge over traces; ``finished_at`` is None if it was interrupted.
 
     ``settings`` and ``usage`` belong to judges that ask a model. ``ending`` is the reason why a
-    finished run did not reach its last trace, such as a spent allowance.
+    finished run has stopped early, such as a spent allowance.
     """
 
     id: str
@@ -307,12 +303,12 @@ class Run:
 
     @property
     def quotes(self) -> QuoteCounts:
-        """The counts of the quotes of its suggestions by kind of match."""
+        """The number of quotes by kind of match."""
         return sum((trace.quotes for trace in self.traces), QuoteCounts())
 
     @property
     def cost(self) -> float | None:
-        """The cost of the requests, None if no price is known."""
+        """The cost of the requests; None if no price is known."""
         settings = self.settings
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
@@ -327,9 +323,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EventConflict:
-    """Events with one sequence number but different content, from two copies of a workspace.
+    """Events with the same sequence number but different content, after a merge of two copies.
 
-    All of them stay and count, in the order of their ids.
+    All of them count, in the order of their ids.
     """
 
     annotator: str
@@ -338,14 +334,14 @@ class EventConflict:
 
 
 class HistoryRelation(StrEnum):
-    """The relation of an annotator's foreign events to the stored ones."""
+    """The relation of an annotator's foreign events to the stored events."""
 
     NEW = "new"
     """There are no stored events."""
     SAME = "same"
     """All foreign events are stored."""
     LONGER = "longer"
-    """All stored events are among the foreign ones, and the others are later."""
+    """All stored events are among the foreign events, and all other foreign events are later."""
     FORKED = "forked"
     """Both have events that the other lacks."""
     APART = "apart"
@@ -354,17 +350,17 @@ class HistoryRelation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonChanges:
-    """The changes that a merge makes to the work of one annotator, over all passes.
+    """The changes that a merge makes to one annotator's work, over all passes.
 
     ``events`` counts the new events. ``verdicts_changed`` includes removed verdicts.
-    ``passes_joined`` were open and got additions; ``passes_finished`` are new or were open;
-    ``passes_changed`` were finished before and have other content now. ``decisions_overruled``
-    counts the decisions of others that lose their effect; ``overruled`` counts these, guidelines
-    and studies by author and table. ``sight`` is the new setting of blind work, if it changed.
-    ``edited`` counts the stored events with another content, ``broken`` is the sequence number of
-    the first event that does not fit its chain. ``needs`` are the names that ``--replace`` must
-    give; ``refused`` is True if one is missing, ``replaced`` if none is. ``replaced_under`` are the
-    taxonomies of the work that would be replaced.
+    ``passes_joined`` are open passes with additions. ``passes_finished`` are new passes or were
+    open. ``passes_changed`` were finished before and have other content now.
+    ``decisions_overruled`` counts decisions of others that lose their effect. ``overruled`` counts
+    these decisions, and guidelines and studies, by author and table. ``sight`` is the new setting
+    of blind work, if it changed. ``edited`` counts stored events with another content. ``broken``
+    is the sequence number of the first event that does not fit its chain. ``needs`` are the names
+    that ``--replace`` must give. ``refused`` is True if one is missing, ``replaced`` if all are
+    given. ``replaced_under`` are the taxonomies of the replaced work.
     """
 
     annotator: str
@@ -397,9 +393,9 @@ class PersonChanges:
 
 
 class MergeRefused(WorkspaceError):
-    """A merge would replace work that is here; nothing was written.
+    """A merge that would replace work here; nothing was written.
 
-    ``people`` holds the changes that would have been made, by the author of the new events.
+    ``people`` are the changes by the author of the new events.
     """
 
     def __init__(self, people: Sequence[PersonChanges]) -> None:
@@ -410,11 +406,11 @@ class MergeRefused(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """The result of a merge: ``added`` events, ``known`` ones, and those in conflict.
+    """The result of a merge: the numbers of ``added`` and ``known`` events, and conflicts.
 
-    ``altered`` are the ids of stored events that have another content in the other workspace; the
-    stored content was kept unless ``--replace`` names the person. ``people`` are the changes of
-    each annotator with new events.
+    ``altered`` are the ids of stored events with another content in the other workspace. The stored
+    content stays unless ``--replace`` names the person. ``people`` are the changes of each
+    annotator with new events.
     """
 
     added: int

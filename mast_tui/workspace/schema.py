@@ -1,8 +1,8 @@
 """The tables of a workspace.
 
-``events`` holds all events, and rows are only added to it. The tables in ``STATE_TABLES`` hold the
-state that follows: they are written with the events and can be rebuilt from them. The other tables
-are registers of the objects that events refer to.
+``events`` holds all events; rows are only added. ``STATE_TABLES`` hold the state that follows from
+the events and can be rebuilt from them. The other tables are registers of the objects that events
+refer to.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from sqlalchemy import (
 )
 
 APPLICATION_ID: Final = 0x4D415354
-"""In the header of the SQLite file: 'MAST'; on a server it stands beside the version."""
+"""The id in the header of the SQLite file: 'MAST'."""
 
 SCHEMA_VERSION: Final = 12
-"""``migration`` brings files of earlier versions to this one."""
+"""The version of the tables; ``migration`` updates files of earlier versions."""
 
 metadata: Final = MetaData()
 
-# On a server as in SQLite: texts are ordered by their code points, whole numbers have 64 bits.
+# As in SQLite, texts are sorted by code points and whole numbers have 64 bits on a server.
 _TEXT: Final = Text().with_variant(Text(collation="C"), "postgresql")
 _WHOLE: Final = Integer().with_variant(BigInteger(), "postgresql")
 
@@ -43,7 +43,7 @@ def _text_columns(*names: str, key: bool = False, empty: bool = False) -> list[C
 def _whole_number_columns(
     *names: str, key: bool = False, empty: bool = False, default: int | None = None
 ) -> list[Column[int]]:
-    """Return columns of whole numbers; with ``empty`` they may be NULL."""
+    """Make columns of whole numbers; with ``empty`` they may be NULL."""
     default_text = None if default is None else text(str(default))
     return [
         Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=default_text)
@@ -62,12 +62,12 @@ events: Final = Table(
     *_whole_number_columns("pass_number", empty=True),
     *_text_columns("payload", "replaces", "action"),
     *_text_columns("undoes", "redoes", "chain", empty=True),
-    # Not unique: two copies of a workspace count on separately, and can be merged all the same.
+    # Not unique: two copies of a workspace use the same numbers, and can still be merged.
     Index("events_in_order", "annotator", "seq", "id"),
     Index("events_of_work", "annotator", "trace_id", "taxonomy", "seq"),
 )
 
-# What follows from the events
+# State that follows from the events
 
 labels: Final = Table(
     "labels",
@@ -102,7 +102,7 @@ verdicts: Final = Table(
     *_text_columns("value"),
     sqlite_with_rowid=False,
 )
-"""Absent and unsure only: a mode with labels is present by itself."""
+"""The verdicts absent and unsure; a mode with labels is present."""
 
 reviews: Final = Table(
     "reviews",
@@ -140,8 +140,11 @@ passes: Final = Table(
     Column("withheld", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
 )
-"""``withdrawn``: opened by a change that was undone; the pass before it is the last one again.
-``withheld``: a study kept judges' suggestions from being shown in it."""
+"""The passes.
+
+``withdrawn``: the change that opened the pass was undone. ``withheld``: a study hid judges'
+suggestions in the pass.
+"""
 
 decisions: Final = Table(
     "decisions",
@@ -213,8 +216,10 @@ taxonomy_revisions: Final = Table(
     *_text_columns("ref", "since", "content_hash", key=True),
     *_text_columns("document"),
 )
-"""Every text that a taxonomy has had here, with the time from which on: the last one holds, and
-stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
+"""Each text of a taxonomy with the time from which it is in force.
+
+The last one is also in ``taxonomies``. ``since`` is empty if the time is unknown.
+"""
 
 traces: Final = Table(
     "traces",
@@ -246,11 +251,12 @@ span_indices: Final = Table(
     *_whole_number_columns("span_index", "text_chars", empty=True),
     sqlite_with_rowid=False,
 )
-"""The index of each span that an event refers to, from when its trace was last read.
+"""The index of each span in an event, as of the last reading of its trace.
 
-A cache, so that overlaps can be found without the file of the trace: the key is what names a span.
-``span_index`` is null where the whole trace was read and has no such span. ``text_chars`` is the
-length of the span's text, counted where a quote lies in it."""
+It is a cache, so that overlaps can be found without the file of the trace. ``span_index`` is null
+if the whole trace was read and has no such span. ``text_chars`` is the length of the span's text,
+counted if a quote is in the span.
+"""
 
 annotators: Final = Table(
     "annotators",
@@ -273,7 +279,7 @@ runs: Final = Table(
     *_text_columns("settings", "form", "ending", empty=True),
     *_whole_number_columns("told_requests", "told_in", "told_out", "told_cached", empty=True),
 )
-"""``told``: what a run elsewhere has used, of which no answers are here; null for a run of here."""
+"""``told``: the reported usage of a run in another workspace; null for a run in this one."""
 
 run_traces: Final = Table(
     "run_traces",
@@ -297,12 +303,12 @@ asked: Final = Table(
     Column("counted", Boolean, nullable=False),
     *_text_columns("at", "answer"),
     *_whole_number_columns("tokens_cached", default=0),
-    # What is meant for servers alone would have SQLAlchemy import all that it knows of them.
+    # Options for servers only would make SQLAlchemy import its modules for servers.
     Index("asked_usable", "key", sqlite_where=text("usable = 1")),
-    # It holds all that is summed up, so that no answer is read for it.
+    # The index has all summed columns, so that no answer need be read.
     Index("asked_of_run", "run", "tokens_in", "tokens_out", "tokens_cached"),
 )
-"""The answers of models, each once it has come: they stay in this file and are not exported."""
+"""The answers of models, which are not exported."""
 
 imports: Final = Table(
     "imports",
@@ -313,8 +319,10 @@ imports: Final = Table(
     *_text_columns("format", "files", "asked"),
     *_text_columns("finished_at", "undo_begun_at", "undone_at", "undone_by", empty=True),
 )
-"""Every import that brought something. ``asked`` is how it was asked for: the same words again go
-on with one that was broken off."""
+"""Each import that has added events.
+
+``asked`` is the command as a text; the same text continues an unfinished import.
+"""
 
 imported_events: Final = Table(
     "imported_events",
@@ -322,5 +330,7 @@ imported_events: Final = Table(
     *_text_columns("import", "event", key=True),
     sqlite_with_rowid=False,
 )
-"""What came of an import whose events keep the actions that they were recorded under elsewhere; any
-other import is the action of its events."""
+"""The events of imports that keep the actions of the original events.
+
+The events of other imports have the import as their action.
+"""

@@ -1,6 +1,6 @@
-"""One SQLite file: one connection that writes, others that read what was committed last.
+"""A workspace in one SQLite file, with one connection that writes and others that read.
 
-SQLite's write-ahead log cannot be trusted on network file systems, which are detected here.
+SQLite's write-ahead log is not reliable on network file systems, which are detected here.
 """
 
 from __future__ import annotations
@@ -38,33 +38,36 @@ from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.writes import deadline, pause
 
 BUSY_SECONDS: Final = 5.0
-"""The seconds that SQLite waits by itself: for a reader at a commit, or for another opening."""
+"""Seconds that SQLite itself waits, for a reader at a commit or while another program opens."""
 
 _CACHE_KILOBYTES: Final = 32_000
-"""The most data that the writer caches. The ids of imported events are spread over their index,
-which in a big workspace is more than the 2 MB that SQLite caches by itself."""
+"""The size of the writer's cache.
+
+In a large workspace, the ids of imported events are spread over an index that exceeds SQLite's own
+2 MB.
+"""
 
 _Identity = tuple[int, int]
-"""Device and inode of a file."""
+"""The device and inode of a file."""
 
 
 class SqliteFile(Database):
-    """A workspace's file; ``path`` None keeps everything in memory."""
+    """A workspace in a file, or in memory if ``path`` is None."""
 
     driver_error = sqlite3.Error
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
         super().__init__(path)
         self._is_gone = False
-        """Whether the open file is no longer at its path."""
+        """True if the open file is no longer at its path."""
         self._abandoned_connections: list[Connection] = []
-        """Connections to files that were moved or deleted, which must stay open."""
+        """Connections to moved or deleted files, which must stay open."""
         self._data_version = 0
-        """SQLite's counter of the writes of other programs."""
+        """SQLite's counter of writes by other programs."""
         self._has_log = False
-        """Whether SQLite writes to a write-ahead log beside the file."""
+        """True if SQLite uses a write-ahead log."""
         self._file_identities: tuple[_Identity | None, _Identity | None] = (None, None)
-        """The identities of the open database and of its write-ahead log."""
+        """The identities of the open database and its write-ahead log."""
         if path is not None and not is_workspace(path):
             if not create:
                 raise WorkspaceError(f"{path}: there is no workspace here")
@@ -89,10 +92,10 @@ class SqliteFile(Database):
         return "the workspace in memory" if self.path is None else str(self.path)
 
     def close(self) -> None:
-        """Move the content of the write-ahead log into the file and close it; later use raises.
+        """Move the content of the write-ahead log into the file, and close the file.
 
-        The write-ahead log stays if another program uses the file, or if a writer of this program
-        is still at work after ``BUSY_SECONDS``.
+        The log stays if another program uses the file, or if a writer of this program is still at
+        work after ``BUSY_SECONDS``.
         """
         if self._closed:
             return
@@ -118,7 +121,7 @@ class SqliteFile(Database):
 
     @contextmanager
     def _open_reader(self) -> Iterator[Connection]:
-        """Open a connection for one read; a workspace in memory has only one connection."""
+        """Open a connection for one read; in memory there is only one connection."""
         if self._readers is not None:
             with self._readers.connect() as connection:
                 yield connection
@@ -142,7 +145,7 @@ class SqliteFile(Database):
         return self._writer_driver.in_transaction
 
     def _begin_writing(self, connection: Connection) -> None:
-        """Begin a transaction that writes, so that no other writer can change what it reads."""
+        """Begin a transaction in which no other writer can change what was read."""
         driver = _sqlite_driver(connection)
         give_up_at = deadline()
         with self._without_waiting(driver):
@@ -160,8 +163,8 @@ class SqliteFile(Database):
     def _without_waiting(self, driver: sqlite3.Connection) -> Iterator[None]:
         """Prevent SQLite from waiting for other writers in the block, so that the caller can wait.
 
-        With a write-ahead log SQLite never waits, since ``_prepare_file`` has turned that off.
-        Without a log SQLite must wait again after the block, since a commit waits for readers.
+        With a write-ahead log SQLite never waits by itself. Without a log it must wait again after
+        the block, because a commit waits for readers.
         """
         if self._has_log:
             yield
@@ -190,22 +193,23 @@ class SqliteFile(Database):
             )
 
     def _has_same_files(self) -> bool:
-        """Return whether the open database and log are still the files at their paths."""
+        """Return whether the open database and log are still at their paths."""
         assert self.path is not None
         database = _file_identity(self.path)
         log = _file_identity(_log_of(self.path)) if self._has_log else None
         opened_database, opened_log = self._file_identities
-        # SQLite makes the log only when it is first used. The first log found is the open one.
+        # SQLite makes the log at its first use. The first log found is the open one.
         self._file_identities = (opened_database, opened_log or log)
         return (database, log) == self._file_identities
 
     def changed_elsewhere(self) -> bool:
         """Return whether another program has written to the file since the last call.
 
-        While another thread or program writes, return False; the next call reports the change.
+        While another thread or program writes, the result is False, and the next call reports the
+        change.
 
         Raises:
-            WorkspaceGone: The file at the path is no longer the one that is open.
+            WorkspaceGone: The open file is no longer at its path.
         """
         if self._closed or not self._write_lock.acquire(blocking=False):
             return False
@@ -225,7 +229,7 @@ class SqliteFile(Database):
     def checkpoint(self) -> None:
         """Move the content of the write-ahead log into the file, unless others use the file.
 
-        A copy of the file is then complete until the next write.
+        Until the next write, a copy of the file alone is then complete.
         """
         if self.path is None or self._closed or self._is_gone or not self._has_log:
             return
@@ -244,19 +248,19 @@ class SqliteFile(Database):
             raise WorkspaceError(f"{self.name}: the file is damaged: {report}; restore a backup")
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything, also from a file that was deleted while this program has it open."""
+        """Copy everything, even from a file that was deleted while it is open."""
         with new_file(target) as draft, self._readable_errors(), self._taking_turn():
             copy = sqlite3.connect(draft)
             try:
                 self._writer_driver.backup(copy)
                 _adapt_trace_paths(copy, self.traces_folder, traces_folder(target))
-                # The copy takes over the mode of this file, in which it would need a log beside it.
+                # The copy has the journal mode of this file, which would need a log beside it.
                 copy.execute("PRAGMA journal_mode=DELETE")
             finally:
                 copy.close()
 
     def move_to(self, target: Path) -> None:
-        """Copy everything to a new file, and continue there, after the open file was deleted."""
+        """Copy everything to a new file after the open file was deleted, and continue with it."""
         if target == self.path:
             self._delete_stale_log()  # before the copy has the path to which the log belongs
         self.copy_to(target)
@@ -272,7 +276,7 @@ class SqliteFile(Database):
             self._open_connections()
 
     def _delete_stale_log(self) -> None:
-        """Delete the log of a removed database, which SQLite would apply to a new file there."""
+        """Delete the log of a deleted database, which SQLite would apply to a new file."""
         assert self.path is not None
         log = _log_of(self.path)
         database, log_identity = self._file_identities
@@ -287,7 +291,7 @@ class SqliteFile(Database):
     # Connections
 
     def _make_engine(self, *, reads_only: bool) -> Engine:
-        """Return an engine of SQLAlchemy: for reading, or for the one connection that writes."""
+        """Return an engine of SQLAlchemy for reading, or for the writing connection."""
 
         def connect() -> sqlite3.Connection:
             return self._new_connection(reads_only=reads_only)
@@ -312,14 +316,14 @@ class SqliteFile(Database):
 
     def _new_connection(self, *, reads_only: bool) -> sqlite3.Connection:
         """Open the file, or a database in memory."""
-        # ``_begin_writing`` begins transactions, so that writers queue up before they read.
+        # Transactions are begun in ``_begin_writing``, so that writers queue before they read.
         connection = sqlite3.connect(
             ":memory:" if self.path is None else str(self.path),
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )
-        # Functions that the file's own schema calls are not trusted: anyone may have made the file.
+        # Anyone may have made the file, so functions in its schema are not trusted.
         connection.execute("PRAGMA trusted_schema=OFF")
         if reads_only:
             connection.execute("PRAGMA query_only=ON")
@@ -361,14 +365,14 @@ class SqliteFile(Database):
 
     @contextmanager
     def _preparing_transaction(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction, before anything else uses the file."""
+        """Yield a connection in a transaction, before the file is used otherwise."""
         with self._writer.begin():
             yield self._writer
 
     def _create_tables(self) -> None:
-        """Create the tables of a new file, unless another program has just done so."""
+        """Create the tables of a new file."""
         with self._preparing_transaction() as connection:
-            # Another program may have been quicker while this one waited for its turn.
+            # Another program may have created them while this one waited.
             if self._stored_versions() != (0, 0):
                 return
             count = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
@@ -382,7 +386,7 @@ class SqliteFile(Database):
     def _migrate_tables(self) -> None:
         """Migrate a file of an earlier version in one transaction."""
         with self._preparing_transaction() as connection:
-            # Another program may have been quicker while this one waited for its turn.
+            # Another program may have migrated them while this one waited.
             application_id, version = self._stored_versions()
             check_version(self.name, application_id=application_id, version=version)
             migrate(connection, version)
@@ -391,8 +395,8 @@ class SqliteFile(Database):
     def _set_journal_mode(self, mode: str) -> None:
         """Change the journal mode, and try again while another program has the file open.
 
-        SQLite does not wait by itself here. The old mode stays if the other program keeps the file
-        open for ``BUSY_SECONDS``, or if SQLite refuses WAL, as it does without shared memory.
+        SQLite does not wait here. The old mode stays if the other program keeps the file open for
+        ``BUSY_SECONDS``, or if SQLite refuses a write-ahead log.
         """
         give_up_at = time.monotonic() + BUSY_SECONDS
         while self._run_pragma("journal_mode") != mode:
@@ -461,7 +465,7 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
 
 
 def _file_identity(path: Path) -> _Identity | None:
-    """Return device and inode of a file, None if there is no file."""
+    """Return the device and inode of a file; None without a file."""
     try:
         status = path.stat()
     except OSError:
@@ -474,13 +478,11 @@ def _log_of(path: Path) -> Path:
 
 
 def make_file(path: Path, *, new: bool = False) -> None:
-    """Make an empty file that other users cannot read, and its folder if there is none.
-
-    A file that exists stays as it is, unless ``new``.
+    """Make an empty file that other users cannot read, and its folder if it is missing.
 
     Args:
         path: The file.
-        new: Whether to fail if there is a file or a link at the path.
+        new: True to fail if a file or link exists at the path.
 
     Raises:
         WorkspaceError: The file cannot be made.
@@ -498,14 +500,14 @@ def make_file(path: Path, *, new: bool = False) -> None:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """Yield an empty draft beside ``target``, which is renamed to it at the end of the block.
+    """Yield an empty draft beside ``target``, which becomes ``target`` at the end of the block.
 
-    If the program is killed in the block, the incomplete draft stays, but ``target`` is not made.
+    If the program is killed in the block, an incomplete draft stays.
 
     Raises:
-        WorkspaceError: There is a file at ``target`` already, or none can be made there.
+        WorkspaceError: A file exists at ``target``, or none can be made.
     """
-    # A trial, so that the error is raised before the work if there is a file or none can be made.
+    # Make the file on trial, so that errors are raised before the work.
     make_file(target, new=True)
     target.unlink()
     draft = target.with_name(f".mast-tui-{secrets.token_hex(8)}.part")
@@ -522,7 +524,7 @@ def new_file(target: Path) -> Iterator[Path]:
 def _adapt_trace_paths(
     copy: sqlite3.Connection, old_folder: Path | None, new_folder: Path | None
 ) -> None:
-    """Make the paths of traces in a copy of a workspace relative to the folder of the copy."""
+    """Make the paths of traces in a copy relative to its own folder."""
     if old_folder == new_folder:
         return
     rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()
@@ -543,14 +545,14 @@ _NETWORK: Final = re.compile(
 )
 
 _MOUNT: Final = "/sbin/mount"
-"""The command that prints the mounts on macOS and the BSDs, which have no table to read."""
+"""The command that lists mounts on macOS and the BSDs, which have no table of them."""
 
 _MOUNT_SECONDS: Final = 5.0
 _MOUNT_LINE: Final = re.compile(r".*? on (?P<point>/.*) \((?P<kind>[^,()]+)(?P<options>[^()]*)\)")
 
 
 class Mount(NamedTuple):
-    """A mounted file system, its type, and whether it is on a network."""
+    """A mounted file system; ``network`` is True if it is on a network."""
 
     point: Path
     kind: str
@@ -558,7 +560,7 @@ class Mount(NamedTuple):
 
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Return whether a path is on a network file system; an unknown file system is local.
+    """Return whether a path is on a network file system; unknown types count as local.
 
     Args:
         path: The path; links are followed.
@@ -569,11 +571,11 @@ def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
 
 
 def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
-    """Return the file system that holds a path; None if the table has none.
+    """Return the file system that contains a path; None if it is not in the table.
 
     Args:
         path: An absolute path.
-        table: The mounted file systems; of several at one mount point the last one counts.
+        table: The mounted file systems; at one mount point the last one counts.
     """
     deepest: Mount | None = None
     for mount in table:
@@ -584,7 +586,7 @@ def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
 
 
 def linux_mounts(table: str) -> Iterator[Mount]:
-    """Yield the mounts in a table like ``/proc/mounts``."""
+    """Yield the mounts in a table such as ``/proc/mounts``."""
     for line in table.splitlines():
         match line.split(" "):
             case [_device, point, kind, *_options]:
@@ -593,7 +595,7 @@ def linux_mounts(table: str) -> Iterator[Mount]:
 
 
 def bsd_mounts(printed: str) -> Iterator[Mount]:
-    """Yield the mounts that ``mount`` prints on macOS; it adds the option "local" to local ones."""
+    """Yield the mounts in the output of ``mount``; local ones have the option "local"."""
     for line in printed.splitlines():
         match = _MOUNT_LINE.fullmatch(line)
         if match is not None:
@@ -603,7 +605,7 @@ def bsd_mounts(printed: str) -> Iterator[Mount]:
 
 
 def _mounted_file_systems(mounts: Path) -> Iterator[Mount]:
-    """Return the mounts in Linux's table; without it, those that the command ``mount`` prints."""
+    """Read the mounts from Linux's table, or else from the command ``mount``."""
     try:
         return linux_mounts(mounts.read_text(encoding="utf-8", errors="surrogateescape"))
     except OSError:
@@ -618,5 +620,5 @@ def _mounted_file_systems(mounts: Path) -> Iterator[Mount]:
 
 
 def _without_octal_escapes(field: str) -> str:
-    """Decode the octal escapes by which the table writes spaces."""
+    """Decode octal escapes, such as those of spaces."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -1,4 +1,4 @@
-"""The workspace, which holds labels, reviews, runs of judges and decisions."""
+"""The workspace, which stores labels, reviews, runs of judges and decisions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Result = TypeVar("Result")
 def reading(
     query: Callable[Concatenate[Connection, P], Result],
 ) -> Callable[Concatenate[Workspace, P], Result]:
-    """Return a method of a workspace that runs a query on a connection for reading."""
+    """Turn a query into a method that runs it on a read-only connection."""
 
     @wraps(query)
     def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -81,7 +81,7 @@ def reading(
 def writing(
     change: Callable[Concatenate[Connection, P], Result],
 ) -> Callable[Concatenate[Workspace, P], Result]:
-    """Return a method of a workspace that makes a change in one transaction."""
+    """Turn a change into a method that makes it in one transaction."""
 
     @wraps(change)
     def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -93,7 +93,7 @@ def writing(
 
 def _open_server_database(url: str, *, create: bool, password: str | None) -> Database:
     """Connect to a server; raise ``WorkspaceError`` if its driver is not installed."""
-    # The driver is an optional dependency, which workspaces in files do not need.
+    # The driver is optional, since workspaces in files do not need it.
     try:
         module = import_module("mast_tui.team.postgresql")
     except ImportError as error:
@@ -108,15 +108,15 @@ def _open_server_database(url: str, *, create: bool, password: str | None) -> Da
 class Workspace:
     """An open workspace; may be used from any thread.
 
-    The changes of a method are on disk when it returns. Every method raises ``WorkspaceError`` with
-    a message for users if the workspace cannot be read or written; then nothing has changed.
+    The changes of a method are on disk when it returns. Methods raise ``WorkspaceError`` with a
+    message for users if the workspace cannot be read or written; then nothing has changed.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._ids = IdSource()
         self.outbox: Outbox | None = None
-        """The changes that wait for a server that is away; None until ``open_outbox``."""
+        """The changes that wait for a server; None until ``open_outbox``."""
 
     @classmethod
     def open(
@@ -125,16 +125,15 @@ class Workspace:
         """Open the workspace in a file or on a server.
 
         Args:
-            path: The file, which is created with its folder if it does not exist; ``:memory:``
-                keeps everything in memory. ``postgresql://…`` is a database of a server, where
-                nothing is created; see ``create_on_server``.
-            create: Whether a missing file is created.
-            password: The password of the server, if the user has typed it.
+                path: The file, ``:memory:`` to keep everything in memory, or the URL of a database
+                    on a server (``postgresql://…``). On a server nothing is created.
+                create: True to create a missing file and its folder.
+                password: The password of the server, if the user has typed one.
 
         Raises:
             PasswordNeeded: The server needs a password, and none was found.
-            WorkspaceError: The file is of another kind or a newer version, cannot be written or
-                does not exist; or the server does not answer or has no workspace.
+            WorkspaceError: The file is missing, of another kind, of a newer version or not
+                writable; or the server does not answer or has no workspace.
         """
         if is_url(path):
             return cls(_open_server_database(str(path), create=False, password=password))
@@ -144,11 +143,11 @@ class Workspace:
 
     @classmethod
     def create_on_server(cls, url: str, *, password: str | None = None) -> Workspace:
-        """Open the workspace in a database of a server; create both if they do not exist.
+        """Open the workspace in a database on a server; create both if they are missing.
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``.
-            password: The password of the server, if the user has typed it.
+            password: The password of the server, if the user has typed one.
 
         Raises:
             WorkspaceError: The workspace cannot be opened or created.
@@ -157,16 +156,16 @@ class Workspace:
 
     @property
     def path(self) -> Path | None:
-        """The file, or None for a workspace in memory."""
+        """The file; None for a workspace in memory or on a server."""
         return self._database.path
 
     @property
     def name(self) -> str:
-        """The name in messages: its path or address."""
+        """The name in messages: the path or address."""
         return self._database.name
 
     def close(self) -> None:
-        """Close the workspace, and complete its main file; committed data is safe without this."""
+        """Close the workspace; committed data is safe without this."""
         self._database.close()
 
     @contextmanager
@@ -174,14 +173,14 @@ class Workspace:
         """Make the block one transaction, which is rolled back if the block raises.
 
         Args:
-            without_savepoints: Without savepoints SQLite is much faster, but the whole transaction
-                must end if a nested block raises.
+            without_savepoints: True for a faster transaction, which must end if a nested block
+                raises.
         """
         with self._database.writing(without_savepoints=without_savepoints):
             yield
 
     def new_id(self) -> str:
-        """Return a new id (UUID version 7); later ids are greater."""
+        """Return a new id (UUID of version 7), greater than earlier ones."""
         return self._ids.new()
 
     # The whole workspace
@@ -191,16 +190,16 @@ class Workspace:
         self._database.check_exists()
 
     def changed_elsewhere(self) -> bool:
-        """Check whether another program has written since the last call; see ``Database``."""
+        """Return whether another program has written since the last call."""
         return self._database.changed_elsewhere()
 
     @property
     def presence(self) -> Presence | None:
-        """The open traces of all programs; None for a file, where it is not known."""
+        """The open traces of all programs; None for a file."""
         return self._database.presence
 
     def checkpoint(self) -> None:
-        """Move all committed data into the main file, so that a copy of it is complete."""
+        """Move all committed data into the main file, so that a copy of this file is complete."""
         self._database.checkpoint()
 
     @property
@@ -217,7 +216,11 @@ class Workspace:
         return self.check_rows().differences
 
     def check_rows(self) -> CheckResult:
-        """Return what a check of all rows finds; raises ``WorkspaceError`` for an annotator."""
+        """Check all rows.
+
+        Raises:
+            WorkspaceError: The server hides other people's work from this member.
+        """
         self._database.check_nothing_hidden()
         return check_rows(self._database)
 
@@ -226,15 +229,18 @@ class Workspace:
     event_count = reading(queries.event_count)
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything into a new file; raises ``WorkspaceError`` and leaves no file if it
-        fails."""
+        """Copy everything into a new file.
+
+        Raises:
+            WorkspaceError: The copy failed, and no file is left.
+        """
         self._database.copy_to(target)
 
     def copy_into(self, other: Workspace) -> None:
         """Copy everything into an empty workspace.
 
         Raises:
-            WorkspaceError: The copy failed; nothing was copied.
+            WorkspaceError: The copy failed, and nothing was copied.
         """
         self._database.check_nothing_hidden()
         with (
@@ -245,9 +251,7 @@ class Workspace:
 
     @contextmanager
     def trial(self, *, without: Collection[str] = ()) -> Iterator[Workspace]:
-        """Yield a temporary copy of the workspace, in which changes can be tried out.
-
-        Meanwhile other programs can write to the workspace.
+        """Yield a temporary copy of the workspace for trying out changes.
 
         Args:
             without: The ids of events to leave out.
@@ -262,33 +266,37 @@ class Workspace:
                 yield copy
 
     def move_to(self, target: Path) -> None:
-        """Copy everything into a new file and continue there, after the old file was deleted."""
+        """Copy everything into a new file after the open file was deleted, and continue with it."""
         self._database.move_to(target)
 
     # The team
 
     @property
     def member(self) -> Member | None:
-        """The connected member of a team; None for a file, and for the owner."""
+        """The connected member of a team; None for a file and for the owner."""
         return self._database.member
 
     def team(self) -> tuple[Member, ...]:
-        """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
+        """Return the members of the team by name.
+
+        Raises:
+            WorkspaceError: The workspace is a file.
+        """
         return self._database.team()
 
     def add_member(self, name: str, role: TeamRole, *, assisted: bool = False) -> str | None:
         """Add a member to the team, or change the role of a member.
 
         Args:
-            name: The name of the member, and of the member's user on the server.
+            name: The name of the member and of the user on the server.
             role: The role in the team.
-            assisted: Whether the member, as an annotator, sees the suggestions of judges.
+            assisted: True if the member sees judges' suggestions as an annotator.
 
         Returns:
             The password of a new user on the server; None if the user existed.
 
         Raises:
-            WorkspaceError: The name is invalid or looks like another one, or the server refuses.
+            WorkspaceError: The name is invalid or looks like another name, or the server refuses.
         """
         self._database.check_may_change_team()
         if not self.taxonomies():  # most members may not add one later
@@ -304,7 +312,7 @@ class Workspace:
             name: The name of the member.
 
         Returns:
-            True if the member's user was removed from the server too.
+            True if the user was removed from the server too.
 
         Raises:
             WorkspaceError: The team has no such member, or the server refuses.
@@ -313,9 +321,7 @@ class Workspace:
         return self._database.remove_member(name)
 
     def shows_who_is_connected(self) -> bool:
-        """Return whether every member can see which members are connected to the server.
-
-        A superuser of the server can prevent that.
+        """Return whether members can see which other members are connected to the server.
 
         Raises:
             WorkspaceError: The workspace is a file.
@@ -330,14 +336,13 @@ class Workspace:
     # Taxonomies
 
     def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:
-        """Store a taxonomy, or its texts as a revision if it is stored with other texts.
+        """Store a taxonomy, or a revision of its texts if they differ from the stored texts.
 
-        Of the members of a team only the lead stores it.
+        In a team only the lead stores it.
 
         Args:
             taxonomy: The taxonomy.
-            in_use: True to replace the stored texts of this taxonomy; otherwise it is stored only
-                if the workspace does not have it.
+            in_use: True to replace stored texts; otherwise only a missing taxonomy is stored.
 
         Raises:
             WorkspaceError: The stored taxonomy of this id and version has other modes.
@@ -378,8 +383,8 @@ class Workspace:
     used_taxonomies = reading(queries.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
-        """Return the names of the used taxonomies whose labels were not migrated, sorted."""
-        # A migration is recorded as an import. Its first file is the replaced taxonomy.
+        """Return the used taxonomies whose labels were not migrated, sorted by name."""
+        # A migration is recorded as an import whose first file is the old taxonomy.
         migrated = {
             record.files[0]
             for record in self.imports()
@@ -392,12 +397,11 @@ class Workspace:
     def register_trace(self, record: TraceRecord) -> str:
         """Store a trace, or update the stored one, and return its id in this workspace.
 
-        A trace is known if its id and content are known, or if its file has only grown. A trace
-        with a known id and other content is stored as ``id~2``.
+        The trace is known if its id and content are, or if its file has only grown. A trace with a
+        known id and other content gets an id such as ``id~2``.
         """
         with self._database.reading() as connection:
-            # This search avoids a write if nothing has changed. A transaction has begun to write
-            # already, so there the search in ``register`` below is enough.
+            # This search avoids a write if nothing has changed. A transaction writes in any case.
             known_record = None
             if not connection.in_transaction():
                 known_record = trace_register.find(connection, record)
@@ -419,7 +423,7 @@ class Workspace:
     traces = reading(trace_register.traces)
 
     def resolve_trace_path(self, stored: str) -> Path:
-        """Return the path of a trace from its column ``path``, see ``read_columns``."""
+        """Return the path of a trace from the stored column ``path``."""
         return found_trace_path(stored, self._database.traces_folder)
 
     def trace(self, trace_id: str) -> TraceRecord:
@@ -440,15 +444,13 @@ class Workspace:
     referred_spans = reading(state.referred_spans)
 
     def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
-        """Store the indices of spans, by trace and key, and replace those stored before."""
+        """Store the indices of spans by trace and key, in place of earlier ones."""
         if any(indices.values()):
             with self._database.writing() as connection:
                 state.keep_span_indices(connection, indices)
 
     def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
-        """Store the current indices of the spans that the events on a trace refer to.
-
-        Writes nothing if the same indices are stored, or if the server is out of reach.
+        """Store the current indices of the spans in a trace's events, if they have changed.
 
         Args:
             trace_id: The id of the trace in this workspace.
@@ -458,8 +460,7 @@ class Workspace:
         if not referred_keys or self.away:
             return
         stored = self.span_indices(trace_id).get(trace_id, {})
-        # All indices are looked up, as they may have changed. A text never changes, so its length
-        # is counted only for spans with a missing length.
+        # All indices may have changed. Texts never change, so only missing lengths are counted.
         missing = missing_indices(referred_keys, stored)
         needed_keys = {key: missing.get(key, False) for key in referred_keys}
         changed_indices = {
@@ -472,7 +473,7 @@ class Workspace:
     # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
-        """Add an annotator, or change the kind of a known one from ``imported`` to ``human``.
+        """Add an annotator, or change the kind of a stored one from ``imported`` to ``human``.
 
         Args:
             name: The name.
@@ -492,26 +493,26 @@ class Workspace:
     send_waiting = recording.send_waiting
 
     def open_outbox(self, folder: Path, annotator: str) -> None:
-        """Open the outbox, which keeps changes on this machine while the server is out of reach.
+        """Open the outbox, which keeps changes on this machine while the server does not answer.
 
         Args:
             folder: The folder of the outbox.
             annotator: The annotator.
 
         Raises:
-            WorkspaceError: The changes of an earlier outbox cannot be read.
+            WorkspaceError: The waiting changes of an earlier outbox cannot be read.
         """
         with self._database.reading() as connection:
             last_seq = recording.last_seq_of_annotator(connection, annotator)
         self.outbox = self._database.outbox(folder, annotator, last_seq)
 
     def read_ahead(self, *, everybody: bool = False) -> None:
-        """Copy the tables that the annotator would need if the server were out of reach.
+        """Copy the tables that the annotator needs while the server does not answer.
 
-        Does nothing while changes wait in the outbox, or without an outbox.
+        Nothing is copied while changes wait in the outbox.
 
         Args:
-            everybody: Whether to copy the work of others too, as an adjudicator needs it.
+            everybody: True to copy the work of others too, for an adjudicator.
 
         Raises:
             WorkspaceError: The server's tables cannot be read.
@@ -522,12 +523,12 @@ class Workspace:
                 outbox.local_copy.refresh(connection, everybody=everybody)
 
     def decided_meanwhile(self, sent: Sequence[WaitingChange]) -> tuple[Event, ...]:
-        """Return decisions that others made while an adjudicator's decisions waited for the server.
+        """Return decisions that others made while an adjudicator's decisions waited.
 
-        They are on the same items, and not older than the adjudicator's first waiting event.
+        They are on the same items, and not older than the first waiting event.
 
         Args:
-            sent: The changes that have waited, all of one adjudicator.
+            sent: The changes of one adjudicator that have waited.
 
         Raises:
             WorkspaceError: The workspace cannot be read.
@@ -553,10 +554,10 @@ class Workspace:
 
     @contextmanager
     def reading_local_copy(self) -> Iterator[None]:
-        """In the block, let this thread read the local copy while the server is out of reach.
+        """Let this thread read the local copy in the block while the server does not answer.
 
-        This is for reading the work of all people. It changes nothing if the copy has only the
-        annotator's own work, see ``read_ahead``.
+        This is for reading the work of all people, so it has no effect if the copy has only the
+        annotator's own work.
         """
         outbox = self.outbox
         caller = get_ident()
@@ -569,32 +570,29 @@ class Workspace:
 
     @property
     def away(self) -> bool:
-        """True if a server is away, so that reads use the local copy."""
+        """True if the server does not answer, so that reads use the local copy."""
         return self._database.away
 
     @property
     def waiting(self) -> int:
-        """The number of changes that wait on this machine until the server is back."""
+        """The number of changes that wait on this machine for the server."""
         return 0 if self.outbox is None else self.outbox.count
 
     def _waiting_events(
         self, annotator: str | None, trace_id: str | None, taxonomy: str | None
     ) -> tuple[Event, ...]:
-        """Return the events of an annotator that wait in the outbox.
-
-        An outbox has one annotator. For any other annotator, and for None, return nothing.
-        """
+        """Return the waiting events of the outbox, if it belongs to the annotator."""
         if self.outbox is None or annotator != self.outbox.annotator:
             return ()
         return self.outbox.events(trace_id, taxonomy)
 
     def last_seq(self, annotator: str, trace_id: str | None, taxonomy: str | None) -> int:
-        """Return the sequence number of an annotator's last event on a trace, 0 if there is none.
+        """Return the sequence number of an annotator's last event on a trace; 0 if there is none.
 
         Args:
             annotator: The annotator.
-            trace_id: The trace; None for events that belong to no trace.
-            taxonomy: The taxonomy; None for events that belong to none.
+            trace_id: The trace; None for events without a trace.
+            taxonomy: The taxonomy; None for events without a taxonomy.
         """
         waiting = self._waiting_events(annotator, trace_id, taxonomy)
         with self._database.reading() as connection:
@@ -604,7 +602,7 @@ class Workspace:
     known_facts = reading(recording.known_facts)
 
     def last_seqs(self, annotators: Iterable[str]) -> Mapping[str, int]:
-        """Return the sequence number of each annotator's last event, 0 if there is none."""
+        """Return the sequence number of each annotator's last event; 0 if there is none."""
         with self._database.reading() as connection:
             return {name: recording.last_seq_of_annotator(connection, name) for name in annotators}
 
@@ -622,24 +620,22 @@ class Workspace:
     ) -> MergeReport:
         """Add the foreign events that this workspace lacks, all in one transaction.
 
-        The result does not depend on the order of merges, and merging twice changes nothing.
-        The caller registers the traces, taxonomies and annotators of the events.
+        The result does not depend on the order of merges. The caller registers the traces,
+        taxonomies and annotators of the events.
 
         Args:
             events: The foreign events; call ``examined`` on them before a transaction begins.
-            replacing: The people and judges whose finished passes, decisions, guidelines, studies,
-                visibility and suggestions may be replaced, and whose edited histories replace the
-                stored ones.
+            replacing: The people and judges whose earlier work may be replaced.
             in_force: The decisions, guidelines and studies that need consent to be replaced, as
-                ``entries_in_force`` returned them before an earlier merge; None for those in force
-                now.
+                ``entries_in_force`` returned them before an earlier merge; None for the current
+                ones.
 
         Returns:
             The number of added events, and the changes to each annotator's work.
 
         Raises:
-            MergeRefused: The events would replace the work of people and judges who are not in
-                ``replacing``; nothing was written.
+            MergeRefused: The events would replace work of people who are not in ``replacing``;
+                nothing was written.
             WorkspaceError: The events cannot be written.
         """
         foreign = events if isinstance(events, Foreign) else examined(events)
@@ -649,7 +645,7 @@ class Workspace:
     standing = reading(read_state)
 
     def edited_histories(self) -> tuple[Event, ...]:
-        """Return the first edited event of each person whose stored events were edited."""
+        """Return the first edited event of each person with edited events."""
         self._database.check_nothing_hidden()
         names = [info.name for info in self.annotators()]
         with self._database.reading() as connection:
@@ -666,11 +662,11 @@ class Workspace:
         taxonomy: str | None = None,
         pass_number: int | None = None,
     ) -> Iterator[Event]:
-        """Yield events, sorted by annotator, sequence number and id; they are read in batches.
+        """Yield events in batches, sorted by annotator, sequence number and id.
 
         Args:
-            trace_id: Only events on this trace, and after them the events of ``annotator`` on it
-                that wait in the outbox. None for all stored events.
+            trace_id: Only events on this trace, followed by the annotator's waiting events on it.
+                None for all stored events.
             annotator: Only events of this annotator; None for all.
             taxonomy: Only events under this taxonomy; None for all.
             pass_number: Only events of this pass; None for all.
@@ -703,7 +699,7 @@ class Workspace:
     read_columns = reading(queries.read_columns)
     packed_verdicts = reading(queries.packed_verdicts)
 
-    # State. Without a pass number, queries return the last pass; "finished" is the last finished.
+    # State. By default queries select the last pass; "finished" selects the last finished pass.
 
     labels = reading(queries.labels)
     verdicts = reading(queries.verdicts)
@@ -717,12 +713,12 @@ class Workspace:
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
     ) -> tuple[Decision, ...]:
-        """Return the decisions in force on a trace; see ``all_decisions``.
+        """Return the decisions in force on a trace.
 
         Args:
             trace_id: The trace.
             taxonomy: The taxonomy.
-            annotator: Only those of this adjudicator; None for the newest decision on each item.
+            annotator: Only decisions of this adjudicator; None for the newest on each item.
         """
         all_decisions = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
         return all_decisions.get(trace_id, ())
@@ -731,10 +727,7 @@ class Workspace:
     study = reading(queries.study)
 
     def outside_study(self, taxonomy: str) -> frozenset[str]:
-        """Return the people who are not in the taxonomy's study; empty without a study.
-
-        Figures leave out their labels, unless a command names them.
-        """
+        """Return the people who are not in the taxonomy's study; empty without a study."""
         study = self.study(taxonomy)
         if study is None:
             return frozenset()
@@ -760,19 +753,19 @@ class Workspace:
     def begin_import(
         self, file_format: str, files: Sequence[str], *, request_key: str, annotator: str | None
     ) -> ImportRecord:
-        """Store the start of an import, or continue one that was interrupted.
+        """Store the start of an import, or continue an interrupted one.
 
         Args:
             file_format: The name of the files' format.
             files: The names of the files.
-            request_key: The command as a text; the same text continues an interrupted import.
-            annotator: The annotator who imports, None if unknown.
+            request_key: The command as a text, by which an interrupted import is found.
+            annotator: The annotator who imports; None if unknown.
 
         Returns:
             The record of the import.
 
         Raises:
-            WorkspaceError: The same import is being undone, and the undo was interrupted.
+            WorkspaceError: An undo of the same import was interrupted.
         """
         with self._database.writing() as connection:
             for record in import_register.imports(connection):
@@ -802,7 +795,7 @@ class Workspace:
     def start_run(
         self, judge: str, taxonomy: str, *, note: str = "", settings: RunSettings | None = None
     ) -> str:
-        """Store the start of a judge's run and return the run's id.
+        """Store the start of a judge's run, and return the run's id.
 
         Args:
             judge: The judge.
@@ -811,7 +804,7 @@ class Workspace:
             settings: The settings of a model's run.
 
         Raises:
-            WorkspaceError: The prompt shows a trace that was set aside for measuring judges.
+            WorkspaceError: An example in the prompt is set aside for measuring judges.
         """
         run = Run(self.new_id(), judge, taxonomy, now(), note=note, settings=settings)
         with self._database.writing() as connection:

@@ -1,1 +1,1 @@
-"""Events: what they are, how they are written, and the tables that follow from them."""
+"""Events, the ways to record them, and the tables that follow from them."""

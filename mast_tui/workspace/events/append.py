@@ -1,4 +1,4 @@
-"""Recording of events, with the state tables that follow from them in the same transaction."""
+"""The recording of events and of the state that follows, in one transaction."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _LAST_OF_WORK: Final = (
 _END_AND_WORK: Final = _LAST.add_columns(chain.LAST_LINK, _LAST_SEQ_OF_WORK.scalar_subquery())
 """The query for an annotator's last sequence number, last chain, and last number on one trace.
 
-The queries for the end of a history that follow have the same columns.
+The queries below have the same columns.
 """
 _END: Final = _LAST.add_columns(chain.LAST_LINK, null())
 _END_WITHOUT_CHAIN: Final = _LAST.add_columns(null(), null())
@@ -88,31 +88,30 @@ def append(
     known_seq: int | None = None,
     indices: Mapping[str, Mapping[str, SpanIndex]] | None = None,
 ) -> tuple[Event, ...]:
-    """Record events and update the state tables, in one transaction; a method of ``Workspace``.
+    """Record events and update the state tables, in one transaction.
 
-    The events get the next sequence numbers of their annotators; an event whose id is stored
-    already is left out. If the server is out of reach, the events are put into their annotator's
-    outbox. If there is no outbox for them, the call waits until the server is back. Studies never
-    go into an outbox: a study that is sent late would replace a later one.
+    The events get the next sequence numbers of their annotators; events with a stored id are left
+    out. Without a server's answer, the events go to their annotator's outbox, or the call waits if
+    there is none. A study never goes to an outbox, because a late study would replace a newer one.
 
     Args:
         workspace: The workspace.
         events: The events, in order.
-        action: The action that groups them, a new one by default; an action that begins with
-            ``import:`` cannot be undone by a key.
-        undoes: The action that they undo.
-        redoes: The action that they redo.
-        known_seq: The sequence number of the last event that the caller knows of the first
-            event's annotator, trace and taxonomy; 0 if it knows none. A later event is an error.
-            None to skip this check.
-        indices: The indices of the spans that the events refer to, by trace and key, to be stored
-            too. The outbox does not keep them; reading the trace again stores them.
+        action: The action that groups the events; None for a new one. A key cannot undo an action
+            that begins with ``import:``.
+        undoes: The action that the events undo.
+        redoes: The action that the events redo.
+        known_seq: The sequence number of the last event that the caller knows of the first event's
+            annotator, trace and taxonomy; 0 for none. A later event is an error. None to skip this
+            check.
+        indices: The indices of the spans in the events, by trace and key, which are stored too
+            unless the events go to the outbox.
 
     Returns:
         The recorded events.
 
     Raises:
-        ChangedElsewhere: There are later events than the one with ``known_seq``.
+        ChangedElsewhere: There are events after ``known_seq``.
         WorkspaceError: The events cannot be written.
     """
     database = workspace._database
@@ -141,7 +140,7 @@ def append(
 
 
 class _Recording:
-    """The recording of a change, which is tried again while a server is out of reach."""
+    """The recording of a change, which is repeated while a server does not answer."""
 
     def __init__(
         self,
@@ -155,8 +154,8 @@ class _Recording:
         self._indices = indices
         self._is_inside_transaction = self._database.within
         self._tried: tuple[Event, ...] = ()
-        """The events of the last try, which the server may have committed before it was away."""
-        # If the annotator's last event is known, the first try need not ask a server for it.
+        """The events of the last attempt, which the server may have committed."""
+        # If the annotator's last event is known, the first attempt need not ask the server for it.
         self._latest = self._database.latest
         self._database.latest = None  # set again after the commit; after a failure it is unknown
         if self._is_inside_transaction or not _can_follow(change, self._latest):
@@ -165,7 +164,9 @@ class _Recording:
     def attempt(self) -> tuple[Event, ...]:
         """Record the change in one transaction, and return its events.
 
-        Raises ``ServerAway``, or ``NotLatest`` if the last event of the annotator was another one.
+        Raises:
+            ServerAway: The server does not answer.
+            NotLatest: The annotator has another last event.
         """
         latest = self._latest
         self._latest = None
@@ -196,9 +197,9 @@ class _Recording:
 
 
 def _can_follow(change: NewChange, latest: LatestEvent | None) -> bool:
-    """Return whether a change can be recorded after ``latest`` without a question to the server.
+    """Return whether a change can be recorded after ``latest`` without asking the server.
 
-    ``latest`` is the last event that this program has written, None if it is not known.
+    ``latest`` is the last event that this program has written, if known.
     """
     if latest is None or not change.events or chain.is_import(change.action):
         return False
@@ -213,10 +214,10 @@ def _can_follow(change: NewChange, latest: LatestEvent | None) -> bool:
 
 
 def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
-    """Return the last of these events, whose hash goes into that of the annotator's next event.
+    """Return the event after which the annotator's next event can be recorded.
 
-    Return None if the events are by several annotators, or if the last one was imported: no later
-    hash depends on it.
+    None if there are several annotators, or if the last event is imported: later chains do not
+    depend on it.
     """
     if len({event.annotator for event in recorded}) != 1:
         return None
@@ -227,9 +228,9 @@ def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
 
 
 def _outbox_for(workspace: Workspace, change: NewChange) -> Outbox | None:
-    """Return the outbox if the change may wait in it, otherwise None.
+    """Return the outbox if a change may wait in it, or None.
 
-    Only its own annotator's events may wait, except an import and a change of the study.
+    Imports, changes of the study and other annotators' events may not wait.
     """
     outbox = workspace.outbox
     if outbox is None or chain.is_import(change.action):
@@ -242,10 +243,10 @@ def _outbox_for(workspace: Workspace, change: NewChange) -> Outbox | None:
 
 
 def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
-    """Send the changes in the outbox in order, until all are sent or the server is out of reach.
+    """Send the changes in the outbox in order, until the server does not answer.
 
     Returns:
-        The changes that were not recorded, since the annotator has finished the pass elsewhere.
+        The changes that were refused, because the annotator has finished the pass elsewhere.
 
     Raises:
         WorkspaceError: A change cannot be written; it stays in the outbox.
@@ -257,7 +258,7 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     for change in outbox.waiting:
         try:
             with workspace._database.writing(annotators=[outbox.annotator]) as connection:
-                # An earlier try may have stored the change before the connection was lost.
+                # An earlier attempt may have stored the change before the connection was lost.
                 recorded = _stored_events(connection, change.events) or _record_waiting_change(
                     connection, change, workspace.new_id
                 )
@@ -273,7 +274,7 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
 
 
 def _register_waiting_traces(workspace: Workspace, outbox: Outbox) -> bool:
-    """Register the outbox's traces on the server; return False if the server is out of reach."""
+    """Register the outbox's traces on the server; return False if it does not answer."""
     for trace_id, record in outbox.traces.items():
         try:
             with workspace._database.writing() as connection:
@@ -289,8 +290,7 @@ def _record_waiting_change(
 ) -> tuple[Event, ...]:
     """Record a change that has waited, and return its events.
 
-    Records and returns nothing if the annotator has changed the work on the trace elsewhere and
-    finished the pass.
+    Nothing is recorded if the annotator has finished the pass elsewhere with other changes.
     """
     if _was_changed_elsewhere(connection, change) and _is_finished(connection, change.events[0]):
         return ()
@@ -298,11 +298,7 @@ def _record_waiting_change(
 
 
 def _was_changed_elsewhere(connection: Connection, change: WaitingChange) -> bool:
-    """Return whether the annotator has other events on the trace since the change was made.
-
-    The last event must be that of the earlier change in the outbox that this one follows, or else
-    the one with the number ``known_seq``.
-    """
+    """Return whether the annotator has other events on the trace since the change was made."""
     if change.known_seq is None:
         return False
     first = change.events[0]
@@ -326,7 +322,7 @@ def _is_finished(connection: Connection, event: Event) -> bool:
 
 
 def _stored_events(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return those of the events that are stored, as they are stored."""
+    """Return the stored ones of the events, as they are stored."""
     rows = known_rows(connection, [event.id for event in events])
     return tuple(map(event_of, rows.values()))
 
@@ -336,15 +332,15 @@ class _HistoryEnd:
     """The end of one annotator's history, which new events continue.
 
     Attributes:
-        seq: The sequence number of the last event, 0 if there is none.
-        chain: The chain that the next event continues; None for a judge, whose events have none.
+        seq: The sequence number of the last event; 0 if there is none.
+        chain: The chain that the next event continues; None for judges, whose events have none.
     """
 
     seq: int
     chain: str | None
 
     def add(self, event: Event, payload: str) -> Event:
-        """Continue the history by an event, and return the event with its chain.
+        """Add an event to the history, and return it with its chain.
 
         Args:
             event: The event.
@@ -363,10 +359,9 @@ def _record_change(
     new_id: Callable[[], str],
     latest: LatestEvent | None = None,
 ) -> tuple[Event, ...]:
-    """Record new events after the last ones of their annotators, and update the state tables.
+    """Record events after the last ones of their annotators, and update the state tables.
 
-    Events whose id is stored already are left out. If all events are by one annotator, ``latest``
-    can be the last event of that annotator, which saves a query.
+    ``latest`` is the last event of the only annotator, if known, which saves a query.
     """
     is_member_of_team = calls_stored_functions(connection)
     known_ids = _known_ids(connection, change)
@@ -382,7 +377,7 @@ def _record_change(
         if isinstance(event.fact, _LABEL_FACTS):
             _check_label(event)
         if event.annotator not in ends:
-            # ``known_seq`` is about the work of the first event only.
+            # ``known_seq`` belongs to the trace and taxonomy of the first event.
             known_seq = None if ends else change.known_seq
             ends[event.annotator] = _history_end(connection, event, change.action, known_seq)
         payload = payload_text(event.fact)
@@ -401,7 +396,7 @@ def _record_change(
 
 
 def _known_ids(connection: Connection, change: NewChange) -> Collection[str]:
-    """Return the ids of those events of a change that are stored already."""
+    """Return the ids of the events in a change that are stored already."""
     ids = [event.id for event in change.events if event.id is not None]
     if not ids:
         return ()
@@ -413,18 +408,18 @@ def _known_ids(connection: Connection, change: NewChange) -> Collection[str]:
 def _history_end(
     connection: Connection, event: NewEvent, action: str, known_seq: int | None
 ) -> _HistoryEnd:
-    """Return the end of an annotator's history; store the annotator if there is no history.
+    """Return the end of an annotator's history; register the annotator if there is none.
 
-    Raises ``ChangedElsewhere`` if the annotator has later events on the trace and taxonomy of
-    ``event`` than the one with the number ``known_seq``; None skips this check.
+    Raises:
+        ChangedElsewhere: The annotator has events after ``known_seq`` on the trace and taxonomy of
+            ``event``.
     """
     if sees_own_only(connection):
         statement: Executable = _OWN_END
     elif known_seq is not None:
         statement = _END_AND_WORK
     elif chain.is_import(action):
-        # The search for the last chain passes over imported events, of which there may be many.
-        # An imported event does not continue it.
+        # An imported event does not need the last chain, and finding it may be slow.
         statement = _END_WITHOUT_CHAIN
     else:
         statement = _END
@@ -444,7 +439,7 @@ def _history_end(
 
 
 def _check_label(event: NewEvent) -> None:
-    """Raise ``ValueError`` if a label differs from its event in annotator, trace or pass."""
+    """Raise ``ValueError`` if a label does not belong to the work of its event."""
     fact = event.fact
     assert isinstance(fact, _LABEL_FACTS)
     label = fact.after if isinstance(fact, LabelChanged) else fact.label
@@ -454,7 +449,7 @@ def _check_label(event: NewEvent) -> None:
 
 
 def _check_text(payload: str) -> None:
-    """Raise ``UnicodeEncodeError`` for half of a surrogate pair, which no server can store."""
+    """Raise ``UnicodeEncodeError`` for a lone surrogate, which no server can store."""
     if "\\ud" in payload:
         json.dumps(json.loads(payload), ensure_ascii=False).encode()
 
@@ -481,7 +476,7 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def forget(connection: Connection, ids: Iterable[str]) -> None:
-    """Delete events and rebuild the state tables without them; meant for a temporary copy.
+    """Delete events, and rebuild the state tables; only for a temporary copy.
 
     Args:
         connection: An open transaction.
@@ -497,14 +492,14 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 
 
 def last_seq_of_annotator(connection: Connection, annotator: str) -> int:
-    """Return the sequence number of an annotator's last event on any trace, 0 if there is none.
+    """Return the sequence number of an annotator's last event; 0 if there is none.
 
     Args:
         connection: An open connection.
         annotator: The annotator.
     """
     if sees_own_only(connection):
-        # The function also needs a trace, to return the last event on it, which is not used here.
+        # The function also returns the last event on a trace, which is not needed here.
         row = connection.execute(_OWN_END, {"trace_id": "", "taxonomy": ""}).one()
         return row.seq or 0
     return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
@@ -513,13 +508,13 @@ def last_seq_of_annotator(connection: Connection, annotator: str) -> int:
 def last_seq_on_trace(
     connection: Connection, annotator: str, trace_id: str | None, taxonomy: str | None
 ) -> int:
-    """Return the sequence number of an annotator's last event on a trace, 0 if there is none.
+    """Return the sequence number of an annotator's last event on a trace; 0 if there is none.
 
     Args:
         connection: An open connection.
         annotator: The annotator.
-        trace_id: The trace; None for events that belong to no trace.
-        taxonomy: The taxonomy; None for events that belong to none.
+        trace_id: The trace; None for events without a trace.
+        taxonomy: The taxonomy; None for events without a taxonomy.
     """
     work = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     return connection.execute(_LAST_SEQ_OF_WORK, work).scalar_one() or 0
@@ -530,7 +525,7 @@ def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
 
     Args:
         connection: An open connection.
-        ids: The ids of the events; those that are not stored are left out.
+        ids: The ids of the events; ids that are not stored are left out.
     """
     rows = known_rows(connection, ids)
     return {event.id: event.fact for event in readable_events(rows.values())}
@@ -541,12 +536,12 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
 
     Args:
         connection: An open connection.
-        ids: The ids of the events; those that are not stored are left out.
+        ids: The ids of the events; ids that are not stored are left out.
     """
     if not ids:
         return {}
     if sees_own_only(connection):
-        # This function of the server reads the annotator's own events.
+        # The server's function reads the annotator's own events.
         result = connection.execute(_OWN_BY_ID, {"ids": list(ids)})
     else:
         result = _EVENTS_BY_ID.execute(connection, ids)

@@ -1,13 +1,12 @@
 """A chain of hashes over each person's events, which shows whether a history was edited.
 
-An event's ``chain`` is a hash over its content and the chain of the event before it, which is the
-last one with a lower sequence number. If two copies of a workspace continued from the same event,
-each branch has its own chain, which stays after a merge. Events of an import are hashed by their
-content alone, since the same file makes them on any machine at other times and between other
-events. Judges look at traces in any order, so their events have no chain.
+The ``chain`` of an event is a hash of its content and of the chain of its predecessor, the last
+event with a lower sequence number. If two copies of a workspace continue from the same event, each
+branch has its own chain, also after a merge. Imported events are hashed by their content alone,
+since the same file may be imported on any machine between other events. Judges' events have no
+chain, since judges look at traces in any order.
 
 The hash has no key. It detects changes by accident or by hand, but not forgery with this program.
-The module ``changes`` decides which changes a merge may make.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ LENGTH: Final = 32
 """The number of stored hexadecimal digits of a hash."""
 
 START: Final = ""
-"""The predecessor of the first event of a chain."""
+"""The chain before the first event."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _FACTS_WITH_TRACES: Final = (StudySet, GuidelineSet)
 
 _MOST_TRIES: Final = 200_000
-"""The most tries to find the branch of an event, over all events of a person; seconds at most."""
+"""The most attempts to find the branch of an event, over all events of a person."""
 
 _LOCAL_NAME: Final = re.compile(r"(?:-[0-9a-f]{8})?(?:~[0-9]+)*\Z")
-"""The suffix that a workspace may add to a trace's name; hashes leave it out."""
+"""The suffix that a workspace may add to a trace's id, which is not hashed."""
 
 _READ_PERSON: Final = (
     select(schema.events)
@@ -67,7 +66,7 @@ LAST_LINK: Final = (
     .limit(1)
     .scalar_subquery()
 )
-"""The chain that the next event of ``annotator`` follows; null if it is the first event."""
+"""The chain that the next event of ``annotator`` continues; null for the first event."""
 
 _REPLACE: Final = (
     update(schema.events)
@@ -78,14 +77,14 @@ _REPLACE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Events of another workspace, each once, with the result of the check of their chains.
+    """Events of another workspace, without repeats, with the check of their chains.
 
     Attributes:
-        events: The events, sorted by annotator, sequence number and id; those of people have
+        events: The events, sorted by annotator, sequence number and id; people's events have
             chains.
-        broken: For each person whose history was edited, the first event that does not fit its
-            chain, or the first one that came twice with different contents.
-        repeats: The number of repeated events, of which the first counts.
+        broken: By person, the first event that does not fit its chain, or that came twice with
+            different contents.
+        repeats: The number of repeated events, of which the first ones count.
     """
 
     events: Sequence[Event] = ()
@@ -99,21 +98,21 @@ def has_chain(annotator: str) -> bool:
 
 
 def is_linked(event: Event) -> bool:
-    """Return whether the chain of an event is computed from that of the event before it."""
+    """Return whether the chain of an event continues the chain of its predecessor."""
     return not is_import(event.action)
 
 
 def is_import(action: str) -> bool:
-    """Return whether an action is an import, whose events are not linked to earlier ones."""
+    """Return whether an action is an import."""
     return action.startswith(IMPORT_PREFIX)
 
 
 def digest(event: Event, payload: str | None = None) -> bytes:
-    """Compute the hash of an event's content, which is the same in every workspace.
+    """Compute the hash of an event's content, the same in every workspace.
 
     Args:
         event: The event.
-        payload: The ``payload_text`` of the event's fact, if it is known already.
+        payload: The ``payload_text`` of the event's fact, if known.
     """
     fact = event.fact
     content_text = _context_json(
@@ -135,11 +134,11 @@ def digest(event: Event, payload: str | None = None) -> bytes:
 
 
 def link(previous: str, event_digest: bytes) -> str:
-    """Compute an event's ``chain``, the hash over the event and the chain of its predecessor.
+    """Compute the ``chain`` of an event from its content and its predecessor's chain.
 
     Args:
         previous: The chain of the event's predecessor.
-        event_digest: The ``digest`` of the event itself.
+        event_digest: The ``digest`` of the event.
 
     Returns:
         The first ``LENGTH`` hexadecimal digits of the hash.
@@ -149,22 +148,21 @@ def link(previous: str, event_digest: bytes) -> str:
 
 
 def with_chain(event: Event, previous: str, payload: str | None = None) -> Event:
-    """Return an event with its ``chain``.
+    """Add the ``chain`` to an event.
 
     Args:
         event: The event.
-        previous: The chain of the event's predecessor, which an imported event does not continue.
-        payload: The ``payload_text`` of the event's fact, if it is known already.
+        previous: The chain of the event's predecessor, not used for an imported event.
+        payload: The ``payload_text`` of the event's fact, if known.
     """
     predecessor = previous if is_linked(event) else START
     return structs.replace(event, chain=link(predecessor, digest(event, payload)))
 
 
 def chain_after(event: Event, previous: str) -> str:
-    """Return the hash that the next event continues.
+    """Return the chain that the next event continues.
 
-    This is the ``chain`` of ``event``. If ``event`` is imported or has no chain, it is passed over,
-    and the next event continues ``previous``.
+    This is the chain of ``event``, or ``previous`` if ``event`` is imported or has no chain.
 
     Args:
         event: The event.
@@ -174,12 +172,12 @@ def chain_after(event: Event, previous: str) -> str:
 
 
 def chained(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events of one person, each with its ``chain``; compute it if it is missing.
+    """Yield the events of one person with their chains; missing chains are computed.
 
-    The events are all those of the person, sorted by sequence number and id.
+    The events must be complete, and sorted by sequence number and id.
     """
-    # Merged branches may have events with the same sequence number. All of these continue the chain
-    # of the last event with a lower sequence number.
+    # Merged branches may share sequence numbers. Each event continues the chain of the last event
+    # with a lower number.
     seq = 0
     previous = START
     last_chain = START
@@ -194,19 +192,17 @@ def chained(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def first_break(events: Iterable[Event]) -> Event | None:
-    """Return the first event of one person whose chain does not fit, or None.
+    """Return the first event of one person with a wrong chain, or None.
 
-    If a chain does not fit, the event was changed, or an event before it was changed or deleted.
-    Events without a chain are ignored. The event at which ``_MOST_TRIES`` are used up counts as one
-    that does not fit.
+    A wrong chain shows that the event or an earlier event was changed or deleted. Events without a
+    chain are ignored. The result may be a correct event once ``_MOST_TRIES`` are used up.
 
     Args:
         events: The person's events, sorted by sequence number and id.
     """
     seq = 0
-    # After a merge of branches several events may have one sequence number, and an event may follow
-    # any event with a lower sequence number, so all of those are tried, the last one first. Most
-    # events follow the last one. Only the other tries are limited, since many branches make many.
+    # In merged branches an event may follow any event with a lower sequence number, so all are
+    # tried, the last one first. Most events follow the last one, so only other tries are limited.
     earlier_chains = [START]
     chains_of_seq = list[str]()
     remaining_tries = _MOST_TRIES
@@ -233,10 +229,7 @@ def first_break(events: Iterable[Event]) -> Event | None:
 
 
 def examined(events: Iterable[Event]) -> Foreign:
-    """Check the events of another workspace: sort them, and remove repeated ones.
-
-    People's chains are checked and completed; judges have none.
-    """
+    """Sort the events of another workspace, remove repeats, and check and complete the chains."""
     unique: dict[str, Event] = {}
     repeats = 0
     broken = dict[str, Event]()
@@ -244,7 +237,7 @@ def examined(events: Iterable[Event]) -> Foreign:
         first_copy = unique.setdefault(event.id, event)
         if first_copy is not event:
             repeats += 1
-            # Different contents under one id show that a copy was edited.
+            # Different contents under one id show that one copy was edited.
             if structs.replace(first_copy, chain=None) != structs.replace(event, chain=None):
                 broken.setdefault(event.annotator, event)
     ordered = sorted(unique.values(), key=lambda event: (event.annotator, event.seq, event.id))
@@ -262,11 +255,11 @@ def examined(events: Iterable[Event]) -> Foreign:
 
 
 def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple[Event, ...]:
-    """Return the first event that does not fit its chain, for each person with such an event.
+    """Return the first event with a wrong chain, for each person with such an event.
 
     Args:
         connection: An open connection.
-        annotators: The annotators to check; judges, whose events have no chains, are left out.
+        annotators: The annotators to check; judges are left out.
     """
     breaks = (
         first_break(_events_of_person(connection, name)) for name in annotators if has_chain(name)
@@ -275,11 +268,11 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
 
 
 def rebuild_chain(connection: Connection, annotator: str) -> None:
-    """Compute and store new chains for all events of a person.
+    """Compute and store all chains of a person's events anew.
 
     Args:
         connection: An open transaction.
-        annotator: The person; nothing happens for a judge, whose events have no chains.
+        annotator: The person; for a judge nothing happens.
     """
     if not has_chain(annotator):
         return
@@ -290,7 +283,7 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
 
 
 def replace_events(connection: Connection, events: Sequence[Event]) -> None:
-    """Replace stored events by other versions of them; the caller updates the state tables.
+    """Replace stored events by other versions; the caller updates the state tables.
 
     Args:
         connection: An open transaction.
@@ -307,13 +300,13 @@ def replace_events(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def _events_of_person(connection: Connection, annotator: str) -> Iterator[Event]:
-    """Yield one person's readable events by sequence number and id."""
+    """Yield one person's readable events in order."""
     return readable_events(connection.execute(_READ_PERSON, {"name": annotator}).mappings())
 
 
 @lru_cache(maxsize=1000)
 def _context_json(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
-    """Return the annotator, kind, trace and taxonomy as JSON; cached, since events share it."""
+    """Return the annotator, kind, trace and taxonomy as JSON, which many events share."""
     trace_text = _json_of(_shared_trace_name(trace_id))
     return f'{_json_of(annotator)},"{kind}",{trace_text},{_json_of(taxonomy or None)}'
 
@@ -329,7 +322,7 @@ def _shared_trace_name(trace_id: str | None) -> str | None:
 
 
 def _shared_payload(fact: StudySet | GuidelineSet) -> str:
-    """Return a fact as JSON, with its trace ids as they are before a workspace adds a suffix."""
+    """Return a fact as JSON, with trace ids without the suffixes of a workspace."""
     values = fact_to_values(fact)
     for document in (values["before"], values["after"]):
         if isinstance(document, dict):

@@ -1,9 +1,8 @@
-"""The changes that foreign events make to each annotator's work, and which of them need consent.
+"""The changes that foreign events make to each annotator's work, and the consent that they need.
 
-The state before is compared with the state afterwards, so it does not matter by which events, with
-which sequence numbers, a change is brought about. Decisions, guidelines and studies count for all
-annotators: the latest entry on a subject is in force, so a merge can replace one person's decision
-by that of another.
+The state before is compared with the state after, so the events and their numbers do not matter.
+Decisions, guidelines and studies count for all annotators: the latest entry on a subject is in
+force, so a merge can replace one person's decision by another person's.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from mast_tui.workspace.records import HistoryRelation, PersonChanges
 
 Key = tuple[Any, ...]
 Rows = Mapping[Key, Key]
-"""The rows of one annotator in a state table: the columns outside the key by those in it."""
+"""The rows of one annotator in a state table: the values of the other columns by the key."""
 
 _TIME_COLUMN_BY_TABLE: Final = {
     schema.decisions: "decided_at",
@@ -44,11 +43,11 @@ _TIME_COLUMN_BY_TABLE: Final = {
     schema.studies: "set_at",
 }
 SHARED_TABLES: Final = tuple(table.name for table in _TIME_COLUMN_BY_TABLE)
-"""The tables whose rows count for all annotators: one row is in force for each key."""
+"""The tables with one row in force for each key, whoever wrote it."""
 
 
 class DatedEntry(NamedTuple):
-    """A decision, guideline or study with its time and author, which order it among others."""
+    """A decision, guideline or study, with its time and author."""
 
     at: str
     annotator: str
@@ -56,7 +55,7 @@ class DatedEntry(NamedTuple):
 
     @property
     def rank(self) -> tuple[str, str]:
-        """The order among entries on one subject: the highest is in force."""
+        """The order among entries on one subject; the highest is in force."""
         return self.at, self.annotator
 
 
@@ -65,7 +64,7 @@ InForce = Mapping[tuple[str, Key], DatedEntry]
 
 
 def entries_in_force(connection: Connection) -> InForce:
-    """Return the latest decision, guideline and study on each subject, whoever made it."""
+    """Return the latest decision, guideline and study on each subject."""
     entries: dict[tuple[str, Key], DatedEntry] = {}
     for table in _TIME_COLUMN_BY_TABLE:
         # In each row the annotator comes first, then the rest of the key, then the other columns.
@@ -81,7 +80,7 @@ def entries_in_force(connection: Connection) -> InForce:
 def count_by_author(
     entries: Iterable[tuple[str, Key]], in_force: InForce
 ) -> dict[str, dict[str, int]]:
-    """Count entries in force by author, and then by table.
+    """Count entries by author and table.
 
     Args:
         entries: The table and key of each entry to count.
@@ -94,7 +93,7 @@ def count_by_author(
 
 
 def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
-    """Return the decision, guideline or study in a row that lacks the columns of the key."""
+    """Return the decision, guideline or study in a row without its key columns."""
     row_table = schema.metadata.tables[table]
     columns = [column.name for column in row_table.columns][len(row_table.primary_key) :]
     values = dict(zip(columns, row, strict=True))
@@ -104,12 +103,12 @@ def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
 def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) -> Iterator[Key]:
     """Yield the keys of decisions that new decisions on other items of the same mode overrule.
 
-    An item is the verdict of a mode, or one place of it. They depend on each other: a mode has
-    places only if its verdict is present, and a verdict may be decided together with places.
+    An item is the verdict on a mode, or one place of it. Both depend on each other, because a mode
+    has places only if its verdict is present.
 
     Args:
         new: The new decisions by key: trace, taxonomy and item.
-        in_force: The stored entries, also of other tables.
+        in_force: The stored entries in force, also of other tables.
     """
     changed_traces = {(trace_id, taxonomy) for trace_id, taxonomy, _ in new}
     stored_by_mode: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)
@@ -130,10 +129,10 @@ def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) ->
 def _overrules(
     entry: DatedEntry, decision: Decision, stored_entry: DatedEntry, stored_decision: Decision
 ) -> bool:
-    """Return whether a new decision may overrule a stored one on another item of the same mode.
+    """Return whether a new decision overrules a stored one on another item of the same mode.
 
-    A verdict can overrule any decision. A decision on a place can overrule only an earlier verdict
-    that came with places.
+    A verdict overrules any decision. A decision on a place overrules an earlier verdict with
+    overlapping places.
     """
     if decision.is_verdict:
         return True
@@ -146,14 +145,14 @@ def _overrules(
     if not is_verdict_with_places or is_older:
         return False
     if entry.annotator != stored_entry.annotator:
-        # Two adjudicators may name one place by different spans. Whether these overlap depends on
-        # the order of the spans, which is unknown here.
+        # Two adjudicators may describe one place by different spans. Without the order of the
+        # spans, a possible overlap counts.
         return True
     return any(overlap(a, b) for a in _decided_places(decision) for b in stored_decision.targets)
 
 
 def _decided_places(decision: Decision) -> Iterable[Any]:
-    """List the places that a decision on an item is about."""
+    """Return the places that a decision and its answers name."""
     return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
 
 
@@ -176,11 +175,11 @@ _READ: Final = {
 }
 _PASS_TABLES: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span_notes)
 _WORK_TABLES: Final = (*_PASS_TABLES, schema.guidelines, schema.studies)
-"""The tables of which a merge of two branches may only add rows, besides those of passes."""
+"""The tables to which a merge of two branches may only add rows."""
 
 
 def read_state(connection: Connection, annotator: str) -> State:
-    """Read the rows of one annotator from the state tables, without withdrawn passes.
+    """Read one annotator's rows from the state tables, without withdrawn passes.
 
     Args:
         connection: An open connection.
@@ -201,25 +200,21 @@ def read_state(connection: Connection, annotator: str) -> State:
 
 
 def only_adds(events: Sequence[Event], *, has_no_gaps: bool) -> bool:
-    """Return whether a person's events only add work, to be judged by their kinds alone.
+    """Return whether a person's events only add work, judged by their kinds alone.
 
-    Events that share no history with the stored ones may refer to events that will be stored later,
-    so their effect on the rows of today does not show what they remove.
+    The state does not show this for events without a shared history, which may refer to events that
+    will be stored later.
 
     Args:
         events: The events of one person.
-        has_no_gaps: Whether the sequence numbers of all events of the person in the merged files
-            have no gap.
+        has_no_gaps: True if no sequence number is missing among the person's events.
     """
     started_passes = {_pass_key(event) for event in events if isinstance(event.fact, PassStarted)}
     return all(_only_adds(event, started_passes, has_no_gaps=has_no_gaps) for event in events)
 
 
 def _only_adds(event: Event, started_passes: Collection[Key], *, has_no_gaps: bool) -> bool:
-    """Return whether an event removes nothing; for ``has_no_gaps`` see ``only_adds``.
-
-    ``started_passes`` are the passes that the same events begin.
-    """
+    """Return whether an event removes nothing; ``started_passes`` begin in the same events."""
     match event.fact:
         case VerdictSet(after=None) | ReviewSet(after=None) | SpanNoteSet(after=""):
             return False
@@ -240,7 +235,7 @@ def _pass_key(event: Event) -> Key:
 
 
 NOTHING: Final[State] = {table.name: {} for table in _TABLES}
-"""The state of an annotator who has done nothing here."""
+"""The state of an annotator without any work."""
 
 
 class WorkChange:
@@ -261,7 +256,7 @@ class WorkChange:
 
         Args:
             history: The relation of the foreign events to the stored ones.
-            events: The number of events that were not stored before.
+            events: The number of new events.
         """
         labels = self._differences["labels"]
         verdicts = self._differences["verdicts"]
@@ -295,10 +290,7 @@ class WorkChange:
         )
 
     def needs_consent(self, counts: PersonChanges) -> bool:
-        """Return whether the merge replaces earlier work of the annotator or adds to finished work.
-
-        ``counts`` are the counts of these changes.
-        """
+        """Return whether the merge replaces the annotator's work or adds to finished work."""
         if counts.history in (HistoryRelation.NEW, HistoryRelation.SAME):
             return False
         if annotator_kind(self._annotator) is AnnotatorKind.JUDGE:
@@ -309,21 +301,19 @@ class WorkChange:
             return True
         if counts.history is HistoryRelation.LONGER:  # the person has continued the stored work
             return False
-        # Both branches may add rows, but neither may change or remove rows of the other.
+        # Each branch may add rows, but not change or remove rows of the other branch.
         if any(self._differences[table.name].replaced for table in _WORK_TABLES):
             return True
-        # Events that share a history with the stored ones may finish open passes. Other events may
-        # only add to open passes, and begin passes on traces on which the person has finished none.
+        # Events with a shared history may finish open passes. Other events may only add to open
+        # passes, and begin passes on traces that the person has not finished.
         if counts.history is HistoryRelation.FORKED:
             return self._changes_passes(_START_COLUMNS)
         return self._changes_passes(_OPEN_COLUMNS) or self._adds_to_finished_work()
 
     def replaced_entries(self, in_force: InForce) -> set[tuple[str, Key]]:
-        """Return the decisions, guidelines and studies in force that the merge replaces.
+        """Return the table and key of each entry in force that the merge replaces.
 
-        These are entries of other annotators, and all decisions, also the annotator's own, that a
-        new decision on another item of the same mode overrules; each by its table and key.
-        ``in_force`` are the entries in force before the merge.
+        These are other annotators' entries, and decisions on other items of a newly decided mode.
         """
         replaced: set[tuple[str, Key]] = set()
         decisions: dict[Key, DatedEntry] = {}
@@ -342,7 +332,7 @@ class WorkChange:
         return replaced | {(schema.decisions.name, key) for key in overruled}
 
     def replaced_taxonomies(self, entries: Iterable[tuple[str, Key]]) -> set[str]:
-        """Return the taxonomies under which the merge changes, removes or replaces earlier work.
+        """Return the taxonomies of the work that the merge changes, removes or replaces.
 
         ``entries`` are the ``replaced_entries``.
         """
@@ -360,9 +350,8 @@ class WorkChange:
     def _replaces_judgement(self) -> bool:
         """Return whether labels or verdicts of a judge are removed or changed.
 
-        Labels of an open pass may change if the merge finishes the pass. The times and origins of
-        labels do not count, since a judge gives the same labels at any time, and earlier versions
-        wrote other origins.
+        Labels of an open pass may change if the merge finishes it. Times and origins of labels do
+        not count: a judge may repeat a label later, and earlier versions wrote other origins.
         """
         newly_finished = self._finished_after.keys() - self._finished_before.keys()
         new_labels = self._new["labels"]
@@ -381,7 +370,7 @@ class WorkChange:
         )
 
     def _changes_passes(self, fixed_columns: Sequence[int]) -> bool:
-        """Return whether passes are removed, or changed in one of these columns."""
+        """Return whether passes are removed, or changed in one of some columns."""
         passes = self._differences["passes"]
         return bool(passes.removed) or any(
             self._old["passes"][key][index] != self._new["passes"][key][index]
@@ -390,13 +379,13 @@ class WorkChange:
         )
 
     def _adds_to_finished_work(self) -> bool:
-        """Return whether passes are added on traces on which the person has finished one."""
+        """Return whether passes are added on traces that the person has finished."""
         finished_works = {key[:_WORK_KEY_LENGTH] for key in self._finished_before}
         added_passes = self._differences["passes"].added
         return any(key[:_WORK_KEY_LENGTH] in finished_works for key in added_passes)
 
     def _changed_finished_passes(self) -> set[Key]:
-        """Return the keys of finished passes whose columns, labels, verdicts and so on change."""
+        """Return the keys of finished passes with changed columns, labels, verdicts and so on."""
         new_passes = self._new["passes"]
         changed_passes = {
             key
@@ -410,7 +399,7 @@ class WorkChange:
         return changed_passes & self._finished_before.keys()
 
     def _extended_passes(self) -> set[Key]:
-        """Return the keys of open passes to which a label, verdict, answer or note was added."""
+        """Return the keys of open passes with an added label, verdict, answer or note."""
         extended_passes = set[Key]()
         for table in _PASS_TABLES:
             for key in self._differences[table.name].added:
@@ -419,19 +408,19 @@ class WorkChange:
         return open_passes & extended_passes
 
     def _passes_of_row(self, table: Table, key: Key) -> Iterator[Key]:
-        """Yield the keys of the passes to which a row belonged before and belongs now."""
+        """Yield the keys of the passes to which a row belonged before or belongs now."""
         if table is not schema.labels:
             yield key[:_PASS_KEY_LENGTH]
             return
-        # The key of a label is its id alone. Its pass is in the other columns, and may change.
+        # The key of a label is its id. Its pass is in another column, and may change.
         for state in (self._old, self._new):
             if key in state[table.name]:
                 yield state[table.name][key][:_PASS_KEY_LENGTH]
 
     def _taxonomy_of_row(self, table: str, key: Key) -> str:
         """Return the taxonomy of a decision, guideline or study."""
-        # Keys lack the annotator, the first column. In some tables the taxonomy is in the key, in
-        # others it is in the other columns.
+        # The key lacks the annotator, the first column. The taxonomy may be in the key or in the
+        # other columns.
         _annotator, *names = [column.name for column in schema.metadata.tables[table].columns]
         row = self._new[table].get(key) or self._old[table].get(key) or ()
         taxonomy: str = (*key, *row)[names.index("taxonomy")]
@@ -471,9 +460,9 @@ def _column_index(table: Any, column: str) -> int:
 
 
 _WORK_KEY_LENGTH: Final = 2
-"""The number of columns (trace, taxonomy) that name a work of an annotator."""
+"""The number of columns (trace, taxonomy) that identify an annotator's work on a trace."""
 _PASS_KEY_LENGTH: Final = 3
-"""The number of columns (trace, taxonomy, pass) that name a pass of an annotator."""
+"""The number of columns (trace, taxonomy, pass) that identify a pass of an annotator."""
 _MODE_INDEX: Final = _column_index(schema.labels, "mode")
 _INCIDENTAL_COLUMNS: Final = [
     _column_index(schema.labels, name) for name in ("created_at", "origin")
@@ -486,16 +475,16 @@ _OPEN_COLUMNS: Final = [
     *_START_COLUMNS,
     *(_column_index(schema.passes, name) for name in ("finished_at", "judge_seen", "revealed_at")),
 ]
-"""When a pass began does not matter while it is open: two copies may both have begun it."""
+"""The start of an open pass does not count, since two copies may both have begun it."""
 
 
 def _frozen_columns(row: Key | None) -> Key | None:
-    """Return the columns of a finished pass that never change: all except the reveal."""
+    """Return the columns of a finished pass that never change: all except the time of reveal."""
     return None if row is None else (*row[:_REVEALED_INDEX], *row[_REVEALED_INDEX + 1 :])
 
 
 def _works_blind(state: State) -> bool:
-    """Return whether the annotator works blind; False if it was never set."""
+    """Return whether the annotator works blind; False without a setting."""
     return any(row[0] for row in state["sights"].values())
 
 

@@ -1,7 +1,6 @@
 """The JSON form of records: facts, labels, decisions, studies, settings of a run.
 
-A record's class says how it is written. A label does not repeat what its event names: the
-annotator, the trace, the taxonomy and the pass.
+A label is stored without the annotator, trace, taxonomy and pass, which its event has.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _OMITTED_IF_EMPTY: Final = (
     *("memberships", "releases", "draws", "assignments"),
     *("redact", "redact_patterns", "redact_key"),
 )
-"""The fields of a study that are left out if they are empty."""
+"""The fields of a study that are omitted if they are empty."""
 
 
 class InvalidRecord(MastError, ValueError):
@@ -57,11 +56,11 @@ class InvalidRecord(MastError, ValueError):
 
 
 def read(values: object, record_type: type[Record], name: str) -> Record:
-    """Return a record that is made from plain values.
+    """Convert plain values to a record.
 
     Args:
         values: The values, as a JSON parser returns them.
-        record_type: The class of the record, or another type that ``msgspec`` can convert to.
+        record_type: The class of the record, or another type that ``msgspec`` supports.
         name: The name of the record in error messages.
 
     Raises:
@@ -70,8 +69,8 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
     try:
         return convert(values, record_type)
     except ValidationError as error:
-        # msgspec's message ends with the path of the value, such as "- at `$.fact.label`". It
-        # quotes the names of fields and types in backticks.
+        # msgspec's message ends with the path of the value, such as "- at `$.fact.label`", and
+        # quotes names in backticks.
         text, _, path = str(error).partition(" - at `$")
         text = _MISSING.sub(r"'\1' is missing", text)
         text = _QUOTED.sub(lambda match: _TYPE_NAMES.get(match[1], f"'{match[1]}'"), text)
@@ -79,14 +78,14 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
 
 
 def to_values(record: Struct) -> Values:
-    """Return a record as plain values, the same for equal records."""
-    # A float field may hold an int such as 1. ``convert`` turns it into 1.0, as reading does.
+    """Convert a record to plain values, the same for equal records."""
+    # A float field may hold an int such as 1, which ``convert`` turns into 1.0.
     values: Values = to_builtins(convert(to_builtins(record), type(record)))
     return values
 
 
 def label_to_values(label: Label) -> Values:
-    """Return a label as plain values, without what its event names."""
+    """Convert a label to plain values, without the fields that its event has."""
     values = to_values(label)
     _remove_context(values)
     return values
@@ -97,8 +96,8 @@ def label_from_values(values: object, context: Mapping[str, object]) -> Label:
 
     Args:
         values: The values that ``label_to_values`` returned.
-        context: The annotator, trace, taxonomy and pass of the label, which are stored only once
-            for an event, by the names of the label's fields.
+        context: The annotator, trace, taxonomy and pass of the label's event, by the names of the
+            label's fields.
 
     Raises:
         InvalidRecord: The values are no label.
@@ -107,24 +106,32 @@ def label_from_values(values: object, context: Mapping[str, object]) -> Label:
 
 
 def study_to_values(study: Study) -> Values:
-    """Return a study as plain values."""
+    """Convert a study to plain values."""
     values = to_values(study)
     _shorten_study_values(values)
     return values
 
 
 def study_from_json(text: str) -> Study:
-    """Return the study in a JSON text; raises ``InvalidRecord`` if it is none."""
+    """Read a study from JSON.
+
+    Raises:
+        InvalidRecord: The text describes no study.
+    """
     return read(_with_batches_as_lists(json.loads(text)), Study, "study")
 
 
 def decision_from_json(text: str) -> Decision:
-    """Return the decision in a JSON text; raises ``InvalidRecord`` if it is none."""
+    """Read a decision from JSON.
+
+    Raises:
+        InvalidRecord: The text describes no decision.
+    """
     return read(json.loads(text), Decision, "decision")
 
 
 def settings_to_values(settings: RunSettings) -> Values:
-    """Return the settings of a run as plain values without ``form``, which is stored separately."""
+    """Convert the settings of a run to plain values, without ``form``."""
     values = to_values(settings)
     values.pop("form", None)
     if settings.parameters:
@@ -137,7 +144,7 @@ def settings_from_values(values: object, form: str | None) -> RunSettings:
 
     Args:
         values: The values that ``settings_to_values`` returned.
-        form: The form of the answers, which is stored separately, since it is known later.
+        form: The form of the answers, which is stored separately.
 
     Raises:
         InvalidRecord: The values are no settings.
@@ -153,9 +160,9 @@ def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCoun
     """Convert stored values to the counts of quotes by kind of match.
 
     Args:
-        values: The counts by kind; None for a run that was made before kinds were distinguished.
+        values: The counts by kind; None for a run before kinds were recorded.
         quotes: The number of quotes.
-        matched: The number of quotes that were found in the trace.
+        matched: The number of quotes found in the trace.
 
     Raises:
         InvalidRecord: The values are no counts.
@@ -166,7 +173,7 @@ def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCoun
 
 
 def fact_to_values(fact: Fact) -> Values:
-    """Return a fact as plain values, without its kind and without the fields of its event."""
+    """Convert a fact to plain values, without its kind and the fields of its event."""
     values = to_values(fact)
     del values[TAG]
     match fact:
@@ -178,23 +185,21 @@ def fact_to_values(fact: Fact) -> Values:
                 if study is not None:
                     _shorten_study_values(study)
         case PassUnfinished():
-            # ``was`` is always a PassFinished, so its kind need not be stored.
+            # ``was`` is always a PassFinished, so its kind is not stored.
             del values["was"][TAG]
     return values
 
 
 def tagged_fact_values(kind: object, payload: object, context: Mapping[str, object]) -> object:
-    """Complete the stored values of a fact, so that ``read`` can make the fact from them.
+    """Complete the stored values of a fact for ``read``.
 
     Args:
-        kind: The kind of the event, which is added as the tag of the fact.
-        payload: The values that ``fact_to_values`` returned.
-        context: The annotator, trace, taxonomy and pass of the event, which are added to the labels
-            in the fact.
+            kind: The kind of the event, which becomes the tag of the fact.
+            payload: The values that ``fact_to_values`` returned.
+            context: The annotator, trace, taxonomy and pass of the event, which labels get.
 
     Raises:
-        InvalidRecord: There is no such kind of event, or such an event needs a value that
-            ``context`` lacks.
+        InvalidRecord: The kind is unknown, or ``context`` lacks a value.
     """
     fact_type = FACT_TYPES.get(kind) if isinstance(kind, str) else None
     if fact_type is None:
@@ -225,7 +230,7 @@ def _with_context(label: object, context: Mapping[str, object]) -> object:
 
 
 def _shorten_study_values(study: Values) -> None:
-    """Remove default values from the values of a study, and make each batch an object."""
+    """Remove default values of a study, and make each batch an object."""
     study["batches"] = [{"traces": traces} for traces in study["batches"]]
     for membership in study["memberships"]:
         if membership["weight"] == 1:
@@ -236,10 +241,7 @@ def _shorten_study_values(study: Values) -> None:
 
 
 def _with_batches_as_lists(study: object) -> object:
-    """Turn the batches of a stored study back from objects into lists of traces.
-
-    This reverses ``_shorten_study_values``. A value without a list of batches stays as it is.
-    """
+    """Turn the batches of a stored study back into lists of traces."""
     if not isinstance(study, dict) or not isinstance(study.get("batches"), list):
         return study
     batches = [

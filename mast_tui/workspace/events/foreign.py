@@ -1,4 +1,4 @@
-"""Merging of foreign events into those of a workspace."""
+"""The merge of foreign events into a workspace."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def merge(
 ) -> MergeReport:
     """Add the foreign events that the workspace lacks, and update the state tables.
 
-    The result and the errors are those of ``Workspace.merge_events``.
+    See ``Workspace.merge_events``.
 
     Args:
-        connection: A connection in a transaction, which the caller rolls back if this raises.
+        connection: A connection in a transaction, which the caller rolls back after an error.
         foreign: The events, as ``chain.examined`` returns them.
         replacing: The people and judges whose work may be replaced.
-        in_force: The entries that need consent to be replaced; None for those in force now.
+        in_force: The entries that need consent to be replaced; None for the current ones.
     """
     if in_force is None:
         in_force = entries_in_force(connection)
@@ -90,15 +90,14 @@ def merge(
 
 @dataclass(frozen=True, slots=True)
 class ForeignGrowth:
-    """The new events of one annotator among foreign ones.
+    """One annotator's new events among foreign events.
 
     Attributes:
         count: The number of stored events.
-        last: The sequence number of the last stored event, 0 if there is none.
+        last: The sequence number of the last stored event; 0 if there is none.
         new_events: The new events.
-        is_plain: Whether the new events can be written in several transactions: no event was
-            edited or has a broken or different chain, and the new events only continue the stored
-            history and overrule no other annotator. All others are checked and written in one.
+        is_plain: True if the new events may be written in several transactions: they only continue
+            an unedited history and overrule no other annotator.
     """
 
     annotator: str
@@ -109,12 +108,12 @@ class ForeignGrowth:
 
 
 def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> ForeignGrowth:
-    """Return an annotator's new events, and whether they are plain (``ForeignGrowth.is_plain``).
+    """Return an annotator's new events.
 
     Args:
         connection: An open connection.
         events: The annotator's foreign events, as ``chain.examined`` returns them.
-        is_broken: Whether one of these events does not fit its chain.
+        is_broken: True if one of the events does not fit its chain.
     """
     comparison = _compare(connection, events, _stored_by_id(connection, events), None)
     is_plain = (
@@ -140,15 +139,15 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
 
 
 def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
-    """Add some of an annotator's new events, and return the growth that remains.
+    """Add some of an annotator's new events, and return the remaining ones.
 
     Args:
         connection: An open transaction.
-        growth: The new events, which must be plain (``ForeignGrowth.is_plain``).
-        events: The events to add, the first of ``growth.new_events``.
+        growth: The new events, which must be plain.
+        events: The first of ``growth.new_events``.
 
     Raises:
-        ChangedElsewhere: The annotator has recorded other events since the growth was computed.
+        ChangedElsewhere: The annotator has recorded other events meanwhile.
     """
     name = growth.annotator
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
@@ -166,14 +165,13 @@ class _Comparison:
 
     Attributes:
         new_events: The events that the workspace lacks.
-        edited_events: The events whose content differs from that of the stored event with the
-            same id.
-        own_ids: The ids of the foreign events that are stored as events of this annotator.
-        chains_differ: Whether an event has the same content as the stored one, but another chain.
+        edited_events: The events that differ in content from the stored event with the same id.
+        own_ids: The ids of the foreign events that are stored under this annotator.
+        chains_differ: True if an event has the same content as the stored one, but another chain.
         broken_event: The first event that does not fit its chain; None if there is none.
-        has_no_gaps: Whether no sequence number is missing among the foreign events.
+        has_no_gaps: True if no sequence number is missing among the foreign events.
         stored_count: The number of the annotator's stored events.
-        last_seq: The sequence number of the last of them, 0 if there are none.
+        last_seq: The sequence number of the last stored event; 0 if there is none.
     """
 
     annotator: str
@@ -188,13 +186,13 @@ class _Comparison:
 
     @property
     def is_edited(self) -> bool:
-        """True if the annotator is a person whose history was edited."""
+        """True if this is a person with an edited history."""
         was_edited = bool(self.edited_events or self.broken_event)
         return was_edited and chain.has_chain(self.annotator)
 
     @property
     def history(self) -> HistoryRelation:
-        """The relation of the foreign events to the stored ones."""
+        """The relation of the foreign events to the stored events."""
         if not self.stored_count:
             return HistoryRelation.NEW
         if not self.new_events:
@@ -208,7 +206,7 @@ class _Comparison:
 
     @property
     def only_continues(self) -> bool:
-        """True if all new events are later than the stored ones."""
+        """True if all new events are later than the stored events."""
         return self.history in (HistoryRelation.NEW, HistoryRelation.LONGER)
 
     @property
@@ -227,16 +225,11 @@ def _compare(
     stored_by_id: Mapping[str, StoredEvent],
     broken_event: Event | None,
 ) -> _Comparison:
-    """Compare one annotator's foreign events with the stored ones.
-
-    ``events`` are sorted by sequence number. ``stored_by_id`` has the author and chain of the
-    stored events with the same ids. ``broken_event`` is the first event that does not fit its
-    chain; None if there is none.
-    """
+    """Compare one annotator's foreign events, sorted by sequence number, with the stored events."""
     name = events[0].annotator
     known_events = [event for event in events if event.id in stored_by_id]
-    # A chain is a hash of an event's content. Unless a foreign event does not fit its chain,
-    # events with the same chain have the same content and need no comparison.
+    # A chain is a hash of the content. If the foreign chains are correct, events with the same
+    # chain have the same content.
     to_compare = [
         event
         for event in known_events
@@ -267,11 +260,7 @@ def _compare(
 def _merge_annotator(
     connection: Connection, comparison: _Comparison, in_force: InForce, replacing: Collection[str]
 ) -> PersonChanges | None:
-    """Write one annotator's new events, and return the changes to their work; None without any.
-
-    ``in_force`` are the decisions, guidelines and studies in force before the merge, ``replacing``
-    the names given with ``--replace``.
-    """
+    """Write one annotator's new events, and return the changes; None without changes."""
     name = comparison.annotator
     if not comparison.new_events and not comparison.is_edited:
         if comparison.chains_differ:
@@ -289,13 +278,13 @@ def _write_events(
 ) -> None:
     """Write one annotator's new events, and update the chain and the state tables.
 
-    ``replaces_edited`` overwrites stored events with their edited foreign versions.
+    With ``replaces_edited``, edited foreign events replace the stored ones.
     """
     if comparison.new_events:
         insert(connection, comparison.new_events)
     replaces_edited = replaces_edited and comparison.is_edited
     if replaces_edited:
-        # An event that is stored as the event of another annotator stays unchanged.
+        # An event stored under another annotator stays unchanged.
         own_events = [event for event in comparison.edited_events if event.id in comparison.own_ids]
         chain.replace_events(connection, own_events)
     if replaces_edited or comparison.chains_differ:
@@ -312,19 +301,19 @@ def _person_changes(
     in_force: InForce,
     replacing: Collection[str],
 ) -> PersonChanges:
-    """Count the changes to an annotator's work, and decide whether ``replacing`` allows them."""
+    """Count the changes to an annotator's work, and decide whether they are allowed."""
     counts = work.counts(comparison.history, events=len(comparison.new_events))
     replaces_own_work = (
         comparison.is_edited or comparison.may_remove_work or work.needs_consent(counts)
     )
     entries = work.replaced_entries(in_force)
     overruled = changes.count_by_author(entries, in_force)
-    # ``--replace`` has to name each author whose earlier work is replaced.
+    # ``--replace`` must name each author of replaced work.
     authors = sorted({*overruled, comparison.annotator} if replaces_own_work else overruled)
     refused = any(name not in replacing for name in authors)
     taxonomies = work.replaced_taxonomies(entries) if authors else set()
     if replaces_own_work and not taxonomies:
-        # No row differs now, but edited or unrelated events may replace work in a later merge.
+        # No row differs now, but the events may replace work in a later merge.
         foreign_events = (*comparison.new_events, *comparison.edited_events)
         taxonomies = {event.taxonomy for event in foreign_events if event.taxonomy is not None}
     is_person = chain.has_chain(comparison.annotator)
@@ -349,7 +338,7 @@ def conflicts(
 ) -> tuple[EventConflict, ...]:
     """Return groups of a person's events with the same sequence number but different content.
 
-    Judges are left out, since the order of their events means nothing.
+    Judges are left out, because the order of their events has no meaning.
 
     Args:
         connection: An open connection.
@@ -378,16 +367,17 @@ def conflicts(
 
 
 class StoredEvent(NamedTuple):
-    """The author and chain of a stored event, to compare with an event of the same id."""
+    """The author and chain of a stored event."""
 
     annotator: str
     chain: str | None
 
 
 def _stored_by_id(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
-    """Return the author and chain of those of the events that are stored, by id.
+    """Return the author and chain of each stored event among the events, by id.
 
-    Raises ``WorkspaceError`` if an event has no id or no valid sequence number.
+    Raises:
+        WorkspaceError: An event has no id or no valid sequence number.
     """
     for event in events:
         if not event.id or event.seq < 1:
@@ -397,10 +387,10 @@ def _stored_by_id(connection: Connection, events: Sequence[Event]) -> dict[str, 
 
 
 def _has_same_content(stored_row: Any, event: Event) -> bool:
-    """Return whether a stored event and a foreign one have the same content, apart from the chain.
+    """Return whether a stored event and a foreign event have the same content.
 
-    The same imported event may have another time here, so the digests, which leave out the time of
-    imported events, are compared too.
+    Equal imported events may have different times, so their digests, which leave out the time, are
+    compared too.
     """
     foreign_row = event_to_row(event, payload_text(event.fact))
     if all(stored_row[name] == value for name, value in foreign_row.items() if name != "chain"):
@@ -412,6 +402,6 @@ def _has_same_content(stored_row: Any, event: Event) -> bool:
 
 
 def _conflict_content(event: Event) -> tuple[object, ...]:
-    """Return the content of an event, without its id and its time."""
+    """Return the content of an event without its id and time."""
     work = event.trace_id, event.taxonomy, event.pass_number
     return (event.kind, *work, payload_text(event.fact))

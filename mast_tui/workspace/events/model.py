@@ -1,4 +1,4 @@
-"""Events: what happened, by whom, where and when, with their ids; and their form in a file."""
+"""Events, with their ids and their form in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mast_tui.workspace.events.types import KIND_OF, Fact, PassFinished, PassSta
 _RANDOM_BITS: Final = 74
 _STEP_BITS: Final = 32
 _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
-"""The digit that tells a UUID's variant, by the one that the hash has in its place."""
+"""The variant digit of a UUID, by the digit of the hash at its place."""
 
 
 def uuid7(milliseconds: int, low: int) -> str:
@@ -40,7 +40,7 @@ def uuid7(milliseconds: int, low: int) -> str:
 
 
 def uuid5(namespace: bytes, name: str) -> str:
-    """Return the UUID of version 5 (RFC 9562) of a name, faster than ``uuid.uuid5``.
+    """Return a UUID of version 5 (RFC 9562), faster than ``uuid.uuid5``.
 
     Args:
         namespace: The bytes of the namespace's UUID.
@@ -53,23 +53,22 @@ def uuid5(namespace: bytes, name: str) -> str:
 
 
 class IdSource:
-    """Makes UUIDs version 7 that only ever grow, even within a millisecond or when a clock is set
-    back."""
+    """A source of growing UUIDs of version 7, even if the clock is set back."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = (0, 0)
 
     def new(self) -> str:
-        """Return a new id, greater than all earlier ones."""
+        """Return a new id, greater than all earlier ids."""
         with self._lock:
             now = time.time_ns() // 1_000_000
             milliseconds, low = self._last
             if now > milliseconds:
-                # The top bit is 0, so that there is room for more ids in this millisecond.
+                # The top bit is 0, which leaves room for more ids in this millisecond.
                 self._last = (now, secrets.randbits(_RANDOM_BITS - 1))
             else:
-                # A second id in one millisecond is greater than the first, but not foreseeable.
+                # A second id in one millisecond is greater by an unpredictable number.
                 low += 1 + secrets.randbits(_STEP_BITS)
                 if low >> _RANDOM_BITS:  # there is no room left, so the next millisecond is used
                     milliseconds += 1
@@ -79,25 +78,24 @@ class IdSource:
 
 
 def now() -> str:
-    """Return the current time as ISO 8601 in UTC with microseconds, always of the same length."""
+    """Return the time as ISO 8601 in UTC with microseconds, always of the same length."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 IMPORT_PREFIX: Final = "import:"
-"""The beginning of the ids of actions that came from a file; no key press undoes them."""
+"""The beginning of the actions of imports, which no key press undoes."""
 
 
 class NewEvent(NamedTuple):
     """An event that is not recorded yet.
 
     Attributes:
-        trace_id: The trace, None for an event without a trace.
-        taxonomy: The taxonomy, None for an event without one.
-        pass_number: The pass, None for an event without one.
+        trace_id: The trace; None for an event without a trace.
+        taxonomy: The taxonomy; None for an event without one.
+        pass_number: The pass; None for an event without one.
         replaces: The ids of events that this event makes void.
-        id: The lasting id of an imported event, so that it is recorded only once. None for a new
-            id.
-        at: The time (ISO 8601 in UTC), None for now.
+        id: The id of an imported event, which is recorded only once; None for a new id.
+        at: The time (ISO 8601 in UTC); None for now.
     """
 
     annotator: str
@@ -114,15 +112,15 @@ class Event(Struct, frozen=True, kw_only=True):
     """A recorded event.
 
     Attributes:
-        id: A UUID, of version 7 unless an import gave another id.
+        id: A UUID of version 7, or another id from an import.
         seq: The sequence number among the annotator's events, from 1.
         at: The time, ISO 8601 in UTC.
         action: The action that groups the events of one key press.
-        undoes: The action that this one undoes, None for none.
-        redoes: The action that this one redoes, None for none.
+        undoes: The action that this one undoes, if any.
+        redoes: The action that this one redoes, if any.
         replaces: The ids of events that this event makes void.
-        chain: The hash over this event and the annotator's earlier ones (see
-            ``mast_tui.workspace.events.chain``), None for judges' events.
+        chain: The hash over this event and the annotator's earlier events (see
+            ``mast_tui.workspace.events.chain``); None for judges' events.
     """
 
     id: str
@@ -151,8 +149,8 @@ class NewChange(NamedTuple):
     Attributes:
         events: The events, in order.
         action: The id of the action.
-        undoes: The action that it undoes, None for none.
-        redoes: The action that it redoes, None for none.
+        undoes: The action that this one undoes, if any.
+        redoes: The action that this one redoes, if any.
         known_seq: The sequence number of the last event that the caller knows of the first event's
             annotator, trace and taxonomy; None if the change is valid after any event.
     """
@@ -164,13 +162,13 @@ class NewChange(NamedTuple):
     known_seq: int | None = None
 
     def recorded(self, event: NewEvent, seq: int, new_id: Callable[[], str], time: str) -> Event:
-        """Return one of the events as it is recorded, without its chain.
+        """Return an event in its recorded form, without its chain.
 
         Args:
             event: The event.
-            seq: Its sequence number.
-            new_id: Returns an id for an event without one.
-            time: The time of an event without one.
+            seq: The sequence number.
+            new_id: Makes an id for an event without an id.
+            time: The time for an event without a time.
         """
         return Event(
             id=event.id or new_id(),
@@ -192,7 +190,7 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def payload_text(fact: Fact) -> str:
-    """Return a fact's own values as JSON: ASCII, and the same for equal facts."""
+    """Return the values of a fact as ASCII JSON, the same for equal facts."""
     return _frequent_text(fact) if isinstance(fact, _FREQUENT) else _text_of(fact)
 
 
@@ -203,11 +201,11 @@ def _text_of(fact: Fact) -> str:
 _frequent_text = lru_cache(maxsize=1000)(_text_of)
 
 _FREQUENT: Final = (VerdictSet, PassStarted, PassFinished)
-"""The facts of which an import has many equal ones."""
+"""The facts that occur many times with equal values in an import."""
 
 
 def event_to_dict(event: Event) -> Values:
-    """Return an event as plain values, ready for one line of JSON."""
+    """Convert an event to plain values for one line of JSON."""
     values: Values = {
         "id": event.id,
         "annotator": event.annotator,
@@ -231,10 +229,10 @@ def event_to_dict(event: Event) -> Values:
 
 
 def event_from_dict(values: Mapping[str, object]) -> Event:
-    """Return the event of the values that ``event_to_dict`` returned.
+    """Convert the values that ``event_to_dict`` returned to an event.
 
     Raises:
-        InvalidRecord: The values are no event that this version knows.
+        InvalidRecord: The values describe no event that this version knows.
     """
     context = {
         "annotator": values.get("annotator"),
@@ -251,7 +249,7 @@ def event_on_trace(event: Event, trace_id: str) -> Event:
 
     Args:
         event: The event.
-        trace_id: The id of its trace in another workspace.
+        trace_id: The id of the event's trace in another workspace.
     """
-    # A label gets the trace of its event when the event is read.
+    # Labels take the trace from their event when the event is read.
     return event_from_dict(event_to_dict(structs.replace(event, trace_id=trace_id)))

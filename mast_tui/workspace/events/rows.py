@@ -1,4 +1,4 @@
-"""Conversion between rows of the tables and records."""
+"""The conversion between rows of the tables and records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_R], _T]]:
-    """Return a decorator for readers of rows: a row that cannot be read is a ``WorkspaceError``."""
+    """Return a decorator that raises ``WorkspaceError`` for rows that cannot be read."""
 
     def decorate(read: Callable[[_R], _T]) -> Callable[[_R], _T]:
         @wraps(read)
@@ -54,7 +54,7 @@ def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_
 
 
 def label_values(label: Label) -> tuple[Any, ...]:
-    """Return the values of a label for the columns of ``labels`` after annotator and id."""
+    """Return the values of a label in the order of the columns after annotator and id."""
     target = label.target
     evidence = label.evidence
     return (
@@ -113,7 +113,7 @@ def label_of(row: RowMapping) -> Label:
 
 
 def _evidence_of(row: RowMapping) -> Evidence | None:
-    """Return the evidence in a row of ``labels``, None if it has none."""
+    """Return the evidence in a row of ``labels``; None without evidence."""
     if row["evidence_quote"] is None:
         return None
     match = row["evidence_match"]
@@ -131,7 +131,7 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
     )
 
 
-# Rows as tuples, since there may be very many.
+# Rows are tuples, since there may be very many.
 
 
 @_reports_damage_in("verdicts")
@@ -161,7 +161,7 @@ PASS_COLUMNS: Final = (
     *("annotator", "trace_id", "taxonomy", "number", "kind", "started_at", "finished_at"),
     *("judge_seen", "spans_read", "spans", "revealed_at", "withheld"),
 )
-"""The columns of ``passes`` in the order in which ``pass_of`` takes them."""
+"""The columns of ``passes`` in the order that ``pass_of`` needs."""
 
 
 @_reports_damage_in("passes")
@@ -197,7 +197,11 @@ def event_to_row(event: Event, payload: str) -> Row:
 
 
 def event_of(row: RowMapping) -> Event:
-    """Return the event in a row of ``events``; raises ``ValueError`` if it cannot be read."""
+    """Return the event in a row of ``events``.
+
+    Raises:
+        ValueError: The row cannot be read.
+    """
     return event_from_dict(
         {
             "id": row["id"],
@@ -219,7 +223,7 @@ def event_of(row: RowMapping) -> Event:
 
 
 def readable_events(rows: Iterable[RowMapping]) -> Iterator[Event]:
-    """Yield the events of rows; damaged rows, which ``workspace check`` reports, are left out."""
+    """Yield the events of rows, without damaged rows."""
     for row in rows:
         try:
             event = event_of(row)

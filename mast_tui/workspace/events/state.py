@@ -1,13 +1,11 @@
 """The state tables (labels, verdicts, passes and so on), which follow from the events.
 
-The state of an annotator follows from that annotator's events alone, in the order of their sequence
-numbers and, for equal sequence numbers from two copies of a workspace, of their ids. So recording
-events one by one, rebuilding the state, and merging in any order all have the same result.
+The state of an annotator follows from the annotator's events in the order of their sequence
+numbers, then of their ids. So recording events one by one, rebuilding the state, and merging in any
+order all have the same result.
 
-The index of each span that an event refers to is stored too. A span's key identifies it, and its
-index is its position in the trace. The stored index is a cache: it is written when a program that
-has the trace records an event, and whenever the trace is read. So overlaps can be found on a
-machine without the file of the trace.
+The index of each span in an event is stored as a cache, so that overlaps can be found without the
+file of the trace. It is updated whenever the trace is read.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ from mast_tui.workspace.queries import rows_of
 from mast_tui.workspace.records import SpanIndex
 
 _EVENTS_PER_BATCH: Final = 6000
-"""The most events whose state changes are collected before they are written."""
+"""The most events in one batch of state changes."""
 
 _ANNOTATORS: Final = select(schema.events.c.annotator).distinct()
 _READ_ALL: Final = select(schema.events).order_by(
@@ -62,7 +60,7 @@ _READ_ALL: Final = select(schema.events).order_by(
 
 
 def update_state(connection: Connection, events: Iterable[Event]) -> None:
-    """Apply events to the state tables, which already contain all earlier events.
+    """Apply events to state tables that contain all earlier events.
 
     Args:
         connection: An open transaction.
@@ -79,11 +77,11 @@ def update_state(connection: Connection, events: Iterable[Event]) -> None:
 
 
 def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> None:
-    """Rebuild the state tables (labels, verdicts, passes and so on) from the events.
+    """Rebuild the state tables from the events.
 
     Args:
         connection: An open transaction.
-        annotators: The annotators whose rows are rebuilt; None for all.
+        annotators: The annotators to rebuild; None for all.
     """
     if annotators is None:
         lock_annotators(connection, connection.execute(_ANNOTATORS).scalars())
@@ -104,7 +102,7 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
 
 
 def _replay_events(connection: Connection, annotator: str | None) -> None:
-    """Update the state tables by all events of an annotator, or of all if it is None."""
+    """Apply all events of an annotator to the state tables; None applies all events."""
     statement = _READ_ALL
     if annotator is not None:
         statement = statement.where(schema.events.c.annotator == annotator)
@@ -117,7 +115,7 @@ _VARYING_COLUMNS: Final = {
     schema.labels: ("id", "trace_id", "mode"),
     schema.passes: ("trace_id", "number"),
 }
-"""The columns in which the many rows of an import differ; they mostly share all others."""
+"""The columns in which consecutive rows of an import differ most often."""
 
 
 def _key_names(table: Table) -> list[str]:
@@ -141,9 +139,9 @@ _PASS_KEY: Final = _key_names(schema.passes)
 
 @lru_cache
 def _insertion_of_passes(changed_columns: tuple[str, ...]) -> Insertion:
-    """Return an insertion of passes that only updates ``changed_columns`` of a stored pass.
+    """Return an insertion of passes that updates only ``changed_columns`` of a stored pass.
 
-    If the stored pass was withdrawn, the columns of its start are updated too.
+    A withdrawn pass begins again, with new values of its start.
     """
     new_values = {
         name: f"CASE WHEN passes.withdrawn THEN excluded.{name} ELSE passes.{name} END"
@@ -160,33 +158,30 @@ def _insertion_of_passes(changed_columns: tuple[str, ...]) -> Insertion:
 
 @lru_cache
 def _update_of_passes(changed: tuple[str, ...]) -> str:
-    """Return the SQL statement that changes these columns of a stored pass."""
+    """Return the SQL statement that changes columns of a stored pass."""
     sets = ", ".join(f"{name} = ?" for name in changed)
     where = " AND ".join(f"{name} = ?" for name in _PASS_KEY)
     return f"UPDATE passes SET {sets} WHERE {where}"
 
 
 class _StateChanges:
-    """Changes to the state tables, collected so that many rows are written at once.
-
-    A later change of a key replaces an earlier one.
-    """
+    """Collected changes of the state tables; a later change of a key replaces an earlier one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
-        """The changed rows of all tables but verdicts and passes, by key; None removes a row."""
+        """The changed rows of tables other than verdicts and passes, by key; None removes a row."""
         self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
         """The changed verdicts of each pass; None removes a verdict."""
         self._cleared_passes = set[Values]()
-        """The passes whose stored verdicts are deleted first."""
+        """The passes whose stored verdicts are deleted before new ones are written."""
         self._new_passes: dict[Values, dict[str, Any]] = {}
-        """The columns of passes that begin."""
+        """The columns of new passes."""
         self._changed_passes = defaultdict[Values, dict[str, Any]](dict)
         """The changed columns of passes."""
 
     def add(self, event: Event) -> None:
-        """Collect the changes that the next event makes to the rows of the state tables."""
+        """Collect the changes that the next event makes to the state tables."""
         work = (event.annotator, event.trace_id, event.taxonomy)
         pass_key = (*work, event.pass_number)
         self._add_changes_in_pass(event, pass_key)
@@ -197,7 +192,7 @@ class _StateChanges:
             case Judged():
                 self._add_judgement(event, fact, pass_key)
             case PassWithdrawn() if annotator_kind(event.annotator) is AnnotatorKind.JUDGE:
-                # Once its pass is withdrawn, the judge counts as not having looked at the trace.
+                # Without its pass, the judge has not looked at the trace.
                 self._clear_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None
             case Decided(item, _, decision):
@@ -220,10 +215,7 @@ class _StateChanges:
                 )
 
     def _add_changes_in_pass(self, event: Event, key: Values) -> None:
-        """Collect the changes of labels, verdicts and so on in the pass of an event.
-
-        ``key`` is the key of the pass.
-        """
+        """Collect the changes of labels, verdicts and so on in the event's pass."""
         for part, name, value in changes_in_pass(event.fact, event.at):
             match part:  # the value is None if it is removed
                 case "verdicts":
@@ -239,10 +231,9 @@ class _StateChanges:
                     self._changed_passes[key][name] = value
 
     def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
-        """Add a pass that begins; a pass that has begun already keeps its values."""
-        # ``write`` applies collected changes of a pass after its start. Changes that came before
-        # this start must not apply to the new pass, so they are written now. They came before it if
-        # the pass is not among the new ones yet, or was withdrawn since and begins again.
+        """Add a new pass; a pass that has already begun keeps its values."""
+        # ``write`` applies changes after the start of their pass. Changes from before this start
+        # are written now. There are some if the pass is not new, or was withdrawn meanwhile.
         has_earlier_changes = key in self._changed_passes and (
             key not in self._new_passes or "withdrawn" in self._changed_passes[key]
         )
@@ -260,12 +251,9 @@ class _StateChanges:
         )
 
     def _add_judgement(self, event: Event, fact: Judged, key: Values) -> None:
-        """Finish the judge's pass on a trace and replace all its verdicts.
-
-        ``key`` is the key of the pass: annotator, trace, taxonomy and pass number.
-        """
+        """Finish the judge's pass on a trace, and replace all its verdicts."""
         self._begin_pass(key, PassKind.BLIND, event.at, withheld=False)
-        # The spans that were read are counted for people only.
+        # Spans read are counted for people only.
         self._changed_passes[key] |= {"finished_at": event.at, "spans_read": None, "spans": None}
         self._clear_verdicts(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
@@ -306,10 +294,9 @@ class _StateChanges:
         self._cleared_passes.clear()
 
     def _write_passes(self) -> None:
-        """Write new and changed passes, with one statement for those that set the same columns.
+        """Write new and changed passes, with one statement for all that set the same columns.
 
-        If a new pass is stored already, and was not withdrawn, only the columns that were changed
-        after its start are updated.
+        Of a stored pass only the columns changed after its start are updated.
         """
         new_rows = defaultdict[tuple[str, ...], list[Values]](list)
         changed_rows = defaultdict[tuple[str, ...], list[Values]](list)
@@ -345,7 +332,7 @@ _LABELS_OF_TRACE: Final = select(_LABELS.first_key, _LABELS.last_key, _LABELS.qu
 )
 _OTHER_KINDS: Final = tuple(KIND_OF[fact] for fact in (SpanNoteSet, SpansRead, Decided))
 _EVENTS_OF_TRACE: Final = select(schema.events).where(
-    # An index of the events begins with the annotator.
+    # The annotators' names make the index of events usable, which begins with the annotator.
     schema.events.c.annotator.in_(select(schema.annotators.c.name)),
     schema.events.c.trace_id == bindparam("trace_id"),
     schema.events.c.kind.in_(_OTHER_KINDS),
@@ -359,7 +346,7 @@ def span_indices(
 
     Args:
         connection: An open connection.
-        trace_id: Only those of this trace; None for all.
+        trace_id: Only indices of this trace; None for all.
     """
     statement = _ALL_INDICES if trace_id is None else _INDICES_OF_TRACE.params(trace_id=trace_id)
     indices: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
@@ -371,13 +358,13 @@ def span_indices(
 def keep_span_indices(
     connection: Connection, indices: Mapping[str, Mapping[str, SpanIndex]]
 ) -> None:
-    """Store the indices of spans, and replace those stored before.
+    """Store the indices of spans, in place of earlier ones.
 
     Args:
         connection: An open transaction.
         indices: The indices by trace and key.
     """
-    # Sorted, so that two programs that write the same rows on a server do not block each other.
+    # Sorted, so that two programs do not block each other on a server.
     rows = [
         (trace_id, key, index.index, index.text_chars)
         for trace_id, indices_by_key in sorted(indices.items())
@@ -390,9 +377,7 @@ def keep_span_indices(
 
 
 def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
-    """Return the keys of a trace's spans that are stored in labels, notes and other work.
-
-    Other work is the decisions on gold and the records of read spans.
+    """Return the keys of a trace's spans in labels, notes, decisions and records of reading.
 
     Args:
         connection: An open connection.
@@ -404,7 +389,7 @@ def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
     has_quote: dict[str, bool] = {}
     for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
         has_quote.setdefault(last, False)
-        # A label with a quote is on a single span.
+        # A label with a quote is on one span.
         has_quote[first] = has_quote.get(first, False) or quote is not None
     rows = connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings()
     for event in readable_events(rows):

@@ -1,4 +1,4 @@
-"""Everything that can happen in a workspace, one record per kind, with its inverse."""
+"""The facts that events can record, and their inverses."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from mast_tui.labels import Label, PassKind, ReviewAnswer, Target, VerdictValue,
 from mast_tui.study.model import Study
 
 TAG: Final = "fact"
-"""The field that names the kind of a fact where facts of several kinds are read."""
+"""The field that names the kind of a fact."""
 
 
 class _Fact(Struct, frozen=True, omit_defaults=True, tag_field=TAG):
-    """The base of facts; the tag is the kind of the event that records the fact."""
+    """The base class of facts; the tag is the kind of the recording event."""
 
     context: ClassVar[tuple[str, ...]] = ("trace_id", "taxonomy", "pass_number")
-    """The fields that the event of the fact must have beside its annotator."""
+    """The fields that the event must have, besides the annotator."""
 
 
 class PassStarted(_Fact, frozen=True, tag="pass_started"):
-    """The start of a pass; if the pass exists already, its first start counts.
+    """The start of a pass; of several starts the first counts.
 
-    ``copy_of`` is the pass whose labels a later pass begins with; the copies are events of their
-    own. With ``withheld`` the study hides judges' suggestions in the pass.
+    ``copy_of`` is the number of the pass whose labels are copied; the copies are separate events.
+    ``withheld`` is True if the study hides judges' suggestions in the pass.
     """
 
     kind: PassKind
@@ -35,25 +35,25 @@ class PassStarted(_Fact, frozen=True, tag="pass_started"):
 
 
 class PassWithdrawn(_Fact, frozen=True, tag="pass_withdrawn"):
-    """The removal of a pass, because the change that opened it was undone."""
+    """The removal of a pass by undoing the change that opened it."""
 
     kind: PassKind
     copy_of: WholeNumber | None = None
 
 
 class PassKindSet(_Fact, frozen=True, tag="pass_kind_set"):
-    """The conditions of an open pass have changed: a blind one is worked on assisted."""
+    """The change of an open pass from blind to assisted."""
 
     before: PassKind
     after: PassKind
 
 
 class PassFinished(_Fact, frozen=True, tag="pass_finished"):
-    """The end of a pass, with ``read`` of ``spans`` spans read (None if unknown).
+    """The end of a pass.
 
     ``open_modes`` is the choice for modes without a verdict: ``leave`` or ``absent``; the verdicts
-    are events of their own. ``at`` is the time of the end if it is not that of the event, as in an
-    import.
+    are separate events. ``read`` of ``spans`` spans were read, None if unknown. ``at`` is the time
+    of the end if it differs from the event's time, as in an import.
     """
 
     open_modes: str = field(default_factory=lambda: "leave")
@@ -88,7 +88,7 @@ class LabelChanged(_Fact, frozen=True, tag="label_changed"):
 
 
 class VerdictSet(_Fact, frozen=True, tag="verdict_set"):
-    """A mode is absent or unsure; None leaves it open."""
+    """The verdict on a mode, absent or unsure; None removes it."""
 
     mode: str
     before: VerdictValue | None
@@ -100,7 +100,7 @@ class VerdictSet(_Fact, frozen=True, tag="verdict_set"):
 
 
 class ReviewGiven(Struct, frozen=True, omit_defaults=True):
-    """The content of a review: the answer, the label that resulted, and the reason."""
+    """The content of a review: the answer, the resulting label, and the reason."""
 
     answer: ReviewAnswer
     label: str | None = None
@@ -108,7 +108,7 @@ class ReviewGiven(Struct, frozen=True, omit_defaults=True):
 
 
 class ReviewSet(_Fact, frozen=True, tag="review_set"):
-    """A suggestion is answered; None leaves it waiting."""
+    """The answer to a suggestion; None removes it."""
 
     suggestion: str
     before: ReviewGiven | None
@@ -116,7 +116,7 @@ class ReviewSet(_Fact, frozen=True, tag="review_set"):
 
 
 class SpanNoteSet(_Fact, frozen=True, tag="span_note_set"):
-    """A note on a span was written; empty for none."""
+    """The note on a span; an empty text removes it."""
 
     key: str
     before: str
@@ -124,14 +124,14 @@ class SpanNoteSet(_Fact, frozen=True, tag="span_note_set"):
 
 
 class SpanRange(Struct, frozen=True, order=True):
-    """The spans from a first to a last key, all between them included."""
+    """The spans from a first to a last key."""
 
     first: str
     last: str
 
 
 class SpansRead(_Fact, frozen=True, tag="spans_read"):
-    """These spans were read: single ones by their keys, and ranges of spans."""
+    """The spans that were read: single keys and ranges."""
 
     keys: tuple[str, ...]
     # Stored events call the ranges "runs".
@@ -143,13 +143,13 @@ class SuggestionsSeen(_Fact, frozen=True, tag="suggestions_seen"):
 
 
 class Revealed(_Fact, frozen=True, tag="revealed"):
-    """Something that was hidden until the finish was shown."""
+    """The first showing of contents that were hidden until the finish."""
 
     what: str
 
 
 class SightSet(_Fact, frozen=True, tag="sight_set"):
-    """An annotator works blind from now on, or does not."""
+    """The setting of an annotator's blind work."""
 
     context = ()
 
@@ -158,7 +158,7 @@ class SightSet(_Fact, frozen=True, tag="sight_set"):
 
 
 class Decided(_Fact, frozen=True, tag="decided"):
-    """An adjudicator decided an item; None leaves it undecided."""
+    """An adjudicator's decision on an item; None removes it."""
 
     context = ("trace_id", "taxonomy")
 
@@ -168,9 +168,10 @@ class Decided(_Fact, frozen=True, tag="decided"):
 
 
 class Judged(_Fact, frozen=True, tag="judged"):
-    """The verdicts of a judge on a trace: the modes it ``looks_at``, and those called ``absent``.
+    """The verdicts of a judge on a trace.
 
-    It is unsure of the modes in ``unsure``; each other mode has a label.
+    Of the modes in ``looks_at``, the judge calls those in ``absent`` absent and is unsure of those
+    in ``unsure``. All others have labels.
     """
 
     looks_at: tuple[str, ...]
@@ -189,10 +190,7 @@ class StudySet(_Fact, frozen=True, tag="study_set"):
 
 
 class GuidelineSet(_Fact, frozen=True, tag="guideline_set"):
-    """A new or changed text of a guideline on a mode, or its removal.
-
-    ``id`` names the guideline in all its versions.
-    """
+    """A new, changed or removed guideline on a mode; ``id`` is the same in all versions."""
 
     context = ("taxonomy",)
 
@@ -202,9 +200,9 @@ class GuidelineSet(_Fact, frozen=True, tag="guideline_set"):
 
 
 class LookAgainSet(_Fact, frozen=True, tag="look_again_set"):
-    """The modes of a trace to look at again after a change of the codebook.
+    """The modes of a trace that the annotator must look at again.
 
-    The annotator saw a mode that was split; one of these modes is present in its place.
+    The codebook has split a labelled mode into these modes.
     """
 
     before: tuple[str, ...]
@@ -237,7 +235,7 @@ Fact = (
 KIND_OF: Final[Mapping[type[_Fact], str]] = {
     kind: str(kind.__struct_config__.tag) for kind in get_args(Fact)
 }
-"""The kind of event that records a fact, as it is in the workspace, by the fact's class."""
+"""The kind of event that records a fact, by the fact's class."""
 
 FACT_TYPES: Final[Mapping[str, type[_Fact]]] = {kind: fact for fact, kind in KIND_OF.items()}
 """The class of a fact by the kind of its event."""
@@ -247,14 +245,14 @@ _Swappable = TypeVar("_Swappable", bound=Any)
 
 
 def swapped(fact: _Swappable) -> _Swappable:
-    """Return a fact with its values ``before`` and ``after`` in each other's place."""
+    """Swap the values ``before`` and ``after`` of a fact."""
     return structs.replace(fact, before=fact.after, after=fact.before)
 
 
 def inverse(fact: Fact) -> Fact | None:
-    """Return the fact that undoes a fact, or None if it cannot be undone.
+    """Return the fact that undoes a fact; None if it cannot be undone.
 
-    The start of a pass can be undone only if the pass copies an earlier one.
+    The start of a pass can be undone only if the pass is a copy.
     """
     match fact:
         case PassStarted(kind, copy_of) if copy_of is not None:
@@ -278,7 +276,7 @@ def inverse(fact: Fact) -> Fact | None:
 
 
 def span_keys(fact: Fact) -> dict[str, bool]:
-    """Return the keys of the spans that a fact refers to; True if it quotes from the span."""
+    """Return the keys of the spans in a fact; True if the fact quotes from the span."""
     targets: Sequence[Target] = ()
     has_quote: dict[str, bool] = {}
     match fact:
@@ -296,13 +294,13 @@ def span_keys(fact: Fact) -> dict[str, bool]:
     for target in targets:
         if target.first is not None and target.last is not None:
             has_quote.setdefault(target.last, False)
-            # A target with a quote is a single span.
+            # A target with a quote is one span.
             has_quote[target.first] = has_quote.get(target.first, False) or target.quote is not None
     return has_quote
 
 
 PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
-"""A part of a pass; the items of the part ``pass`` are its columns."""
+"""A part of a pass; the items of the part ``pass`` are columns."""
 
 
 def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
@@ -313,8 +311,8 @@ def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]
         time: The time of the event, ISO 8601 in UTC.
 
     Returns:
-        For each change the part of the pass, such as ``labels``; the id of the changed item in that
-        part; and its new value, None if it is removed.
+        Each change as the part of the pass, the id of the changed item, and its new value; None
+        removes the item.
     """
     match fact:
         case VerdictSet(mode, _, value):

@@ -1,1 +1,1 @@
-"""The tables of a workspace beside events."""
+"""The tables of a workspace other than events."""

@@ -1,7 +1,7 @@
-"""Traces that no prompt may show, so that judges can be measured on traces that they never saw.
+"""Traces that no prompt may show, so that judges can be measured on them.
 
-The choice follows from the id of a trace alone. So it includes later traces, and is the same on
-every machine.
+The choice depends on the id of a trace alone. So it includes later traces, and is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "set_aside"
-"""The setting that holds the shares."""
+"""The setting with the shares."""
 _COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
 
@@ -28,7 +28,7 @@ CALIBRATION_SEED: Final = 1
 
 
 class TracePart(StrEnum):
-    """The use of a trace for a judge: to teach it, to fit its thresholds, or to measure it."""
+    """The use of a trace: to teach a judge, to fit its thresholds, or to measure it."""
 
     DEVELOPMENT = "development"
     CALIBRATION = "calibration"
@@ -36,7 +36,7 @@ class TracePart(StrEnum):
 
 
 def set_split(workspace: Workspace, calibration: float, test: float) -> None:
-    """Set shares of the traces aside, to calibrate and to test judges, once and for all.
+    """Set shares of the traces aside for calibrating and testing judges, once and for all.
 
     Args:
         workspace: The workspace.
@@ -44,7 +44,7 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         test: The share for tests.
 
     Raises:
-        WorkspaceError: A share is not possible, or other shares were set aside before.
+        WorkspaceError: A share is not possible, or other shares are set aside already.
     """
     if not (0 <= calibration < 1 and 0 < test < 1 and calibration + test < 1):
         raise WorkspaceError(
@@ -67,7 +67,7 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
 
 
 def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
-    """Return whether a trace is in the part for development, for calibration or for tests.
+    """Return the part to which a trace belongs: development, calibration or test.
 
     Args:
         workspace: The workspace.
@@ -86,16 +86,16 @@ def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
 def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
     """Set a share of the traces aside for tests, once and for all.
 
-    Another call with the same share and seed changes nothing.
+    The same share and seed can be set again.
 
     Args:
         workspace: The workspace.
-        share: The share, between 0 and 1.
+        share: The share, greater than 0 and less than 1.
         seed: The seed of the draw.
 
     Raises:
-        WorkspaceError: The share is not possible, or another share or seed was set before, so that
-            prompts may have shown traces of this draw.
+        WorkspaceError: The share is not possible, or prompts may have shown traces of this draw,
+            because another share or seed was set before.
     """
     if not 0 < share < 1:
         raise WorkspaceError(f"a share of traces to set aside must be between 0 and 1, not {share}")
@@ -121,13 +121,13 @@ def held_out(workspace: Workspace, trace_id: str) -> bool:
 
 
 def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
-    """Return the shares set aside by seed; there are several only after workspaces were merged."""
+    """Return the shares set aside by seed; only a merge results in several."""
     value = workspace.get_setting(SETTING)
     return {} if value is None else {int(seed): share for seed, share in json.loads(value)}
 
 
 def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
-    """Set shares aside in addition to the stored ones; the greater share of each seed counts.
+    """Set further shares aside; for each seed the greater share counts.
 
     Args:
         workspace: The workspace.
@@ -144,9 +144,9 @@ def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
 
 
 def _random_number_of(trace_id: str, seed: int) -> float:
-    """Return the number in [0, 1) that a seed draws for a trace, the same on every machine.
+    """Return the number in [0, 1) that a seed gives a trace, the same on every machine.
 
-    An id such as ``id~2`` has the number of ``id``, since a merge may rename one to the other.
+    A suffix such as ``~2``, which a merge may add to the id, does not change it.
     """
     text = f"{seed}:{_COPY_SUFFIX.sub('', trace_id)}".encode("utf-8", "surrogatepass")
     first_bytes = hashlib.sha256(text).digest()[:6]

@@ -1,4 +1,4 @@
-"""The register of imports, with their requests, their events and their progress."""
+"""The register of imports."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ _TABLE: Final = schema.imports
 _IMPORTED_EVENTS: Final = schema.imported_events
 _EVENTS: Final = schema.events
 Work = tuple[str, str | None, str | None]
-"""Annotator, trace id and taxonomy; the last two are None for events without them."""
+"""The annotator, the trace id and the taxonomy; both may be None."""
 
 MIGRATION: Final = "migration"
-"""The format of a migration from one codebook to another. Its events keep the times of the original
-events, and its files are the names of the two taxonomies."""
+"""The format of migrations between codebooks.
+
+Migrated events keep the times of the originals. The files of the import are the names of the two
+taxonomies.
+"""
 
 
 class ImportState(StrEnum):
@@ -37,10 +40,10 @@ class ImportState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """One import; times are ISO 8601 in UTC.
+    """One import, with times in ISO 8601 in UTC.
 
-    ``asked`` is the command as a text; the same text continues an unfinished import. ``who`` is
-    the user, None if unknown.
+    ``asked`` is the command as a text; the same text continues an unfinished import. ``who`` is the
+    user, None if unknown.
     """
 
     id: str
@@ -65,18 +68,18 @@ class ImportRecord:
 
     @property
     def action(self) -> str:
-        """The action of the events that it makes."""
+        """The action of the events that the import makes."""
         return f"{IMPORT_PREFIX}{self.format}:{self.id}"
 
     @property
     def keeps_actions(self) -> bool:
-        """True if its events keep the actions that they have elsewhere, and are recorded by id."""
+        """True if the events keep their original actions, and so are recorded by id."""
         return self.format == "jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """The content of an import: ``events``, their ``traces``, and their annotators."""
+    """The number of events and traces of an import, and the annotators."""
 
     events: int = 0
     traces: int = 0
@@ -84,7 +87,7 @@ class ImportCounts:
 
 
 def add(connection: Connection, record: ImportRecord) -> None:
-    """Store an import that begins.
+    """Store a new import.
 
     Args:
         connection: An open transaction.
@@ -100,9 +103,9 @@ def _to_row(record: ImportRecord) -> dict[str, Any]:
 def record_imported_events(
     connection: Connection, record: ImportRecord, events: Iterable[str]
 ) -> None:
-    """Record which events an import has added.
+    """Record the events that an import has added.
 
-    Call this only if the ``action`` of the events does not name the import.
+    This is needed only if the ``action`` of the events does not name the import.
 
     Args:
         connection: An open transaction.
@@ -114,9 +117,7 @@ def record_imported_events(
 
 
 def imported_event_ids(connection: Connection, record: ImportRecord) -> frozenset[str]:
-    """Return the ids that ``record_imported_events`` has recorded for an import.
-
-    Most imports record none, since the ``action`` of their events names the import.
+    """Return the ids that ``record_imported_events`` has stored for an import.
 
     Args:
         connection: An open connection.
@@ -127,7 +128,7 @@ def imported_event_ids(connection: Connection, record: ImportRecord) -> frozense
 
 
 def finish(connection: Connection, record: ImportRecord) -> None:
-    """Mark an import as finished, or delete its record if it has added no event.
+    """Mark an import as finished, or delete its record if it has no events.
 
     Args:
         connection: An open transaction.
@@ -140,7 +141,7 @@ def finish(connection: Connection, record: ImportRecord) -> None:
 
 
 def begin_undo(connection: Connection, record: ImportRecord) -> None:
-    """Record the time at which the undo of an import has begun.
+    """Record the time at which the undo of an import began.
 
     Args:
         connection: An open transaction.
@@ -150,12 +151,12 @@ def begin_undo(connection: Connection, record: ImportRecord) -> None:
 
 
 def finish_undo(connection: Connection, record: ImportRecord, annotator: str | None) -> None:
-    """Record the time at which an import was undone, and by whom.
+    """Record the time at which an import was undone, and the annotator.
 
     Args:
         connection: An open transaction.
         record: The import.
-        annotator: The annotator who has undone it, None if unknown.
+        annotator: The annotator who has undone the import; None if unknown.
     """
     _change_record(connection, record, undone_at=now(), undone_by=annotator)
 
@@ -166,7 +167,7 @@ def _change_record(connection: Connection, record: ImportRecord, **changes: str 
 
 
 def _delete_record(connection: Connection, record: ImportRecord) -> None:
-    """Delete the record of an import from the register."""
+    """Delete an import from the register."""
     if calls_stored_functions(connection):
         values = tuple(_to_row(record)[column.name] for column in _TABLE.columns)
         call_function(connection, "drop_import", _TABLE, [values])
@@ -199,7 +200,7 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
 
 
 def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
-    """Count the events that an import added, by annotator, trace and taxonomy, sorted by these.
+    """Count the events of an import by annotator, trace and taxonomy, in sorted order.
 
     Args:
         connection: An open connection.

@@ -1,7 +1,7 @@
-"""The spans of each trace that contain its decisive step with a known probability.
+"""The spans that probably contain the decisive step of each trace.
 
-``mast-tui exam --coverage --keep`` computes them; the app marks them for annotators who may see
-what judges say. They are kept as settings: one for all traces of a taxonomy, one for each trace.
+``mast-tui exam --coverage --keep`` computes them. They are stored as settings: one for all traces
+of a taxonomy, and one for each trace.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _SETTING: Final = "look_here"
 
 
 class LookHere(msgspec.Struct, frozen=True):
-    """The origin of the kept spans, and their number in each trace.
+    """The origin of the stored spans, and their number in each trace.
 
-    ``hash`` names the fitted sets, ``judge`` the judge whose marks they use, and ``runs`` is the
-    number of labelled runs that they rest on. ``level`` is the probability with which a set
-    contains the step. ``mean_share`` is the measured mean share of a run's steps in its set,
-    ``chance_share`` that of random steps with the same probability.
+    ``hash`` identifies the fitted sets, ``judge`` the judge whose findings they use. ``runs`` is
+    the number of labelled runs from which they were fitted. ``level`` is the probability with which
+    a set contains the decisive step. ``mean_share`` is the measured mean share of a run's steps in
+    its set, ``chance_share`` the share of random steps with the same probability.
     """
 
     hash: str
@@ -41,7 +41,7 @@ def keep_look_here(
     origin: LookHere,
     spans: Mapping[str, Sequence[str]],
 ) -> None:
-    """Store the spans that annotators should look at, and replace those stored before.
+    """Store the spans that annotators should look at, in place of earlier ones.
 
     Args:
         workspace: The workspace.
@@ -61,9 +61,7 @@ def keep_look_here(
 
 
 def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
-    """Return the origin and number of the spans to look at, None if no spans are stored.
-
-    These spans probably contain the decisive step.
+    """Return the origin and numbers of the spans to look at; None if no spans are stored.
 
     Args:
         workspace: The workspace.
@@ -74,7 +72,7 @@ def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
 
 
 def spans_to_look_at(workspace: Workspace, taxonomy_ref: str, trace_id: str) -> tuple[str, ...]:
-    """Return the keys of the spans that annotators should look at in a trace, in their order.
+    """Return the keys of the spans to look at in a trace, in their stored order.
 
     Args:
         workspace: The workspace.

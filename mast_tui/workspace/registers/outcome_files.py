@@ -1,4 +1,4 @@
-"""The current content of ``outcomes.csv`` beside known traces, for the workspace."""
+"""The outcomes in ``outcomes.csv`` files beside the traces of a workspace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 _ROWS_NAMED: Final = 3
-"""The most rows without a match that a message names."""
+"""The number of unmatched rows in a message; the others are counted."""
 
 _TEXT_FACTS: Final = ("system", "model", "benchmark", "version", "task_id")
 _NUMBER_FACTS: Final = ("started", "score", "trial")
@@ -24,7 +24,7 @@ _NUMBER_FACTS: Final = ("started", "score", "trial")
 
 @dataclass(frozen=True, slots=True)
 class _StoredFacts:
-    """A trace with a file, and its facts that an ``outcomes.csv`` may state."""
+    """A trace with a file, and its stored facts that an ``outcomes.csv`` may have."""
 
     trace_id: str
     path: Path
@@ -35,14 +35,14 @@ class _StoredFacts:
 def update_outcomes(workspace: Workspace) -> list[str]:
     """Update the stored outcomes of traces from the ``outcomes.csv`` in their folders.
 
-    If a row of it differs from the stored facts of a trace, the file of the trace is read again,
-    since facts in that file take precedence. Empty cells change nothing.
+    If a row differs from the stored facts, the file of the trace is read again, because its facts
+    take precedence. Empty cells change nothing.
 
     Args:
         workspace: The workspace.
 
     Returns:
-        A sentence for each problem of those files: bad cells, and rows that match no trace.
+        A sentence for each problem of these files.
     """
     folders: dict[Path, list[_StoredFacts]] = {}
     for stored in _read_stored_facts(workspace):
@@ -57,7 +57,7 @@ def update_outcomes(workspace: Workspace) -> list[str]:
         for stored in folders[folder]:
             rows = list(outcomes.rows_of(stored.trace_id, stored.path.name, stored.record))
             matched_rows.update(rows)
-            # If several rows match, the first one names the trace most exactly.
+            # The first of several matching rows names the trace most exactly.
             if rows and _states_other_facts(outcomes.facts[rows[0]], stored.facts):
                 changed_paths.add(stored.path)
         for path in sorted(changed_paths):
@@ -67,7 +67,7 @@ def update_outcomes(workspace: Workspace) -> list[str]:
 
 
 def _read_stored_facts(workspace: Workspace) -> list[_StoredFacts]:
-    """Read the facts of all traces whose file is known from the workspace."""
+    """Read the stored facts of all traces with a file."""
     fact_columns = (*_TEXT_FACTS, *_NUMBER_FACTS, "outcome")
 
     def facts_of_rows(rows: Iterator[tuple[Any, ...]]) -> list[_StoredFacts]:
@@ -91,8 +91,8 @@ def _meta_of_facts(facts: dict[str, Any]) -> TraceMeta:
 
 
 def _states_other_facts(row: TraceMeta, stored: TraceMeta) -> bool:
-    """Return whether a row of ``outcomes.csv`` states a fact that differs from the stored one."""
-    # An empty cell states nothing, but 0 is a value.
+    """Return whether a row of ``outcomes.csv`` has a fact that differs from the stored one."""
+    # An empty cell is no fact, but 0 is one.
     stated_names = [name for name in _TEXT_FACTS if getattr(row, name)]
     stated_names += [name for name in _NUMBER_FACTS if getattr(row, name) is not None]
     if row.outcome is not Outcome.UNKNOWN:
@@ -108,13 +108,13 @@ def _read_again(workspace: Workspace, path: Path) -> None:
 
 
 def _problem_sentences(folder: Path, outcomes: Outcomes, matched_rows: set[str]) -> Iterator[str]:
-    """Yield a sentence for each problem of an ``outcomes.csv``, and one for unmatched rows."""
+    """Yield a sentence for each problem of an ``outcomes.csv``, then one for unmatched rows."""
     file = folder / FILE_NAME
     if outcomes.unread is not None:
         yield f"{file}: not read: {outcomes.unread}"
     for problem in outcomes.problems:
         yield f"{file}: {problem.place}: {problem.message}"
-    # A row may name a file that exists, but that the workspace does not know yet.
+    # A row may name a file that the workspace does not know yet.
     named_files = {name for name in outcomes.facts if _is_file(folder, name)}
     unmatched = outcomes.unmatched(matched_rows | named_files)
     if unmatched:

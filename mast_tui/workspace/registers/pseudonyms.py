@@ -1,7 +1,7 @@
-"""Letters in place of people's names, the same for a person in all publications.
+"""Letters in place of people's names, the same in all publications.
 
-The workspace stores them. Their order is that of a hash with a secret key, so it reveals nothing of
-the names. A new person gets the next letter. Judges keep their names.
+The workspace stores them. Letters follow the order of a hash with a secret key, which reveals
+nothing about the names. A new person gets the next letter. Judges keep their names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mast_tui.workspace.store import Workspace
 _SETTING: Final = "pseudonyms"
 _MASK_KEY: Final = "masks"
 _PAIR_SEPARATOR: Final = "|"
-"""The separator of two names in one key, as in agreement by pairs."""
+"""The separator of two names in one key, as in tables of pairs."""
 
 _FIELDS_WITHOUT_NAMES: Final = frozenset(
     {
@@ -57,18 +57,18 @@ _FIELDS_WITHOUT_NAMES: Final = frozenset(
         "value",
     }
 )
-"""The fields whose texts are never names."""
+"""The fields with texts that are never names."""
 
 _OTHER_KEYS: Final = frozenset({"gold", "all"})
-"""Other keys of tables whose keys are names."""
+"""The other keys of tables by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
     """The letters of a workspace by name.
 
-    ``judges`` are the names of annotators who are no people, which stay. ``key`` is the secret key
-    of the hashes.
+    ``judges`` are the names of judges and agents, which stay. ``key`` is the secret key of the
+    hashes.
     """
 
     letters: Mapping[str, str]
@@ -76,11 +76,11 @@ class Pseudonyms:
     key: bytes
 
     def name(self, name: str) -> str:
-        """Return the letter of a person, or any other name unchanged."""
+        """Return the letter of a person; other names stay."""
         return self.letters.get(name, name)
 
     def id(self, text: str) -> str:
-        """Return another UUID for a UUID, which may be a hash of a name; other ids unchanged."""
+        """Replace a UUID, which may be a hash of a name, by another one; other ids stay."""
         try:
             uuid_value = uuid.UUID(text)
         except ValueError:
@@ -88,10 +88,10 @@ class Pseudonyms:
         return str(uuid.UUID(bytes=_keyed_hash(self.key, uuid_value.bytes)[:16], version=4))
 
     def in_document(self, document: Any) -> Any:
-        """Return a JSON document with letters in place of people's names.
+        """Replace people's names in a JSON document by letters.
 
-        A name is replaced if it is a whole string, or the key of an object whose keys are all names
-        or pairs of names, but not inside a text. Lists and objects of names are sorted anew.
+        A name is replaced if it is a whole string, or a key of an object by name. A name within a
+        text stays. Lists and objects of names are sorted by letter.
         """
         match document:
             case Mapping():
@@ -103,7 +103,7 @@ class Pseudonyms:
         return document
 
     def _renamed_table(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace the names in a JSON object by letters; sort keys that were names by letter."""
+        """Replace the names in a JSON object; an object by name is sorted by letter."""
         new_values = {key: self._renamed_field(key, value) for key, value in table.items()}
         if not self._has_names_as_keys(table):
             return new_values
@@ -111,7 +111,7 @@ class Pseudonyms:
         return {letter: new_values[name] for letter, name in sorted(names_by_letter.items())}
 
     def _renamed_field(self, key: str, value: Any) -> Any:
-        """Return the value of a field with letters for names, and with new ids of labels."""
+        """Replace the names and the ids of labels in the value of a field."""
         if isinstance(value, str) and key in _FIELDS_WITHOUT_NAMES:
             return value
         if isinstance(value, str) and key == "id":
@@ -121,9 +121,9 @@ class Pseudonyms:
         return self.in_document(value)
 
     def _renamed_list(self, values: Iterable[Any]) -> list[Any]:
-        """Replace the names in a list; sort a list of names, or of annotators' records, by letter.
+        """Replace the names in a list; a list of names or annotators is sorted by letter.
 
-        In the old order the letters would give away the alphabetical order of the names.
+        The old order would reveal the alphabetical order of the names.
         """
         old_values = list(values)
         new_values = [self.in_document(value) for value in old_values]
@@ -134,10 +134,7 @@ class Pseudonyms:
         return new_values
 
     def _has_names_as_keys(self, table: Mapping[str, Any]) -> bool:
-        """Return whether all keys are names or pairs of names, and one name at least is a person's.
-
-        Keys such as ``gold``, which stand beside names, count as names.
-        """
+        """Return whether all keys are names or pairs of names, at least one of them a person's."""
         known_names = self.letters.keys() | self.judges | _OTHER_KEYS
         names = [name for key in table for name in _names_in(key, known_names)]
         return all(name in known_names for name in names) and any(
@@ -155,14 +152,11 @@ def _names_in(key: str, names: Iterable[str]) -> list[str]:
 
 
 def _annotator_of_record(value: object) -> str | None:
-    """Return the annotator whose record a value is; None if it is no record of an annotator.
-
-    The first field of such a record is the annotator's name.
-    """
+    """Return the name in an annotator's record; None for other values."""
     if not isinstance(value, Mapping):
         return None
     first_field = next(iter(value), None)
-    # Other records have names too, but only annotators have a kind.
+    # Other records have names, too, but only those of annotators have a kind.
     if first_field == "annotator" or (first_field == "name" and "kind" in value):
         return str(value[first_field])
     return None
@@ -173,7 +167,7 @@ def _is_text(value: object) -> bool:
 
 
 def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
-    """Give letters to people without one, and return the letters of all people in a workspace.
+    """Return the letters of all people in a workspace; people without one get a letter.
 
     Raises:
         WorkspaceError: The workspace cannot be written.
@@ -193,7 +187,7 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
             _keyed_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name
             for name in people_names
         }
-        # New people get the next letters, in the order of the hashes, which reveals no names.
+        # New people get the next letters in the order of the hashes, which reveals no names.
         for name_hash in sorted(names_by_hash.keys() - letters.keys()):
             letters[name_hash] = _letters_of_number(len(letters))
         if letters != stored.get("letters"):
@@ -205,7 +199,7 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
 
 
 def mask_key(workspace: Workspace) -> bytes:
-    """Return the secret key for masks in place of personal data; make it if there is none.
+    """Return the secret key for masks in place of personal data, and make it if it is missing.
 
     Raises:
         WorkspaceError: The workspace cannot be written.
@@ -223,11 +217,11 @@ def _keyed_hash(key: bytes, data: bytes) -> bytes:
 
 
 def _letters_of_number(number: int) -> str:
-    """Return the letters of a number from 0: ``A`` to ``Z``, then ``AA``, ``AB`` and so on."""
+    """Return the letters for a number from 0: ``A`` to ``Z``, then ``AA``, ``AB`` and so on."""
     letters = ""
     remaining = number + 1
     while remaining:
-        # There is no digit for 0, so each digit counts from 1.
+        # The letters are digits without a zero.
         remaining, index = divmod(remaining - 1, len(ascii_uppercase))
         letters = ascii_uppercase[index] + letters
     return letters

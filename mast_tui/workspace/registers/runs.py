@@ -1,4 +1,4 @@
-"""The register of runs of judges: their settings, their results, and the answers of models."""
+"""The register of judges' runs: settings, results, and answers of models."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _SAME_NAME_COLUMNS: Final = (
     "note",
     "ending",
 )
-"""The columns of runs that a record of a run has under the same name."""
+"""The columns with the same names as fields of a run."""
 
 _LATE_COLUMNS: Final = ("settings", "form", "finished_at", "ending")
 
@@ -72,7 +72,7 @@ _BEGAN_HERE: Final = _RUNS.c.told_requests.is_(None)
 
 
 def begin_run(connection: Connection, run: Run) -> None:
-    """Store a run that begins in this workspace.
+    """Store a new run in this workspace.
 
     Args:
         connection: An open transaction.
@@ -82,11 +82,10 @@ def begin_run(connection: Connection, run: Run) -> None:
 
 
 def add_run(connection: Connection, run: Run) -> None:
-    """Store a judge's run from another workspace with its usage, or update the stored run.
+    """Store a judge's run from another workspace with its usage, or complete the stored run.
 
-    Of a stored run only missing values are added, such as its end. The usage of a run that began in
-    this workspace is counted here; for any other run the greatest usage that a workspace has
-    reported is stored. The stored results of a run that began here stay, too.
+    Stored values stay; only missing ones are added. The usage of a run that began in this workspace
+    is counted from its answers; for other runs, the greatest reported usage is stored.
 
     Args:
         connection: An open transaction.
@@ -101,7 +100,7 @@ def add_run(connection: Connection, run: Run) -> None:
     }
     row = _run_to_row(run) | reported_usage
     stored = _stored_run(connection, run.id)
-    # The stored row of a run that began here has no reported usage.
+    # Only runs from other workspaces have reported usage.
     began_here = stored is not None and stored["told_requests"] is None
     if stored is not None:
         completed_values = {
@@ -134,13 +133,13 @@ def finish_run(connection: Connection, run_id: str, *, ending: str | None = None
     Args:
         connection: An open transaction.
         run_id: The run.
-        ending: The reason why the run stopped before its last trace; None if it did not.
+        ending: The reason why the run stopped early; None if it did not.
     """
     _change_run(connection, run_id, finished_at=now(), ending=ending)
 
 
 def set_answer_form(connection: Connection, run_id: str, form: str) -> None:
-    """Store the form of answers that a run requests, once its model's server has accepted one.
+    """Store the form of answers that a model's server has accepted.
 
     Args:
         connection: An open transaction.
@@ -153,13 +152,13 @@ def set_answer_form(connection: Connection, run_id: str, form: str) -> None:
 def add_run_trace(
     connection: Connection, run_id: str, trace: RunTrace, *, keep_known: bool = False
 ) -> None:
-    """Record the result of a run for a trace.
+    """Store the result of a run for a trace.
 
     Args:
         connection: An open transaction.
         run_id: The run.
         trace: The result.
-        keep_known: Whether a stored result for the same trace stays unchanged.
+        keep_known: True to keep a stored result for the same trace.
     """
     stored_result = select(_TRACES.c.run).where(
         _TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id
@@ -185,12 +184,11 @@ def add_asked(connection: Connection, asked: Asked) -> None:
 
     Args:
         connection: An open transaction.
-        asked: The request and the answer. Half a character (a surrogate) in the answer is replaced
-            by ``U+FFFD``.
+        asked: The request and the answer. Lone surrogates in the answer become ``U+FFFD``.
     """
     values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
     values["run"] = values.pop("run_id")
-    # In both cases the server or file numbers the answer, which has no id yet.
+    # The server or the file gives the answer its id.
     if calls_stored_functions(connection):
         put_rows(connection, _ASKED, [values])
     else:  # ``put_rows`` would write a null as the id
@@ -198,18 +196,18 @@ def add_asked(connection: Connection, asked: Asked) -> None:
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
-    """Return the newest usable answer to a request of any run, or None.
+    """Return the newest usable answer to a request, from any run, or None.
 
     Args:
         connection: An open connection.
-        key: The key of the request, the same for equal requests.
+        key: The key of the request; equal requests have equal keys.
     """
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
     return None if row is None else _answer_of_row(row)
 
 
 def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[Asked, ...]:
-    """Return all answers of a run about a trace, usable or not, in the order of their arrival.
+    """Return all answers of a run about a trace, in the order of their arrival.
 
     Args:
         connection: An open connection.
@@ -225,13 +223,13 @@ def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[A
 
 
 def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
-    """Return the unusable answers of all runs, in the order in which they arrived."""
+    """Return the unusable answers of all runs, in the order of their arrival."""
     rows = connection.execute(select(_ASKED).where(~_ASKED.c.usable).order_by(_ASKED.c.id))
     return tuple(map(_answer_of_row, rows.mappings()))
 
 
 def reject_answer(connection: Connection, run_id: str, key: str) -> None:
-    """Mark the newest answer of a run to a request as unusable, if there is one.
+    """Mark the newest answer of a run to a request as unusable.
 
     Args:
         connection: An open transaction.
@@ -245,7 +243,7 @@ def reject_answer(connection: Connection, run_id: str, key: str) -> None:
 
 
 class _AnswersOfKind(NamedTuple):
-    """The number of the answers of one kind, and their tokens."""
+    """The number of answers of one kind, and their tokens."""
 
     answers: int = 0
     tokens_out: int = 0
@@ -254,9 +252,7 @@ class _AnswersOfKind(NamedTuple):
 
 
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
-    """Count the answers of runs and their tokens.
-
-    Usable answers that were cut at the token limit count as overflows.
+    """Count the answers of runs, and their tokens.
 
     Args:
         connection: An open connection.
@@ -264,7 +260,7 @@ def answer_statistics(connection: Connection, run_ids: Collection[str]) -> Answe
     """
     is_complete = _ASKED.c.usable & (_ASKED.c.finish == "stop")
     is_cut = _ASKED.c.finish == "length"  # at the limit of tokens
-    # An answer with fewer characters than tokens consists of hidden thoughts for the most part.
+    # An answer with fewer characters than tokens consists mostly of hidden thoughts.
     is_unfinished_thought = (
         ~_ASKED.c.usable & is_cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
     )
@@ -307,15 +303,14 @@ def _answer_of_row(row: RowMapping) -> Asked:
 
 
 def answer_keys(connection: Connection) -> frozenset[str]:
-    """Return the keys of all questions that have a usable answer; this reads all of them."""
+    """Return the keys of all requests with a usable answer."""
     return frozenset(connection.execute(_USABLE_KEYS).scalars())
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """Return the requests and tokens of a run.
+    """Return the number of requests and tokens of a run.
 
-    Those of a run in this workspace are counted from its answers. Those of an imported run, whose
-    answers are not here, are the ones that its workspace has reported.
+    They are counted from the run's answers, or reported by the run's own workspace.
 
     Args:
         connection: An open connection.
@@ -335,7 +330,7 @@ def runs(connection: Connection) -> tuple[Run, ...]:
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
-    """Return the newest unfinished run of a judge that began in this workspace, or None.
+    """Return a judge's newest unfinished run that began in this workspace, or None.
 
     Args:
         connection: An open connection.
@@ -362,7 +357,7 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
 
 
 def examples(connection: Connection, judge: str) -> frozenset[str]:
-    """Return the ids of the traces that a judge's prompts have shown as examples, in any run.
+    """Return the ids of the traces that any run of a judge has shown as examples.
 
     Args:
         connection: An open connection.
@@ -379,7 +374,7 @@ def examples(connection: Connection, judge: str) -> frozenset[str]:
 
 
 def _run_to_row(run: Run) -> Row:
-    """Return the row of a run for the table, without its usage."""
+    """Return the row of a run, without its usage."""
     settings = run.settings
     return {
         **{name: getattr(run, name) for name in _SAME_NAME_COLUMNS},
@@ -393,7 +388,7 @@ def _stored_runs(
 ) -> tuple[Run, ...]:
     """Return all runs, the earliest first, or only one run.
 
-    ``counted_usage`` is the usage that was counted in this workspace, by run.
+    ``counted_usage`` is the usage counted from answers, by run.
     """
     traces_by_run: dict[str, list[RunTrace]] = {}
     traces = select(_TRACES).where(*_equal_to(_TRACES.c.run, run_id))
@@ -440,7 +435,7 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 
 
 def _summed_usage(*usages: tuple[int | None, ...] | None) -> Usage:
-    """Return the sum of usages; each is four counts (see ``_SUMS``) or None."""
+    """Add up usages; each has four counts (see ``_SUMS``) or is None."""
     return sum(
         (Usage(*(count or 0 for count in counts)) for counts in usages if counts is not None),
         start=Usage(),

@@ -1,4 +1,4 @@
-"""The registers of a workspace: annotators, settings."""
+"""The registers of annotators and settings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from mast_tui.workspace.records import AnnotatorInfo
 
 
 def add_annotators(connection: Connection, annotators: Iterable[tuple[str, AnnotatorKind]]) -> None:
-    """Add annotators, and change the kind of known ones from ``imported`` to ``human``.
+    """Add annotators, and change the kind of stored ones from ``imported`` to ``human``.
 
-    The new names are not compared with each other, so that the annotators of one workspace can
-    always be added to an empty one.
+    The new names are not compared with each other, so that all annotators of a workspace can be
+    added to an empty one.
 
     Args:
         connection: An open transaction.
-        annotators: The name and kind of each.
+        annotators: The names and kinds.
 
     Raises:
-        WorkspaceError: A name is invalid, or looks like that of a known annotator.
+        WorkspaceError: A name is invalid, or looks like a stored one.
     """
     known_kinds = _kinds_by_name(connection)
     for name, kind in annotators:
@@ -44,14 +44,14 @@ def add_annotators(connection: Connection, annotators: Iterable[tuple[str, Annot
 
 
 def note_annotator(connection: Connection, name: str) -> None:
-    """Add an annotator of whom only the name is known, unless the workspace has that annotator.
+    """Add an annotator by name, unless the workspace has the annotator.
 
     Args:
         connection: An open transaction.
         name: The name in an event.
 
     Raises:
-        WorkspaceError: The name is invalid, or looks like that of a known annotator.
+        WorkspaceError: The name is invalid, or looks like a stored one.
     """
     kinds = _kinds_by_name(connection)
     if name in kinds:
@@ -76,9 +76,9 @@ def _check_kind(name: str, kind: AnnotatorKind) -> None:
 
 
 def _check_name(name: str, names: Iterable[str]) -> None:
-    """Raise ``WorkspaceError`` for a new name that is invalid or looks like another one.
+    """Raise ``WorkspaceError`` for a new name that is invalid or looks like another name.
 
-    Names of judges are not checked, since programs make them.
+    Programs make the names of judges, so these are not checked.
     """
     kind = annotator_kind(name)
     if kind is AnnotatorKind.JUDGE:
@@ -108,7 +108,7 @@ def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
 
 
 def get_setting(connection: Connection, key: str) -> str | None:
-    """Return the value of a setting, None if it was never set.
+    """Return the value of a setting; None if it was never set.
 
     Args:
         connection: An open connection.

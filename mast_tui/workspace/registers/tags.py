@@ -1,6 +1,7 @@
 """The tags that authors add to open codes, by taxonomy and author.
 
-A tag belongs to a location, not to a label, so it stays from version to version of a codebook.
+A tag belongs to a place in a trace, not to a label, so it stays valid in later versions of a
+codebook.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "open_codes.tags"
-"""The beginning of a setting's name; the taxonomy's id and the author's name follow."""
+"""The beginning of the name of a setting, before the taxonomy's id and the author's name."""
 
 TaggedPlace = tuple[str, str, Target, bool]
-"""The location of an open code in every pass: annotator, trace id, target, and True for a label."""
+"""The place of an open code: annotator, trace id, target, and True for a label."""
 
 Tags = Mapping[TaggedPlace, tuple[str, ...]]
 
 
 def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
-    """Return the tags that an author has added to open codes under a taxonomy, by location.
+    """Return the tags that an author has added under a taxonomy, by place.
 
     Args:
         workspace: The workspace.
@@ -39,7 +40,7 @@ def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
 def all_tags(
     workspace: Workspace, taxonomies: Iterable[str] | None = None
 ) -> Iterator[tuple[str, str, Tags]]:
-    """Yield the id of a taxonomy, an author, and the tags that this author has added under it.
+    """Yield the id of a taxonomy, an author, and the author's tags under the taxonomy.
 
     Args:
         workspace: The workspace.
@@ -56,13 +57,13 @@ def all_tags(
 
 
 def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> None:
-    """Store the tags of an author, and replace all earlier ones under the taxonomy.
+    """Store the tags of an author under a taxonomy, in place of earlier ones.
 
     Args:
         workspace: The workspace.
         taxonomy: The id of the taxonomy.
         author: The author.
-        tags: The tags by location.
+        tags: The tags by place.
     """
     document = json.dumps(tag_values(tags), ensure_ascii=False)
     workspace.set_setting(f"{SETTING}:{taxonomy}:{author}", document)
@@ -71,13 +72,13 @@ def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> N
 def add_tags(
     workspace: Workspace, taxonomy: str, author: str, tags: Tags, local_ids: Mapping[str, str]
 ) -> None:
-    """Add an author's tags from another workspace to those in this one.
+    """Add an author's tags from another workspace.
 
     Args:
         workspace: This workspace.
         taxonomy: The id of the taxonomy.
         author: The author of the tags.
-        tags: The tags by location.
+        tags: The tags by place.
         local_ids: The ids of traces in this workspace by the other workspace's ids.
     """
     own_tags = tags_by(workspace, taxonomy, author)
@@ -90,7 +91,7 @@ def add_tags(
 
 
 def tag_values(tags: Tags) -> list[list[Any]]:
-    """Convert tags to JSON values: the parts of each location, then its tags if there are any."""
+    """Convert tags to JSON values; places without tags are left out."""
     return [
         [annotator, trace_id, to_values(target), is_label, list(tag_names)]
         for (annotator, trace_id, target, is_label), tag_names in tags.items()
@@ -99,7 +100,11 @@ def tag_values(tags: Tags) -> list[list[Any]]:
 
 
 def tags_from(values: object) -> Tags:
-    """Read tags from JSON values; raise ``ValueError`` if they are malformed."""
+    """Read tags from JSON values.
+
+    Raises:
+        ValueError: The values are malformed.
+    """
     tags: dict[TaggedPlace, tuple[str, ...]] = {}
     entries = values if isinstance(values, list) else [values]  # a value that is no list is refused
     for entry in entries:

@@ -1,9 +1,8 @@
 """The register of taxonomies and of the revisions of their texts.
 
-The name of a taxonomy, its codes, and its slugs with their order and levels never change under one
-version, since labels rely on them. Its texts may change: each revision is stored with the time
-from which it is in force, and the last one counts. So the same revisions result in the same texts
-on every machine.
+Labels rely on the names, codes and slugs of a taxonomy and on their order and levels, which never
+change within one version. Its texts may change: each revision is stored with the time from which it
+is in force, and the last one counts. So equal revisions result in equal texts on every machine.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from mast_tui.workspace.events.model import now
 class Revision:
     """The texts of a taxonomy that are in force from a time on.
 
-    ``since`` is ISO 8601 in UTC, empty if the time is unknown. ``taxonomy.content_hash`` identifies
-    the texts.
+    ``since`` is ISO 8601 in UTC, or empty if unknown.
     """
 
     taxonomy: Taxonomy
@@ -42,7 +40,7 @@ class Revision:
 class RevisionJson(TypedDict):
     """A revision in the documents of figures.
 
-    ``passes`` counts the finished passes of people that began while it was in force.
+    ``passes`` is the number of people's finished passes that began while it was in force.
     """
 
     hash: str
@@ -51,14 +49,14 @@ class RevisionJson(TypedDict):
 
 
 def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
-    """Return the content hash of the stored taxonomy of the same id and version, or None.
+    """Return the content hash of the stored taxonomy with the same id and version, or None.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
 
     Raises:
-        WorkspaceError: The stored taxonomy has other modes than this one.
+        WorkspaceError: The stored taxonomy has other modes.
     """
     table = schema.taxonomies
     row = connection.execute(
@@ -73,7 +71,7 @@ def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
 
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
-    """Store the texts of a taxonomy as the newest revision, unless they are in force already.
+    """Store the texts of a taxonomy as the newest revision, unless they are already in force.
 
     Args:
         connection: An open transaction.
@@ -118,10 +116,10 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
 
 
 def with_latest_texts(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the newest stored texts of a taxonomy, if its own texts are a stored revision.
+    """Return the newest stored texts of a taxonomy if its own texts are a stored revision.
 
-    Otherwise returns it unchanged. So new texts in a version of this program replace texts that
-    users have edited, but only once.
+    Otherwise the taxonomy is returned unchanged. So new texts in a version of this program replace
+    edited texts, but only once.
 
     Args:
         connection: An open connection.
@@ -137,11 +135,11 @@ def with_latest_texts(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 
 
 def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
-    """Return the stored taxonomies, sorted by name, each with the newest revision of its texts.
+    """Return the stored taxonomies with their newest texts, sorted by name.
 
     Args:
         connection: An open connection.
-        ref: Only this taxonomy; None for all that can be read (``unreadable`` returns the others).
+        ref: Only this taxonomy; None for all that can be read.
 
     Raises:
         WorkspaceError: The taxonomy ``ref`` cannot be read.
@@ -161,7 +159,7 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 
     Args:
         connection: An open connection.
-        ref: Only those of this taxonomy; None for all that can be read.
+        ref: Only revisions of this taxonomy; None for all that can be read.
     """
     table = schema.taxonomy_revisions
     statement = select(table.c.ref, table.c.since, table.c.document).order_by(
@@ -178,7 +176,7 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
-    """Return the names of damaged taxonomies, sorted, each with its first problem."""
+    """Return the names of damaged taxonomies with their first problems, sorted."""
     table = schema.taxonomies
     revisions_table = schema.taxonomy_revisions
     taxonomy_rows = connection.execute(
@@ -206,10 +204,9 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 
 
 def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with ``places``: the position that each mode had in earlier versions.
+    """Add to a taxonomy the ``places`` that its modes had in earlier versions.
 
-    People type the position of a mode as two digits, so it stays the same if another mode is
-    removed from the taxonomy.
+    People type the position of a mode as two digits, so it must stay when another mode is removed.
 
     Args:
         connection: An open connection.
@@ -230,8 +227,7 @@ def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
     """Return the revisions of a taxonomy in order, and count the passes that began under each.
 
-    Only finished passes of people count. Passes that began before the first revision count under
-    the first.
+    Only people's finished passes count. The first revision includes all earlier passes.
 
     Args:
         connection: An open connection.
@@ -244,7 +240,7 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         .where(table.c.ref == ref)
         .order_by(table.c.since, table.c.content_hash)
     ).all()
-    # Consecutive rows with equal texts are one revision, which begins with the first of them.
+    # Consecutive rows with equal texts are one revision, which begins at the first row.
     distinct_rows = [next(group) for _, group in groupby(rows, key=lambda row: row.content_hash)]
     documents = list[RevisionJson]()
     finished_passes = select(func.count()).where(
@@ -266,7 +262,7 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
 
 
 def revision_words(revisions: Sequence[RevisionJson]) -> str:
-    """Describe the revisions of a taxonomy; return an empty text if there is only one."""
+    """Describe the revisions of a taxonomy; empty if there is only one."""
     if len(revisions) < 2:
         return ""
     changes = "; ".join(
@@ -279,7 +275,7 @@ def revision_words(revisions: Sequence[RevisionJson]) -> str:
 
 
 def _date_of(revision: RevisionJson) -> str:
-    # The texts that a workspace has from its start have no time.
+    # Texts without a time are those with which the workspace began.
     return "the beginning" if revision["since"] is None else revision["since"][:10]
 
 
@@ -293,7 +289,11 @@ def _is_readable(name: str, document: str) -> bool:
 
 @lru_cache(maxsize=32)  # Most commands read the same few taxonomies several times.
 def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
-    """Return a taxonomy from its stored JSON; raise ``WorkspaceError`` if it cannot be read."""
+    """Read a taxonomy from its stored JSON.
+
+    Raises:
+        WorkspaceError: The text is no valid taxonomy.
+    """
     try:
         values = json.loads(document)
         if not isinstance(values, dict):
@@ -304,7 +304,7 @@ def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
 
 
 def _check_same_modes(stored: Taxonomy, taxonomy: Taxonomy) -> None:
-    """Raise ``WorkspaceError`` if a taxonomy has other modes than the stored one of this name."""
+    """Raise ``WorkspaceError`` if a taxonomy has other modes than the stored one."""
     changes = differences(stored, taxonomy)
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""

@@ -1,4 +1,4 @@
-"""The register of traces, which recognises a trace whose file was moved or has grown."""
+"""The register of traces, which recognises traces after their files were moved or have grown."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.records import TraceRecord
 
 _HEAD_BYTES: Final = 64 * 1024
-"""The most bytes on which the id of a line-based trace depends. A larger file keeps its id when it
-grows."""
+"""The most bytes that determine the id of a line-based trace.
+
+A larger file keeps its id when it grows.
+"""
 
 _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
 
@@ -73,7 +75,7 @@ def register(connection: Connection, record: TraceRecord) -> str:
     updated_record = with_updates(known_record, record, folder)
     if updated_record != known_record:
         values = to_row(updated_record, known_record.trace_id, folder)
-        # The id before a suffix such as ``~2`` was added stays.
+        # The id without a suffix such as ``~2`` stays.
         base_id = select(_TABLE.c.base_id).where(_TABLE.c.id == known_record.trace_id)
         values["base_id"] = connection.execute(base_id).scalar_one()
         put_rows(connection, _TABLE, [values])
@@ -90,17 +92,17 @@ def _insert_traces(connection: Connection, rows: Sequence[Values]) -> None:
 def register_unknown(
     connection: Connection, records: Sequence[TraceRecord]
 ) -> tuple[TraceRecord, ...]:
-    """Store traces of which only the id is known, if the id is new to the workspace.
+    """Store traces with a new id of which only the id is known.
 
     Args:
         connection: An open transaction.
         records: The records of any traces.
 
     Returns:
-        The records that were not stored: ``register`` must look whether their traces are known.
+        The records that were not stored and must be passed to ``register``.
     """
-    # A record with an identity may be of a trace that is known by another id, so it is not stored.
-    # The order is reversed, so that the first of several records with one id stays.
+    # A trace with an identity may be stored under another id. The order is reversed so that the
+    # first of several records with the same id stays.
     new_by_id = {record.trace_id: record for record in reversed(records) if record.identity is None}
     trace_ids = list(new_by_id)
     for start in range(0, len(trace_ids), _IDS_PER_QUERY):
@@ -119,16 +121,16 @@ def register_unknown(
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """Return the stored record of a trace, or None.
 
-    If only the id of the trace is known, this is the record with that id. Otherwise it is the first
-    of the following, where ``id~2`` counts as the same id as ``id``:
+    Without an identity, this is the record with the same id. Otherwise it is the first of these,
+    where ``id~2`` counts as the same id as ``id``:
 
-    - the record with the same id and content
-    - a record of the same file, which has grown since
+    - a record with the same id and content
+    - a record of the same file before the file grew
     - a record with the same id of which only labels are known
 
     Args:
         connection: An open connection.
-        record: The trace as it was read.
+        record: The trace as it was read now.
     """
     rows = connection.execute(_BY_NAME, {"name": record.trace_id}).mappings()
     folder = traces_folder_of(connection)
@@ -145,7 +147,7 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
-    """Return the ids of traces whose stored outcome is not valid, each with the problem."""
+    """Return the ids of traces with an invalid stored outcome, and the problem."""
     rows = connection.execute(select(_TABLE.c.id, _TABLE.c.outcome).order_by(_TABLE.c.id))
     return tuple(
         (trace_id, f"{outcome!r} is not an outcome; it is read as {Outcome.UNKNOWN.value!r}")
@@ -169,17 +171,17 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
 
 
 def _shorter_files_of_stem(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
-    """Return the stored traces whose ids have the same stem, and whose files are shorter.
+    """Return the stored traces of shorter files with the same stem in their ids.
 
-    This program makes an id from the name of a file, the stem, and a hash of its content, which
-    changes when the file grows.
+    The program makes an id from the stem, which is the name of the file, and a hash of the content,
+    which changes when the file grows.
     """
     id_match = _MADE_UP_ID.fullmatch(identity.trace_id)
     if identity.native or id_match is None:  # the id is not made by this program
         return []
     stem = id_match["stem"]
-    # The query uses a range, since that can use an index. All texts from 'stem-' up to 'stem.'
-    # begin with 'stem-', as '.' follows '-' in ASCII.
+    # A range can use an index. All texts from 'stem-' up to 'stem.' begin with 'stem-', because '.'
+    # follows '-' in ASCII.
     rows = connection.execute(
         _OF_STEM,
         {
@@ -191,7 +193,7 @@ def _shorter_files_of_stem(connection: Connection, identity: TraceIdentity) -> l
         },
     ).mappings()
     stored_records = [of_row(row, traces_folder_of(connection)) for row in rows]
-    # 'run-a-1234abcd' also begins with 'run-', so the stems are compared.
+    # The range also contains ids with a longer stem, such as 'run-a-1234abcd' for 'run'.
     return [
         stored for stored in stored_records if stored.identity and _stem_of(stored.identity) == stem
     ]
@@ -203,20 +205,20 @@ def _stem_of(identity: TraceIdentity) -> str | None:
 
 
 def _is_grown_file(stored: TraceRecord, current: TraceRecord) -> bool:
-    """Return whether a file begins with the whole content that a stored trace had."""
+    """Return whether a file begins with the complete content of a stored trace."""
     old = stored.identity
     new = current.identity
-    # A trace with a number, one of several in a file, is not the whole file.
+    # A trace with a number is only a part of its file.
     if old is None or new is None or current.path is None or current.record is not None:
         return False
-    # A file with a longer content keeps its id when it grows, so it is found by that.
+    # A file larger than the head is found by its id, which it keeps when it grows.
     if not 0 < old.content_bytes <= min(new.content_bytes, _HEAD_BYTES):
         return False
     return _head_hash(current.path, old.content_bytes) == old.content_hash
 
 
 def _head_hash(path: Path, size: int) -> str | None:
-    """Return the hash of the first bytes of a file, None if it is shorter or cannot be read."""
+    """Return the hash of the first bytes of a file; None if it is too short or unreadable."""
     try:
         with path.open("rb") as file:
             head = file.read(size)
@@ -226,7 +228,7 @@ def _head_hash(path: Path, size: int) -> str | None:
 
 
 def _free_id(connection: Connection, preferred: str) -> str:
-    """Return an id that no trace has: the preferred one, or it with a number, such as ``id~2``."""
+    """Return an id that no trace has: the preferred one, or with a number such as ``id~2``."""
     number = 1
     trace_id = preferred
     while connection.execute(_ID_EXISTS, {"trace_id": trace_id}).first():
@@ -235,33 +237,33 @@ def _free_id(connection: Connection, preferred: str) -> str:
     return trace_id
 
 
-def with_updates(earlier: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
-    """Return the stored record of a trace, updated by a new one.
+def with_updates(stored: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
+    """Update the stored record of a trace by a new record.
 
     Args:
-        earlier: The stored record.
-        new: The record of the trace as it was read now.
-        folder: The workspace's folder, see ``paths.traces_folder``.
+        stored: The stored record.
+        new: The trace as it was read now.
+        folder: The workspace's ``traces_folder``.
     """
     changes = {name: getattr(new, name) for name in _FACTS if getattr(new, name) is not None}
     if new.path is not None:
-        # The caller compares the result with the stored record, so the path has its stored form.
+        # The result is compared with the stored record, so the path has its stored form.
         changes["path"] = found_trace_path(stored_trace_path(new.path, folder), folder)
         changes["record"] = new.record
     if new.outcome is not Outcome.UNKNOWN:
         changes["outcome"] = new.outcome
-    if earlier.identity is None and new.identity is not None:
-        changes["identity"] = new.identity._replace(trace_id=earlier.trace_id)
-    return replace(earlier, **changes)
+    if stored.identity is None and new.identity is not None:
+        changes["identity"] = new.identity._replace(trace_id=stored.trace_id)
+    return replace(stored, **changes)
 
 
 def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
-    """Return the row of a trace for the table.
+    """Return the row of a trace.
 
     Args:
         record: The known facts of the trace.
         trace_id: The id of the trace in the workspace.
-        folder: The workspace's folder, see ``paths.traces_folder``.
+        folder: The workspace's ``traces_folder``.
     """
     identity = record.identity
     return {
@@ -289,11 +291,11 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
 
 
 def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
-    """Return the trace of a row.
+    """Return the trace in a row.
 
     Args:
         row: A row of the table.
-        folder: The workspace's folder, see ``paths.traces_folder``.
+        folder: The workspace's ``traces_folder``.
     """
     identity = None
     if row["content_hash"] is not None:
