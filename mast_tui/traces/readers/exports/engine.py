@@ -95,7 +95,7 @@ class ExportFormat:
         return report_of(self, source, traces, problems)
 
     def _trace_of_run(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
-        """Return the trace of a run; ``record`` is its number, or None for the only run of a file."""
+        """Return the trace of a run; ``record`` is its number, None for a file's only run."""
         steps = StepList()
         mapper = MessageMapper(steps, prefix=run.pointer)
         for pointer, message in run.messages:

@@ -245,7 +245,7 @@ def _part_messages(
 
 
 def _shown_text(text: str, part: Fields) -> str:
-    """Return the text of a part without code fences, and a file as its name, like the model's text."""
+    """Return the text of a part in the model's form: without fences, a file as its name."""
     text = text.strip("`\n ")
     return text.rpartition("/")[2] if part.get("kind") == "inlineReference" else text
 

@@ -107,7 +107,7 @@ def _remove_rewound_messages(
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
-    """Remove the message that is the target of a rewind, and all messages after it; add a problem."""
+    """Remove the target message of a rewind and all messages after it; add a problem."""
     if target_id not in message_by_id:
         problem = f"a rewind to {target_id}, which is not in the file"
         problems.append(Problem(record.location, problem))

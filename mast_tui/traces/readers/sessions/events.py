@@ -674,7 +674,7 @@ class _McpTranslator:
         return record_turn(record, self._response_piece(message, method, call_id))
 
     def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request; record it for its response."""
+        """Return the call of a tool or the log of another request; record it for its response."""
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:

@@ -56,7 +56,7 @@ def _session_of(record: Fields) -> str:
 
 
 def _as_event(record: SessionRecord) -> SessionRecord:
-    """Return a record of OpenClaw's trajectory as the plugin's event; any other record unchanged."""
+    """Return a record of OpenClaw's trajectory as the plugin's event; others unchanged."""
     value = record.value
     if value.get("traceSchema") != _TRAJECTORY:
         return record
