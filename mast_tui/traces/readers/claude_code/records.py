@@ -151,7 +151,7 @@ def _new_piece(
 
 
 def note_pieces(record: Fields) -> list[Piece]:
-    """Return the piece of the program's report, such as a compaction, a hook or a failed request."""
+    """Return the piece of a program's report, such as a compaction or a failed request."""
     subtype = as_text(record.get("subtype"))
     name = subtype or type_of(record)
     if name in _SYSTEM_BOOKKEEPING_TYPES:

@@ -566,7 +566,7 @@ class CodexParser(CodexLines):
             self.meta = self.meta._replace(model=model)
 
     def _set_thread(self, thread: Thread | None, meta: Fields) -> None:
-        """Set the thread of the file; for a sub-agent set also the key prefix and the agent's name."""
+        """Set the thread of the file, and for a sub-agent the key prefix and the name."""
         self.thread = thread
         if thread is None or thread.parent is None:
             return
@@ -859,7 +859,7 @@ def _agent_of(meta: Fields, thread: Thread) -> str:
 
 
 def _spawn_text(meta: Fields, field: str) -> str | None:
-    """Return a text in a ``session_meta``, or in its description of the call that began the thread."""
+    """Return a text in a ``session_meta``, or in its description of the call before it."""
     spawn_fields = fields_at(meta.get("source"), "subagent", "thread_spawn")
     return text_in(meta, field) or text_in(spawn_fields, field)
 

@@ -129,7 +129,7 @@ class CodexLines:
         return index
 
     def _damaged_records(self, line_number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
-        """Yield the records on a line that is no single JSON object, and count ``_number_on_line``."""
+        """Yield the records on a damaged line, and set ``_number_on_line`` for each."""
         problems = self.table.problems
         records = records_on_damaged_line(line, line_number, cut_off, problems, _is_record)
         for number_on_line, record in enumerate(records):
