@@ -210,8 +210,8 @@ class AtifStep:
     def _message_pieces(self) -> Iterator[Piece]:
         """Yield the reasoning and the text of a step.
 
-        A step with only results has no such piece, unless it has the metrics of a model call. Any
-        other step has at least a blank text.
+        A step with nothing but results has neither, unless it has the metrics of a model call. Any
+        other step without a piece gets a blank text.
         """
         content = first_in(self.fields, "reasoning_content", "reasoning")
         reasoning = content_text(content) if isinstance(content, str | list) else ""

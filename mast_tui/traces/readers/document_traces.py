@@ -108,7 +108,7 @@ def _values_on_broken_line(
 
 
 def neighbour_bytes(
-    path: Path, location: str, problems: list[Problem], most: int = BESIDE_BYTES
+    path: Path, location: str, problems: list[Problem], max_bytes: int = BESIDE_BYTES
 ) -> bytes | None:
     """Return the bytes of a file beside a run; None if it is missing or cannot be read.
 
@@ -116,17 +116,17 @@ def neighbour_bytes(
         path: The file.
         location: The name of the file in a problem.
         problems: The list to which an unreadable file is added.
-        most: The maximum size of the file in bytes.
+        max_bytes: The maximum size of the file in bytes.
     """
     try:
-        return read_beside(path, most)
+        return read_beside(path, max_bytes)
     except UnreadableFile as error:
         problems.append(Problem(location, f"not read: {error.strerror}"))
         return None
 
 
 def neighbour_json(
-    path: Path, location: str, problems: list[Problem], most: int
+    path: Path, location: str, problems: list[Problem], max_bytes: int
 ) -> tuple[bytes, object]:
     """Return the content of a JSON file beside a run, and its value.
 
@@ -136,9 +136,9 @@ def neighbour_json(
         path: The file.
         location: The name of the file in a problem.
         problems: The list to which an unreadable or broken file is added.
-        most: The maximum size of the file in bytes.
+        max_bytes: The maximum size of the file in bytes.
     """
-    content = neighbour_bytes(path, location, problems, most)
+    content = neighbour_bytes(path, location, problems, max_bytes)
     if content is None:
         return b"", None
     data = as_utf8(content)

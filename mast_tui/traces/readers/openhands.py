@@ -343,8 +343,8 @@ class EventMapper:
     def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         """Yield the result or the log of an observation of the old format.
 
-        An error without a call is a log. After the result of ``delegate``, the delegating agent
-        acts again.
+        An error without a call is a log. After the result of ``delegate``, the agent that
+        called it acts again.
         """
         fields = event.fields
         extras = fields_of(fields.get("extras"))

@@ -233,7 +233,7 @@ class MessageMapper:
             or self._stream_updates.turn_of_update(message)
             or turn_of(message, self._by_name)
         )
-        # Keep the tokens of this message from an earlier span, even if it adds no span.
+        # If this message adds no span, its tokens must not go to an earlier span.
         self._token_span_key = None
         self.add_turn(turn, key)
 

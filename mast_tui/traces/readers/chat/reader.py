@@ -335,7 +335,7 @@ class LoggedRun:
 def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
     """Group the records of a log by run.
 
-    The runs are in the order of their first records. A run's requests share an agent key of
+    The runs are in the order of their first records. The requests of a run have one agent key of
     AutoGen, continue each other's responses, or repeat each other's messages.
     """
     runs: list[LoggedRun] = []

@@ -1,9 +1,9 @@
 """Claude Code sessions: one JSON record a line, with the id of the record before it (its parent).
 
-Spans are the blocks of messages and the program's reports. Keys are ``<call id>:call`` and ``<call
-id>:result``, else the record's ``uuid`` (``<uuid>/2`` for its second block), else ``line N``; those
-of a sub-agent begin with its id. The file is read once from end to end, as its last record decides
-which branch is shown; texts are read on demand.
+Spans are the blocks of messages and the program's reports. Their keys are ``<call id>:call`` and
+``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for its second block), else
+``line N``; those of a sub-agent begin with its id. The file is read once from end to end, as its
+last record decides which branch is shown. Texts are read on demand.
 
 The session's own records keep the order of their lines. The records of a sub-agent come together
 before the result of the call that started it, or at the line of its first record. If a sub-agent
@@ -304,8 +304,8 @@ def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
 def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]) -> None:
     """Set the call that started each sub-agent.
 
-    Its result names the sub-agent. Otherwise it is the first unassigned call with the sub-agent's
-    prompt.
+    The result of the call names the sub-agent. If no result does, the call is the first unassigned
+    one with the sub-agent's prompt.
 
     Args:
         agents: The sub-agents by id.

@@ -170,9 +170,10 @@ _GAP_SECONDS: Final = 0.25
 class ForkedHistory:
     """A filter that drops the parent's history at the beginning of a fork.
 
-    The history ends at the record number in the file, at the first message to this thread, or at a
-    gap in time. Before a gap, the fork's own first prompt may directly follow the history. So the
-    last prompt before the gap is the fork's own, unless the record after the gap begins a turn.
+    The history ends before the record with the number that the file states, at the first message to
+    this thread, or at a gap in time. Before a gap, the fork's own first prompt may directly follow
+    the history. So the last prompt before the gap is the fork's own, unless the record after the
+    gap begins a turn.
 
     Attributes:
         copied_thread: The thread of the repeated history.
@@ -274,7 +275,8 @@ class ForkedHistory:
     def _is_early(self, record: Fields, time: float | None) -> bool:
         """Return whether a record is early enough to be of the copied history.
 
-        Its number decides if the file has the number of the first own record, else its time.
+        If the file states the number of the first own record, the record's number decides, else its
+        time.
         """
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own_number is not None:
@@ -872,8 +874,8 @@ class _TokenCounts:
     """Sets the tokens of each model call on the last of its spans.
 
     Builds since late 2025 write the ``token_count`` after a call's items. Older builds wrote it
-    first, and all items within milliseconds after it. Records on rate limits repeat a count, and
-    are ignored.
+    first, and all items within milliseconds after it. Records on rate limits repeat the last count;
+    these are ignored.
     """
 
     def __init__(self, table: SpanTable) -> None:

@@ -278,7 +278,7 @@ class EventWalk:
         return self.spans.log(text, pointer, context, own_key, status=SpanStatus.ERROR)
 
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
-        """Add the span of a tool call, unless a message has it, its inner events and its result.
+        """Add the spans of a tool call, of the events inside it and of its result.
 
         The result is queued until its time, so that it follows the events before.
         """

@@ -223,7 +223,7 @@ class MessageSpans:
     """The spans of messages, tool calls and tool results of one sample.
 
     A span's place is ``prefix`` and a JSON pointer in the sample. Every method that adds a span
-    raises ``TooManySpans`` above ``max_spans`` spans.
+    raises ``TooManySpans`` if the sample has ``max_spans`` spans already.
     """
 
     def __init__(self, attachments: Attachments, prefix: str, max_spans: int) -> None:

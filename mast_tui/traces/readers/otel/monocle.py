@@ -1,8 +1,8 @@
 """Spans of Monocle, with the attributes of the GenAI conventions.
 
 Monocle has the kind of a span in ``span.type``, and the model, agent or tool in ``entity.N.*``.
-Events have the input, the output and the tokens. A message is a JSON text such as ``{"human":
-"Hello"}``.
+Events have the input, the output and the tokens. A message is a JSON text such as
+``{"human": "Hello"}``.
 """
 
 from __future__ import annotations

@@ -403,7 +403,7 @@ def _any_cline_message(records: Sequence[Fields]) -> bool:
 class _ClineTranslator:
     """Makes the turns of the messages of Cline's panel, or of Roo Code's.
 
-    A request states its tokens before the answer, so they are kept for the answer. A request also
+    The tokens of a request come before its answer, so they are kept for the answer. A request also
     quotes the results of earlier calls; for some tools no other message has the result.
     """
 

@@ -129,7 +129,7 @@ class _KimiTranslator:
     """Makes the turns of a Kimi session.
 
     A prompt is recorded when it is typed, and again when the model's context gets it. The first
-    record is shown only without a second.
+    record is shown only if there is no second record.
     """
 
     def __init__(self, session: SessionContext) -> None:

@@ -419,21 +419,21 @@ def _after_their_parents(
 ) -> Sequence[SessionRecord]:
     """Return the records in file order, but each after the record that it follows."""
     ids = {identifier_in(record.value, "uuid") for record in records}
-    waiting: dict[str | None, list[SessionRecord]] = {}
+    records_by_late_parent: dict[str | None, list[SessionRecord]] = {}
     ordered: dict[str | None, SessionRecord] = {}
     for record in records:
         parent = identifier_in(record.value, "parentUuid")
         if parent in ids and parent not in ordered:
-            waiting.setdefault(parent, []).append(record)
+            records_by_late_parent.setdefault(parent, []).append(record)
             continue
-        ready = [record]
-        while ready:
-            current = ready.pop(0)
+        records_to_add = [record]
+        while records_to_add:
+            current = records_to_add.pop(0)
             key = identifier_in(current.value, "uuid") or current.location
             ordered.setdefault(key, current)
-            ready[:0] = waiting.pop(key, [])
-    # The parents of the records that still wait form a circle.
-    return [*ordered.values(), *chain.from_iterable(waiting.values())]
+            records_to_add[:0] = records_by_late_parent.pop(key, [])
+    # The parents of the remaining records form a circle.
+    return [*ordered.values(), *chain.from_iterable(records_by_late_parent.values())]
 
 
 CLAUDE_LIST: Final = replace(

@@ -244,7 +244,7 @@ _AG_UI_PART: Final = re.compile(r"(TEXT|THINKING_TEXT|REASONING|TOOL)_(?:MESSAGE
 
 
 def _ag_ui_part_of(record: Fields) -> str | None:
-    """Return the kind of whole to which a record belongs: ``TEXT``, ``TOOL`` and so on."""
+    """Return the kind of message or call that a record belongs to, such as ``TEXT``."""
     match = _AG_UI_PART.fullmatch(kind_of(record))
     return None if match is None or kind_of(record) == "TOOL_CALL_RESULT" else match[1]
 
@@ -256,37 +256,41 @@ def _with_joined_parts(
 
     Unstreamed messages of a snapshot come before the snapshot's next streamed message.
     """
-    joined: dict[tuple[str, str | None], SessionRecord] = {}
+    record_by_key: dict[tuple[str, str | None], SessionRecord] = {}
     last_ids: dict[str, str | None] = {}
     for record in records:
         value = snake_fields(record.value)
-        part_of = _ag_ui_part_of(value)
-        if part_of is None:
-            joined["", record.location] = replace(record, value=value)
+        kind = _ag_ui_part_of(value)
+        if kind is None:
+            record_by_key["", record.location] = replace(record, value=value)
             continue
-        last_ids[part_of] = text_in(value, "message_id", "tool_call_id") or last_ids.get(part_of)
-        key = part_of, last_ids[part_of]
-        first = joined.setdefault(key, replace(record, value={"type": part_of, "delta": ""}))
+        last_ids[kind] = text_in(value, "message_id", "tool_call_id") or last_ids.get(kind)
+        key = kind, last_ids[kind]
+        first = record_by_key.setdefault(key, replace(record, value={"type": kind, "delta": ""}))
         delta = f"{first.value['delta']}{value.get('delta') or ''}"
-        joined[key] = replace(first, value={**value, **first.value, "delta": delta})
+        record_by_key[key] = replace(first, value={**value, **first.value, "delta": delta})
 
     ordered: list[SessionRecord] = []
-    known_keys: set[tuple[str, str]] = set()
-    for record in joined.values():
+    read_keys: set[tuple[str, str]] = set()
+    for record in record_by_key.values():
         snapshot = fields_of(record.value.get("input")) or record.value
         pending: list[SessionRecord] = []
         for number, message in enumerate(items_of(snapshot.get("messages"))):
             value = {**snake_fields(message), "type": "MESSAGE"}
             keys = _ag_ui_keys(value)
-            if keys.isdisjoint(known_keys):
+            if keys.isdisjoint(read_keys):
                 pending.append(SessionRecord(value, f"{record.location} /messages/{number}"))
-                known_keys |= keys
+                read_keys |= keys
             elif pending:
-                same = (i for i, other in enumerate(ordered) if keys & _ag_ui_keys(other.value))
-                position = next(same, len(ordered))
+                positions = (
+                    i
+                    for i, earlier_record in enumerate(ordered)
+                    if keys & _ag_ui_keys(earlier_record.value)
+                )
+                position = next(positions, len(ordered))
                 ordered[position:position] = pending
                 pending = []
-        known_keys |= _ag_ui_keys(record.value)
+        read_keys |= _ag_ui_keys(record.value)
         ordered += pending or [record]
     return ordered
 

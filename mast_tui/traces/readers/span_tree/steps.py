@@ -63,11 +63,11 @@ def observed_steps(
     - The system prompt of an agent's row or a root is a message, unless the first model under it
       has it.
 
-    Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
-    result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``, ``<row
-    id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and ``<row
-    id>/answered/0``, each followed by the pointer to a piece of the message. Calls and results with
-    a call id are ``<call id>:call`` and ``<call id>:result``.
+    Keys are ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
+    result of a tool without a call id), and ``<row id>`` followed by ``/call``, ``/instructions``,
+    ``/input``, ``/output``, ``/error``, or by ``/asked/3`` or ``/answered/0`` and the pointer to a
+    piece of the message. Calls and results with a call id are ``<call id>:call`` and
+    ``<call id>:result``.
 
     Args:
         rows: The rows of the run.

@@ -458,7 +458,7 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_copied_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows, with an empty row for a copy of the model call around it.
+    """Return the rows, with an empty row in place of each copy of the model call around it.
 
     A framework records a model call with separate messages, and its client records the same call
     with one text. The client's tokens move to the framework's row.
@@ -511,8 +511,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
 def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows, with the names and arguments of the models' calls in tools' rows.
 
-    A tool may be traced as a plain function: the row of kind ``OTHER`` with its name, without rows
-    under it, then becomes a tool's row.
+    A tool may be traced as a plain function. Its row, which has the kind ``OTHER``, the tool's name
+    and no rows under it, becomes a tool's row.
     """
     calls = [call for row in rows for message in row.answer for call in tool_calls(message)]
     called_names = {name for name, _arguments in calls}
