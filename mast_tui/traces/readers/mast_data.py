@@ -1,6 +1,7 @@
 """MAST-Data: records with the whole log of a run as one text, and with its labels.
 
-The framework is recognised by the text of the log, because some records name it in another field.
+The reader of the framework that wrote the log reads it. The framework is recognised by the text of
+the log, because some records name it in another field.
 """
 
 from __future__ import annotations
@@ -134,13 +135,15 @@ def _log_of_record(record: Fields) -> tuple[str, object] | None:
 
 
 def _read_log(log: object) -> tuple[Reading, str | None]:
-    """Return the run in a log, and the framework that wrote it; None for an unknown framework."""
+    """Return the run in a log, and the framework that wrote it; None for an unknown framework.
+
+    The log of an unknown framework is a list of chat messages, or a text of paragraphs.
+    """
     transcript = Transcript(log) if isinstance(log, str) else Transcript(dump_text(log), log)
     framework = framework_of(transcript)
     if framework is not None:
         return framework.read_transcript(transcript), framework.system
 
-    # An unknown framework's log is a list of chat messages or a text of paragraphs.
     reading = Reading()
     messages = transcript.json
     if isinstance(messages, list) and any(map(is_message, messages[:_COMPARED_ITEMS])):
@@ -182,7 +185,10 @@ def _facts_of_record(record: Fields, reading: Reading, system: str | None) -> Tr
 
 
 def _is_same_framework(first: str | None, second: str) -> bool:
-    """Return whether two names mean one framework, such as ``Magentic`` and ``Magentic-One``."""
+    """Return whether two names mean one framework, such as ``Magentic`` and ``Magentic-One``.
+
+    One name begins with the other if only letters and digits are compared.
+    """
     first_letters = _letters_and_digits(first or "")
     second_letters = _letters_and_digits(second)
     if not first_letters:
