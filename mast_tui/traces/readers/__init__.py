@@ -1,8 +1,7 @@
-"""The readers of all formats, each in a folder or a module of its own, and those of plug-ins.
+"""The readers of all formats, each in its own folder or module, and the readers of plug-ins.
 
 To add a reader, add its module to ``_TEXT_READERS``, or to ``_BINARY_READERS`` if its files are no
-text. A reader is imported when it is first asked. Readers of other packages are asked only for
-files that no reader here recognises by marks of a format.
+text. A reader is imported at its first use.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ _LINE_READERS: Final = ("codex.reader", "codex.exec")
 """Readers that never need a whole file at once."""
 
 _FALLBACK_READER: Final = "chat.reader"
-"""The reader of lists of chat messages, which is asked if no other reader recognises the file."""
+"""The reader of lists of chat messages, for files that no other reader recognises."""
 
 _COMPARED_SPANS: Final = 100
 
 _PLAIN_TEXT_READER: Final = "logs"
-"""The reader of plain text, which is asked last, and only for logs and files named by the user."""
+"""The reader of plain text, only for logs and files that the user named."""
 
 
 def readers(binary: bool = False) -> Iterator[Reader]:
-    """Yield every reader that recognises a format by its marks; import it when it is reached."""
+    """Yield every reader that recognises a format by its marks, and import it just before."""
     for module in _BINARY_READERS if binary else _TEXT_READERS:
         yield _import_reader(module)
     if not binary:
@@ -53,7 +52,7 @@ def readers(binary: bool = False) -> Iterator[Reader]:
 def recognising_readers(source: Source) -> Iterator[Reader]:
     """Yield the readers that recognise this file, the most specific first.
 
-    Plug-ins and the fallback are asked only if no reader recognises a mark of its format.
+    Plug-ins and the fallback follow only if no reader recognises a mark of its format.
     """
     is_recognised = False
     for reader in readers(source.is_binary):
@@ -74,20 +73,19 @@ def _readers_without_marks(source: Source) -> Iterator[Reader]:
 
 
 def recognise(source: Source) -> Reader | None:
-    """Return the reader for this file; None if its content is of no known format."""
+    """Return the reader for this file; None for an unknown format."""
     return next(recognising_readers(source), None)
 
 
 def read_recognised(source: Source) -> FileReport | None:
     """Return the report of the first reader that recognises and understands a file.
 
-    A reader understands a file if a trace of it begins with more than log entries. If no reader
-    does, return the first report. If no reader recognises the file, or only plug-ins that cannot
-    read it, return None.
+    An understood trace begins with more than log entries. If no reader understands the file, the
+    first report is returned; if none recognises it, None.
     """
     first_report: FileReport | None = None
     tried_readers: list[Reader] = []
-    # The readers that know no marks of a format may understand a file that the others do not.
+    # Readers without marks may understand a file that the others do not.
     for reader in chain(recognising_readers(source), _readers_without_marks(source)):
         if reader in tried_readers:
             continue

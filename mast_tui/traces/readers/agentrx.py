@@ -1,8 +1,8 @@
 """Runs in the intermediate form of AgentRx, and runs in the telemetry of its replication.
 
-AgentRx turns every format into an intermediate form (``trajectory_ir.json``): numbered steps, each
-with substeps of a role and a text. A replication of AgentRx records its runs as
-``otel-json-local-v0``: spans of a schema of its own, with planted faults and the expected result.
+The intermediate form (``trajectory_ir.json``) has numbered steps; each has substeps with a role and
+a text. The replication records runs as ``otel-json-local-v0``: spans in its own schema, with
+planted faults and the expected result.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _read_substeps(document: Fields, steps: StepList, problems: list[Problem]) -
 
 
 def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
-    """Add a substep as a message, or as a tool's result if its text states that role."""
+    """Add a substep as a message, or as a result if its text states the role of a tool."""
     text = content_text(substep.get("content"))
     fields = _substep_fields(text)
     role_name = short_name(substep.get("role")) or "agent"
@@ -109,14 +109,12 @@ def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
 
 
 def _substep_fields(text: str) -> Fields:
-    """Return the fields in the text of a substep: a JSON object, or lines such as ``Role: tool``.
-
-    If several lines have the same label, the first one counts.
-    """
+    """Return the fields in a substep: a JSON object, or lines such as ``Role: tool``."""
     if text.startswith("{"):
         return fields_of(json_in(text))
     fields: dict[str, object] = {}
     for label, value in _FIELD_LINE.findall(text):
+        # The first of several lines with the same label is used.
         fields.setdefault(_FIELD_BY_LABEL[label], value.strip())
     return fields
 
@@ -154,7 +152,7 @@ def _read_telemetry(document: Fields, steps: StepList, problems: list[Problem]) 
 def _add_span(
     steps: StepList, span: Fields, attributes: Fields, location: str, open_calls: dict[str, str]
 ) -> None:
-    """Add the message and the call of an agent, or a tool's result; skip a span without an agent.
+    """Add the message and the call of an agent, or a tool's result.
 
     ``open_calls`` has the key of each tool's last call without a result, and is updated.
     """
@@ -189,7 +187,7 @@ def _add_span(
 
 
 def _seconds_at(span: object, boundary: str) -> float | None:
-    """Return the ``start`` or ``end`` of a span in Unix seconds, None if it is missing."""
+    """Return the ``start`` or ``end`` of a span in Unix seconds."""
     nanoseconds = as_number(fields_of(span).get(f"{boundary}_time_unix_ns"))
     return None if nanoseconds is None else nanoseconds / 1e9
 

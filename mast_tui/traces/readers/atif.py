@@ -1,8 +1,8 @@
 """ATIF, the Agent Trajectory Interchange Format, as Harbor, VS Code and others write it.
 
-Versions 1.0 to 1.8 are read, and files that resemble these. A file holds one trajectory, a list or
-bundle of trajectories, or one trajectory a line. A trajectory is a sub-agent of the trajectory in
-the file that refers to it.
+Versions 1.0 to 1.8 are read, and similar files. A file holds one trajectory, a list or bundle of
+trajectories, or one trajectory a line. A trajectory that another one in the file refers to is its
+sub-agent.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _CONTINUED_PART: Final = "-cont-"
 """A part of the session ids that Terminus gives to the later files of a session."""
 
 _MAX_DEPTH: Final = 16
-"""The number of levels of sub-agents that are followed."""
+"""The maximum number of levels of sub-agents."""
 
 _STEPS_WITH_MODEL: Final = 20
-"""The number of steps in which the name of the model is looked for."""
+"""The number of first steps that may name the model."""
 
 
 def is_trajectory(value: object) -> bool:
@@ -109,10 +109,8 @@ def _ids_of(trajectory: Fields) -> list[str]:
 
 
 def _call_id_of(record: Fields) -> str | None:
-    """Return the id of a tool call, or the id of the call that a result or step names; or None.
-
-    A result has ``content``, a step ``source``, and the ``id`` of both is not that of a call.
-    """
+    """Return the call id of a call, a result or a step."""
+    # A result has ``content``, a step ``source``; their ``id`` is not that of a call.
     is_call = "content" not in record and "source" not in record
     id_fields = (*_CALL_IDS, "id") if is_call else _CALL_IDS
     return identifier_in(record, *id_fields)
@@ -125,7 +123,7 @@ def _extra_name(record: Fields, name: str) -> str | None:
 
 
 def _status_of(result: Fields) -> SpanStatus:
-    """Return the status in a result or in its ``extra``; ``UNKNOWN`` if there is none."""
+    """Return the status in a result or in its ``extra``."""
     statuses = (
         status
         for record in (result, snake_fields(result.get("extra")))
@@ -162,17 +160,16 @@ class AtifResult(Piece):
 class AtifStep:
     """A step of a trajectory as pieces.
 
-    The ``key_suffix`` of a piece is its JSON pointer in the trajectory. Its agent is empty if it
-    is that of the trajectory. A step that is itself a result has neither messages nor calls.
+    The ``key_suffix`` of a piece is its JSON pointer in the trajectory. Its agent is empty if it is
+    that of the trajectory. A step that is itself a result has neither messages nor calls.
 
     Attributes:
         is_copied: Whether the step is repeated from an earlier context.
         text: The text of the step's message.
         messages: The reasoning and the text of the step.
         calls: The tool calls of the step.
-        results: The results that the step has itself.
-        early_results: Results that come before the step in the file, each after the index of the
-            call of this step that it answers.
+        results: The results in the step itself.
+        early_results: Results before the step in the file, with the indices of their calls.
         references: The references of the results to sub-agents.
     """
 
@@ -213,8 +210,8 @@ class AtifStep:
     def _message_pieces(self) -> Iterator[Piece]:
         """Yield the reasoning and the text of a step.
 
-        A blank text is yielded for a step that would otherwise have no piece. A step with nothing
-        but results stays without one, unless it has the metrics of a model call.
+        A step with nothing but results has neither, unless it has the metrics of a model call. Any
+        other step without a piece gets a blank text.
         """
         content = first_in(self.fields, "reasoning_content", "reasoning")
         reasoning = content_text(content) if isinstance(content, str | list) else ""
@@ -226,7 +223,7 @@ class AtifStep:
             yield self._message_piece(SpanKind.MESSAGE, self.text)
 
     def _message_piece(self, kind: SpanKind, text: str, suffix: str = "") -> Piece:
-        """Return the piece of a text; ``suffix`` is the text's pointer within the step."""
+        """Return the piece of a text; ``suffix`` is the text's JSON pointer in the step."""
         role = _ROLES.get(self.source, Role.AGENT)
         default_agent = "" if self.source in _AGENT_SOURCES else self.source
         agent = self.agent or default_agent
@@ -239,20 +236,18 @@ class AtifStep:
         return piece
 
     def _call_piece(self, value: object, pointer: str) -> Piece:
-        """Return the piece of a tool call; of a value that is no object, a log."""
+        """Return the piece of a tool call, or a log for a value that is no object."""
         call = snake_fields(value)
         name = one_line(call.get("function_name"))
         piece = call_piece(call or value, pointer, self.agent, name=name)
         return replace(piece, call_id=_call_id_of(call), start=self.start)
 
     def _result_pieces(self) -> Iterator[AtifResult]:
-        """Yield the results of a step.
-
-        ATIF has a list of results; some writers have a single result without the list.
-        """
+        """Yield the results of a step."""
         observation = self.fields.get("observation")
         pointer = f"{self.pointer}/observation"
         results = fields_of(observation).get("results")
+        # Some writers have a single result without a list.
         if isinstance(results, list):
             observation = results
             pointer += "/results"
@@ -290,7 +285,7 @@ class AtifStep:
 
 
 def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
-    """Make system steps that precede an agent's step the results of its calls.
+    """Make system steps before an agent's step the results of its calls.
 
     This is done if all of these hold:
 
@@ -321,14 +316,12 @@ def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
 
 
 def _move_early_results(steps: Sequence[AtifStep]) -> None:
-    """Move each result that names a call of a later step to that step; ignore copied steps.
-
-    Of several calls with one id, the first counts.
-    """
+    """Move each result that names a call of a later step to that step, except in copied steps."""
     own_steps = [step for step in steps if not step.is_copied]
     calling_step_by_id: dict[str | None, tuple[AtifStep, int]] = {}
     for step in reversed(own_steps):
         for call_index, call in enumerate(step.calls):
+            # The loop is reversed, so the first of several calls with one id is kept.
             calling_step_by_id[call.call_id] = step, call_index
     calling_step_by_id.pop(None, None)  # calls without an id
 
@@ -353,10 +346,10 @@ class AtifTrajectory:
 
     @cached_property
     def steps(self) -> list[AtifStep]:
-        """The steps; a result that comes before its call is with the step of the call."""
+        """The steps; a result before its call in the file is with the step of the call."""
         values = items_of(self.fields.get("steps"))
         steps = [AtifStep(value, index) for index, value in enumerate(values)]
-        if not _declares_atif(self.fields):  # in ATIF a result names its call
+        if not _declares_atif(self.fields):  # results in ATIF name their calls
             _pair_results_by_position(steps)
         _move_early_results(steps)
         return steps
@@ -372,7 +365,7 @@ class AtifTrajectory:
 
     @property
     def referenced_ids(self) -> set[str]:
-        """The ids of the sub-agents to which the trajectory refers, without its own ids."""
+        """The ids of the sub-agents to which the trajectory refers."""
         references = (reference for step in self.steps for reference in step.references)
         reference_ids = (_ids_of(reference) for reference in references)
         return set().union(*reference_ids).difference(self.ids)
@@ -381,8 +374,8 @@ class AtifTrajectory:
     def native_id(self) -> str | None:
         """The trajectory's own id, else the id of its session; None if the id is not unique.
 
-        A file with copied steps continues a session that another file began. Both files have the
-        session's id, except if the id names the part of the session.
+        A file with copied steps continues the session of another file. Both have the session's id,
+        unless the id names the part of the session.
         """
         if not self.ids:
             return None
@@ -394,7 +387,7 @@ class AtifTrajectory:
 
     @property
     def model(self) -> str | None:
-        """The model that the agent or one of the first steps names; None if there is none."""
+        """The model in the agent's fields or in one of the first steps."""
         agent = snake_fields(self.fields.get("agent"))
         records = (agent, *(step.fields for step in self.steps[:_STEPS_WITH_MODEL]))
         models = (text_in(record, "model_name", "model") for record in records)
@@ -420,10 +413,7 @@ class AtifTrajectory:
 def _first_by_id(
     trajectories: Sequence[AtifTrajectory], excluded_ids: Sequence[str] = ()
 ) -> dict[str, AtifTrajectory]:
-    """Return for each id the first trajectory that has it, without the excluded ids.
-
-    A caller excludes its own ids among its sub-agents, which may have the id of its session.
-    """
+    """Return for each id the first trajectory with it, without the excluded ids."""
     trajectory_by_id: dict[str, AtifTrajectory] = {}
     for trajectory in trajectories:
         for trajectory_id in trajectory.ids:
@@ -436,10 +426,9 @@ class _TrajectorySpans:
     """The spans of a trajectory and of its sub-agents.
 
     ``trajectory_by_id`` has the trajectories to which this trajectory can refer.
-    ``shown_positions`` has the positions of the trajectories that are shown in some trace of the
-    file, so that each is shown once.
-    ``caller`` has the spans of the trajectory that refers to this one, to which the spans of this
-    trajectory are added.
+    ``shown_positions`` has the positions of the trajectories in the traces of the file, so that
+    each is shown once. ``caller`` has the spans of the trajectory that refers to this one, and gets
+    the spans of this one too.
     """
 
     def __init__(
@@ -462,18 +451,18 @@ class _TrajectorySpans:
         self._key_prefix = ""
         if caller:
             name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
-            # The preview is short and on one line, as a key should be.
+            # The preview is short and on one line, like a key.
             self._key_prefix, _is_entire = preview(name)
         self._agent = trajectory.agent or self._key_prefix or "agent"
         self._call_by_id: dict[str, Step] = {}
-        # A plain dict would search for its first key among all the keys removed before it.
+        # A plain dict finds its first key slowly once many keys before it were removed.
         self._unanswered_calls: OrderedDict[str, Step] = OrderedDict()
         self._add_steps()
 
     def _add_steps(self) -> None:
         """Add the steps, then the sub-agents to which no result refers, and the notes.
 
-        Copied steps are not added, but reported; so is a reference to a file with the next steps.
+        Copied steps and a reference to a file with the next steps become problems.
         """
         position = self._trajectory.position
         for step in self._trajectory.steps:
@@ -520,8 +509,8 @@ class _TrajectorySpans:
     ) -> None:
         """Add the results of a step, each under its call, else under ``parent``.
 
-        A result may name its call by id. The call of any other result is the first that exists of
-        these, without the calls that other results name:
+        The call of a result without a call id is the first of these, without the calls that other
+        results name:
 
         - the call at the same position, if there are as many calls as results without an id
         - the only call of the step
@@ -545,7 +534,7 @@ class _TrajectorySpans:
             if call is None and not is_of_agent and len(self._unanswered_calls) == 1:
                 call = next(iter(self._unanswered_calls.values()))
             self._add_result(result, call, parent, step.source)
-        if count_without_id:  # A result without an id may answer all calls of its step.
+        if count_without_id:  # one result may answer all calls of its step
             for call in calls_left:
                 self._unanswered_calls.pop(call.key, None)
 
@@ -558,11 +547,10 @@ class _TrajectorySpans:
     ) -> None:
         """Add a result after the sub-agents to which it refers, and set the end of its call.
 
-        The call ends when the result starts. A result that has only references, and neither call,
-        id nor text, has no span. A result without a call in a step of the system or the user is a
-        log.
+        A result without a call in a step of the system or the user is a log.
         """
         for reference in result.references:
+            # A result with nothing but references has no span.
             self._add_referenced_sub_agent(reference, result.key_suffix)
         if call is None and result.references and not result.text and not result.call_id:
             return
@@ -580,8 +568,7 @@ class _TrajectorySpans:
     def _add_span(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
         """Add the span of a piece, and return its step, which the caller may change.
 
-        ``call`` is the call that the piece answers. A result without an agent or a name gets those
-        of its call.
+        ``call`` is the call that the piece answers, with the default agent and name.
         """
         position = self._trajectory.position + piece.key_suffix
         if piece.problem:
@@ -605,13 +592,13 @@ class _TrajectorySpans:
         return self.steps.steps[-1]
 
     def _add_referenced_sub_agent(self, reference: Fields, pointer: str) -> None:
-        """Add the sub-agent to which a result refers, once; report a sub-agent that is missing.
+        """Add the sub-agent to which a result refers, once; report a missing sub-agent.
 
         ``pointer`` is the result's JSON pointer in the trajectory.
         """
         ids = _ids_of(reference)
         for trajectory_id in ids:
-            if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
+            if trajectory_id in self._trajectory.ids:  # sub-agents may share their session's id
                 continue
             trajectory = self._trajectory_by_id.get(trajectory_id)
             if trajectory is not None:
@@ -624,7 +611,7 @@ class _TrajectorySpans:
         self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
-        """Add the spans of a sub-agent; report a sub-agent that is nested too deeply instead."""
+        """Add the spans of a sub-agent, or report that it is nested too deeply."""
         if self._depth >= _MAX_DEPTH:
             self._report_problem(trajectory.position, "sub-agents nested too deeply; left out")
         else:
@@ -650,7 +637,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source) -> FileReport:
     """Return one trace for each trajectory to which no other trajectory refers.
 
-    If trajectories refer to each other in a circle, the first of them has a trace.
+    In a circle of references, the first trajectory has a trace.
     """
     problems: list[Problem] = []
     trajectories = _trajectories_of_file(source, problems)
@@ -659,8 +646,7 @@ def _read(source: Source) -> FileReport:
     shown_positions: set[str] = set()
     traces: list[Trace] = []
 
-    # Trajectories without references to them come first. Their spans include the others', which
-    # are added to ``shown_positions``.
+    # Trajectories without references to them come first. Their spans include those of the others.
     for trajectory in sorted(
         trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
     ):

@@ -38,7 +38,7 @@ class Reader(Protocol):
         """Return whether the file is of this format, by its content."""
 
     def read(self, source: Source, /) -> FileReport:
-        """Return the file's traces and problems; broken parts are reported, never raised."""
+        """Return the file's traces and problems; broken parts are problems, never exceptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def extended_range(line_range: tuple[int, int] | None, number: int) -> tuple[int
     """Return the range of some adjacent lines, extended by the next line.
 
     Args:
-        line_range: The numbers of the first and the last line; None if there are no lines yet.
+        line_range: The numbers of the first and the last line; None without lines.
         number: The number of the next line.
     """
     first_number = number if line_range is None else line_range[0]
@@ -91,7 +91,7 @@ def trace_of_lines(
     parser: LineParser,
     native: Callable[[], str | None] = lambda: None,
 ) -> Trace:
-    """Return the trace that a parser makes of a file's lines; only the first lines are read now.
+    """Return the trace that a parser makes of a file's lines; later lines are read on demand.
 
     Args:
         reader: The reader.
@@ -123,9 +123,6 @@ def records_on_damaged_line(
         cut_off: Whether the line is the last one and has no line feed.
         problems: The list to which the damage is added.
         is_record: Returns whether an object is a complete record, not a part of a broken one.
-
-    Returns:
-        The objects that can be read.
     """
     if b"\0" in line:
         list_problem(problems, number, NUL_BYTES)
@@ -161,6 +158,6 @@ def records_on_damaged_line(
 
 
 def is_gemini_shaped(record: Fields) -> bool:
-    """Return whether a record is one of Qwen Code, whose messages have ``parts`` as Gemini's do."""
+    """Return whether a record is Qwen Code's, with ``parts`` in its messages as in Gemini's."""
     message = fields_of(record.get("message"))
     return "systemPayload" in record or isinstance(message.get("parts"), list)

@@ -81,11 +81,11 @@ def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
 
     Args:
         trace: The trace; its index must be complete.
-        hides_outcomes: Whether to leave out the facts that a blind annotator may not see.
+        hides_outcomes: Whether to leave out the facts that are hidden from a blind annotator.
     """
     identity = trace.identity
     meta = trace.meta
-    hidden = dict(reversed(meta.hidden))  # of several texts under one name the first
+    hidden = dict(reversed(meta.hidden))  # the first text under each name
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -143,7 +143,7 @@ def _span_fields(span: Span, text: str) -> dict[str, object]:
 
 
 def _preview_unlike_text(span: Span, text: str) -> str | None:
-    """Return the preview of a span; None if the text alone gives the same preview."""
+    """Return the preview of a span, unless the text alone gives the same preview."""
     usual_preview = call_preview(text) if span.kind is SpanKind.TOOL_CALL else preview(text)
     return None if usual_preview == (span.preview, span.preview_is_complete) else span.preview
 
@@ -155,14 +155,14 @@ Choice = TypeVar("Choice", bound=Enum)
 
 
 def _is_by_line(source: Source) -> bool:
-    """Return whether a line of the head begins as this program writes a trace."""
+    """Return whether a line of the head begins like a trace of this program."""
     head = as_utf8(source.head)
     return head.startswith(OPENING) or b"\n" + OPENING in head
 
 
 def _recognises(source: Source) -> bool:
-    """Return whether a record names the format, whatever the spaces and order in its JSON."""
-    if _is_by_line(source):  # The head has the mark of the format.
+    """Return whether a record names the format, in any order and spacing of its JSON."""
+    if _is_by_line(source):
         return True
     if _FORMAT_MARK not in source.utf8:
         return False
@@ -190,7 +190,7 @@ def _read(source: Source) -> FileReport:
 
 
 def _trace_of_record(source: Source, value: Fields, number: int | None, location: str) -> Trace:
-    """Return the trace of a record; its number is None if it is the only record of the file."""
+    """Return the trace of a record; its number is None for the only record of a file."""
     steps = StepList()
     problems = [
         _problem_of(problem, f"{location} /problems/{problem_index}")
@@ -214,7 +214,7 @@ def _trace_of_record(source: Source, value: Fields, number: int | None, location
 def _original_identity(source: Source, value: Fields, number: int | None) -> TraceIdentity:
     """Return the identity of the trace in its original file, so that labels fit both files.
 
-    If a part of it is missing, return an identity made of the record's content.
+    If a part of it is missing, the identity is made of the record's content.
     """
     content_identity = identity_of(READER, source.path, canonical_bytes(value), record=number)
     trace_id = as_text(value.get("id"))
@@ -237,7 +237,7 @@ READER: Final = FormatReader("mast-tui", _recognises, _read)
 
 
 def _add_span(steps: StepList, span: Fields, location: str) -> None:
-    """Add a span with its written fields; a missing kind or role is that of a log."""
+    """Add a span with its fields in the record; a missing kind or role is that of a log."""
     tokens = fields_of(span.get("tokens"))
     steps.add(
         as_text(span.get("key")) or location,
@@ -266,7 +266,7 @@ def _problem_of(value: object, location: str) -> Problem:
 
 
 def _meta_of_record(value: Fields) -> TraceMeta:
-    """Return the facts of the run in a record; facts of a wrong form are left out."""
+    """Return the facts of the run in a record, without facts of a wrong form."""
     if "answer_key" in value:
         answer_key = answer_key_from_json(value["answer_key"])
     else:  # a file by an older version

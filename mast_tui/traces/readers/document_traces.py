@@ -24,8 +24,8 @@ class Record:
 
     Attributes:
         value: The value.
-        number: The number of the record in the file from 0 on; None if it is the whole file.
-        prefix: The text before a JSON pointer in the value; both are a location in the file.
+        number: The number of the record in the file from 0 on; None for the whole file.
+        prefix: The text before a JSON pointer in a location in the file.
     """
 
     value: object
@@ -58,9 +58,9 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
 
 
 def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
-    r"""Yield the records of a JSONL file, split at ``\\n`` only.
+    r"""Yield the records of a JSONL file, split at ``\n`` only.
 
-    - Broken lines are counted too, so that other records keep their numbers if a line is repaired.
+    - A broken line counts as a record, so that a repair does not change the other numbers.
     - Several records on a line that has lost its line feeds are read one by one.
     - A broken line with a list of records is read as far as the records are intact.
     - Any other broken line is a problem.
@@ -93,7 +93,7 @@ def _values_on_broken_line(
 ) -> tuple[Sequence[object], str]:
     """Return the values that can be read on a line that is not JSON, and the line's problem.
 
-    The problem is ``reason`` if nothing can be read.
+    ``reason`` is the problem of a line without values.
     """
     value = value_with_invalid_escapes(text, error)
     if value is not None:
@@ -108,7 +108,7 @@ def _values_on_broken_line(
 
 
 def neighbour_bytes(
-    path: Path, location: str, problems: list[Problem], most: int = BESIDE_BYTES
+    path: Path, location: str, problems: list[Problem], max_bytes: int = BESIDE_BYTES
 ) -> bytes | None:
     """Return the bytes of a file beside a run; None if it is missing or cannot be read.
 
@@ -116,17 +116,17 @@ def neighbour_bytes(
         path: The file.
         location: The name of the file in a problem.
         problems: The list to which an unreadable file is added.
-        most: The most bytes that the file may have.
+        max_bytes: The maximum size of the file in bytes.
     """
     try:
-        return read_beside(path, most)
+        return read_beside(path, max_bytes)
     except UnreadableFile as error:
         problems.append(Problem(location, f"not read: {error.strerror}"))
         return None
 
 
 def neighbour_json(
-    path: Path, location: str, problems: list[Problem], most: int
+    path: Path, location: str, problems: list[Problem], max_bytes: int
 ) -> tuple[bytes, object]:
     """Return the content of a JSON file beside a run, and its value.
 
@@ -135,10 +135,10 @@ def neighbour_json(
     Args:
         path: The file.
         location: The name of the file in a problem.
-        problems: The list to which a file is added that is unreadable or no JSON.
-        most: The most bytes that the file may have.
+        problems: The list to which an unreadable or broken file is added.
+        max_bytes: The maximum size of the file in bytes.
     """
-    content = neighbour_bytes(path, location, problems, most)
+    content = neighbour_bytes(path, location, problems, max_bytes)
     if content is None:
         return b"", None
     data = as_utf8(content)
@@ -150,7 +150,7 @@ def neighbour_json(
 
 
 def _has_records(value: dict[str, object] | list[object]) -> bool:
-    """Return whether a value is, or has as a field, a list with an object in it."""
+    """Return whether a value, or one of its fields, is a list with an object."""
     candidates = [value] if isinstance(value, list) else list(value.values())
     lists = (candidate for candidate in candidates if isinstance(candidate, list))
     return any(isinstance(item, dict) for items in lists for item in items)
@@ -168,14 +168,14 @@ def records_of_list(values: Iterable[object], pointer: str = "") -> Iterator[Rec
 
 
 class RunOrigin(NamedTuple):
-    """The reader and the file of a run, and what identifies the run.
+    """The reader, the file and the identity of a run.
 
     Attributes:
         reader: The reader.
         path: The file of the run.
         content: The bytes that identify the run if it has no native id.
         record: The number of the run in the file; None for the only run.
-        native: The id of the run in the file; None if the file has none.
+        native: The id of the run in the file, if it has one.
     """
 
     reader: Reader
@@ -191,7 +191,7 @@ def trace_of_steps(
     """Return the trace of a run that was read as a whole.
 
     Args:
-        origin: The reader and the file of the run, and what identifies it.
+        origin: The reader, the file and the identity of the run.
         steps: The spans of the run.
         meta: The facts of the run.
         problems: The problems of the run.
@@ -216,6 +216,6 @@ def report_of(
         source: The file.
         traces: The traces of the file.
         problems: The problems of the file.
-        name: The name of the format; None for the reader's name.
+        name: The name of the format; by default the reader's name.
     """
     return FileReport(source.path, name or reader.name, tuple(traces), tuple(problems))

@@ -1,7 +1,7 @@
-"""Readers for the raw logs of multi-agent frameworks, and the engine that they share.
+"""Readers for the raw logs of multi-agent frameworks, and their common engine.
 
-``FRAMEWORKS`` read logs that are files. ``framework_of`` finds the reader of a log that is inside
-another record.
+``FRAMEWORKS`` read logs that are files. ``framework_of`` finds the reader of a log inside another
+record.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Transcript:
     """A framework's output as text, and as JSON if the text is JSON.
 
     Args:
-        text: The output; only its head is needed to recognise the framework.
-        document: The output as parsed JSON; None if it has not been parsed.
+        text: The output, or its head to recognise the framework.
+        document: The output as parsed JSON, if it has been parsed.
     """
 
     def __init__(self, text: str, document: object | None = None) -> None:
@@ -86,7 +86,7 @@ class Reading:
         )
 
     def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[LogBlock]:
-        """Yield the blocks of a log; first add the text before the first block as a log step.
+        """Yield the blocks of a log, after adding the text before the first block as a log step.
 
         Args:
             text: The log.
@@ -102,7 +102,7 @@ class Reading:
 
         line_number = 1
         previous_start = 0
-        # A block ends where the next one begins. Without a match there is one end too many.
+        # A block ends at the beginning of the next. Without a match there is one end too many.
         block_ends = [*(match.start() for match in matches[1:]), len(text)]
         for match, block_end in zip(matches, block_ends, strict=False):
             line_number += text.count("\n", previous_start, match.start())
@@ -114,10 +114,10 @@ class Reading:
     def add_log(
         self, block: LogBlock, text: str, level: str = "", **details: Unpack[StepDetails]
     ) -> None:
-        """Add a block that is no step of an agent, as a log step.
+        """Add a log step for a block that is no step of an agent.
 
         Args:
-            block: The block, whose key the step gets.
+            block: The block, which has the key of the step.
             text: The text.
             level: The log level; a level such as ``ERROR`` makes the step an error.
             details: Further fields of the step.
@@ -163,7 +163,7 @@ class LogBlock:
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """Reads the log of one framework: as a file of its own, or as a text inside a record.
+    """Reads the log of one framework, which is a file or a text inside a record.
 
     Keys of spans are ``line N`` within the log, or JSON pointers.
 
@@ -209,7 +209,7 @@ class Framework:
 
 
 def recognised_by_line(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
-    """Return the function that recognises a log by a line in it."""
+    """Return a function that recognises a log by a line in it."""
     return lambda transcript: line.search(transcript.text) is not None
 
 
@@ -227,13 +227,13 @@ def study_answer_key(record: Fields) -> AnswerKey:
     return draft.key()
 
 
-# AG2: a JSON record whose trajectory is a list of messages; their texts are lists of lines.
+# AG2: a JSON record with the messages of a run in ``trajectory``; a text is a list of lines.
 
 
 def _add_ag2_steps(transcript: Transcript, reading: Reading) -> None:
     """Add the messages of an AG2 run to a reading, and set its task, answer key and outcome."""
     record = _ag2_record_of_run(transcript)
-    if record is None:  # The transcript is of another framework.
+    if record is None:  # a transcript of another framework
         return
     messages = items_of(record["trajectory"])
     mapper = MessageMapper(reading.steps, by_name=speaks_by_name(messages))
@@ -246,7 +246,7 @@ def _add_ag2_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _ag2_record_of_run(transcript: Transcript) -> Fields | None:
-    """Return the record whose ``trajectory`` has a run's messages; None for other transcripts."""
+    """Return the record with a run's messages in ``trajectory``."""
     record = fields_of(transcript.json)
     messages = items_of(record.get("trajectory"))
     has_shape = messages and {"content", "role", "name"} <= fields_of(messages[0]).keys()
@@ -261,10 +261,9 @@ _AG2: Final = Framework(
 )
 
 
-# AppWorld: a supervisor writes code that sends messages to one agent per app, in nested loops.
-#
-# An agent's response is code to run. The output of the supervisor's code follows under a heading
-# of its own. The output of the code of an app's agent is the next message to that agent.
+# AppWorld: the code of a supervisor sends messages to one agent per app, in nested loops. An
+# agent's response is code. The output of the supervisor's code has its own heading. The output of
+# an app agent's code is the next message to that agent.
 
 
 _APPWORLD_TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
@@ -287,8 +286,8 @@ _APPWORLD_CHECK_FIELDS: Final = frozenset({"success", "passes", "failures"})
 class _AppWorldRun:
     """The steps of a log, with the last code of each agent.
 
-    The first message to an agent in a message loop is its task. Each later message is the output
-    of its code. The agents that have their task are in ``_agents_with_task``.
+    The first message to an agent in a message loop is its task; ``_agents_with_task`` have theirs.
+    Each later message is the output of the agent's code.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -298,11 +297,9 @@ class _AppWorldRun:
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
-        """Add the step of a block of the log; of an evaluation, keep the text instead.
+        """Add the step of a block of the log, or keep the text of an evaluation.
 
-        The groups of ``_APPWORLD_BLOCK_HEADING`` show the kind of the block. Its body is code
-        that the ``code_agent`` wrote, a message to the ``message_agent``, or a reply of the
-        ``reply_agent`` with the result of its task.
+        The groups of ``_APPWORLD_BLOCK_HEADING`` show the kind of the block.
         """
         match = block.match
         if match["task"] is not None:
@@ -317,7 +314,7 @@ class _AppWorldRun:
                 block.key, agent, block.body, name="python"
             )
         elif agent := match["message_agent"]:
-            if agent.lower() in self._agents_with_task:  # The message is the output of its code.
+            if agent.lower() in self._agents_with_task:  # the message is the output of its code
                 self._add_output(block, agent, "python")
             else:
                 self._agents_with_task.add(agent.lower())
@@ -329,8 +326,8 @@ class _AppWorldRun:
         elif match["output"]:
             self._add_output(block, _APPWORLD_SUPERVISOR, "python")
         else:
-            # A message loop begins or ends: the next message to an agent is a new task. The
-            # supervisor already has its task: that of the user.
+            # At the beginning or end of a message loop, only the supervisor has its task, that of
+            # the user.
             self._agents_with_task = {_APPWORLD_SUPERVISOR.lower()}
             self._reading.add_log(block, match[0].strip())
 
@@ -341,11 +338,7 @@ class _AppWorldRun:
 
 
 def _add_appworld_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of an AppWorld log to a reading, and set its outcome and answer key.
-
-    The outcome is FAILED if a task failed. Otherwise it is the outcome of all tasks, if they have
-    the same one.
-    """
+    """Add the steps of an AppWorld log to a reading, and set its outcome and answer key."""
     run = _AppWorldRun(reading)
     for block in reading.blocks(transcript.text, _APPWORLD_BLOCK_HEADING):
         run.add(block)
@@ -353,6 +346,7 @@ def _add_appworld_steps(transcript: Transcript, reading: Reading) -> None:
         outcome_of_flag(_appworld_report_fields(report).get("success"))
         for report in run.evaluations
     }
+    # One failed task is a failure; other outcomes must agree.
     if Outcome.FAILED in outcomes:
         reading.outcome = Outcome.FAILED
     elif len(outcomes) == 1:
@@ -361,7 +355,6 @@ def _add_appworld_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
-    """Return the answer key with the results of AppWorld's checks of each task."""
     draft = AnswerKeyDraft()
     for number, evaluation in enumerate(evaluations, 1):
         task_prefix = f"task {number} " if len(evaluations) > 1 else ""
@@ -376,7 +369,7 @@ def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
 
 
 def _appworld_requirement_of_check(check: object) -> object:
-    """Return the requirement in a check of AppWorld; a failed check with a stack trace as it is."""
+    """Return the requirement in a check, or a failed check with a stack trace unchanged."""
     if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
         return check["requirement"]
     return check
@@ -406,7 +399,7 @@ _CHATDEV_TURN: Final = re.compile(
     r"(?P<role>[^:\n]{1,80}): \*\*(?:[^*\n]{1,80}<->[^*\n]{1,80} on : [^*\n]{1,80}, turn \d+"
     r"|(?P<prompt>\[Start Chat\]))\*\*\s*(?s:\[.*?\]\n\n)?"
 )
-"""The heading of an answer, with the role's prompt, which each turn repeats in brackets."""
+"""The heading of an answer, with the role's prompt in brackets, which each turn repeats."""
 
 _CHATDEV_TESTS: Final = re.compile(r"\*\*\[Test Reports\]\*\*")
 _CHATDEV_TASK: Final = re.compile(
@@ -443,11 +436,9 @@ _CHATDEV: Final = Framework(
 )
 
 
-# HyperAgent: its logger's lines, as text or as a JSON list of physical lines.
-#
-# Each time the program is started again it adds a handler to its logger. From then on every
-# record is printed once more. Such repeated records are one span, whose preview says how often it
-# was printed.
+# HyperAgent: its logger's lines, as text or as a JSON list of lines. Each new start of the program
+# adds a handler to the logger, so every later record is printed once more. The copies of a record
+# are one span, with the number of copies in the preview.
 
 
 _HYPERAGENT_RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
@@ -489,9 +480,8 @@ def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
 def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
     """Yield each record of HyperAgent's logger with the number of its copies in the log.
 
-    Each of the logger's handlers prints a copy of a record. There are as many handlers as copies of
-    the record of the program's start. A record with more copies than handlers was logged several
-    times, so it is yielded several times.
+    Each handler of the logger prints a copy. The record of the program's start shows the number of
+    handlers. A record with more copies was logged several times.
     """
     handler_count = 1
     for (_head, body), group in groupby(blocks, key=lambda block: (block.match[0], block.body)):
@@ -504,7 +494,7 @@ def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[L
 
 
 def _hyperagent_repeated_preview(text: str, print_count: int) -> str | None:
-    """Return the preview of a text that was printed several times; None if it was printed once."""
+    """Return the preview of a text that was printed several times."""
     if print_count <= 1:
         return None
     shown_line, _is_entire = preview(text)
@@ -612,7 +602,7 @@ def _add_metagpt_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _metagpt_record_of_run(transcript: Transcript) -> Fields | None:
-    """Return the record of a run, whose ``content`` is the logger's output; None for other JSON."""
+    """Return the record of a run with the logger's output in ``content``."""
     record = fields_of(transcript.json)
     has_shape = {"run_id", "prompt"} <= record.keys() and isinstance(record.get("content"), str)
     return record if has_shape else None
@@ -653,7 +643,7 @@ def _add_metagpt_pool_steps(text: str, reading: Reading) -> None:
 _METAGPT: Final = Framework("metagpt", "MetaGPT", _is_metagpt_log, _add_metagpt_steps)
 
 
-# OpenManus: its logger's lines. A sign at their beginning marks thoughts, calls and results.
+# OpenManus: its logger's lines, which begin with a sign for a thought, a call or a result.
 
 
 _OPENMANUS_LOGGER_LINE: Final = re.compile(
@@ -674,9 +664,8 @@ _OPENMANUS_RESULT_HEADING: Final = re.compile(r"\AObserved output of cmd `[^`\n]
 class _OpenManusRun:
     """The steps of a log, with the tools that the current agent has prepared and called.
 
-    A tool is logged up to three times: in the list of prepared tools, with its arguments, and when
-    it is activated. The line with the arguments names no tool, so it belongs to the first of the
-    prepared tools.
+    A tool is logged up to three times: as prepared, with its arguments, and as activated. The line
+    with the arguments names no tool, so it belongs to the first prepared tool.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -729,7 +718,7 @@ class _OpenManusRun:
         self._open_calls_by_tool.setdefault(name or "", []).append(key)
 
     def _add_result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
-        """Add a tool's result under its first open call, else under the first unnamed one."""
+        """Add a tool's result under its first open call, else under the first unnamed open call."""
         open_calls = self._open_calls_by_tool.get(name) or self._open_calls_by_tool.get("") or []
         parent = open_calls.pop(0) if open_calls else None
         output = _OPENMANUS_RESULT_HEADING.sub("", text, count=1)
@@ -764,7 +753,7 @@ FRAMEWORKS: Final[tuple[Framework, ...]] = (
 
 
 def framework_of(transcript: Transcript) -> Framework | None:
-    """Return the framework that wrote a log; None for an unknown one."""
+    """Return the framework that wrote a log; None for an unknown framework."""
     return next(
         (framework for framework in FRAMEWORKS if framework.recognises_transcript(transcript)), None
     )

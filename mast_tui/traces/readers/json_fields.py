@@ -1,6 +1,6 @@
 """Safe access to foreign JSON: each function returns a value of its type, else None or empty.
 
-A value of another type counts as missing. So damaged files need no code of their own.
+A value of another type is treated like a missing one, so damaged files need no special code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TESTED_VALUES: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the words of a text, as a compact way to write a list of names in a file format."""
+    """Return the words of a text, as a compact notation for a list of names."""
     return tuple(text.split())
 
 
@@ -54,16 +54,16 @@ def snake_fields(value: object) -> Fields:
 
 
 def snake_case(name: str) -> str:
-    """Return a name in camel case, such as ``callId``, in snake case."""
+    """Return a camel-case name such as ``callId`` in snake case."""
     return _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name)
 
 
 def without(value: Fields, names: Container[str]) -> Fields:
-    """Return an object without the fields of these names.
+    """Return an object without some of its fields.
 
     Args:
         value: The object.
-        names: The names.
+        names: The names of the fields to leave out.
     """
     return {name: field for name, field in value.items() if name not in names}
 
@@ -74,7 +74,7 @@ def items_of(value: object) -> Sequence[object]:
 
 
 def located_items(value: object, pointer: str) -> list[tuple[str, object]]:
-    """Return the items of a list, each after its JSON pointer; empty if the value is no list.
+    """Return the items of a list with their JSON pointers; empty if the value is no list.
 
     Args:
         value: The list.
@@ -85,7 +85,7 @@ def located_items(value: object, pointer: str) -> list[tuple[str, object]]:
 
 
 def located_objects(value: object, pointer: str) -> list[tuple[str, Fields]]:
-    """Return the objects of a list, each after its JSON pointer; any other item is empty.
+    """Return the objects of a list with their JSON pointers; any other item is an empty object.
 
     Args:
         value: The list; any other value has no items.
@@ -117,7 +117,7 @@ def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
 
     Args:
         matches: Returns whether a value matches.
-        values: The values, of which the first 20 are tested.
+        values: The values; the first 20 are tested.
     """
     first_values = list(islice(values, _TESTED_VALUES))
     match_count = sum(map(matches, first_values))
@@ -168,7 +168,7 @@ def text_in(value: Fields, *fields: str) -> str | None:
 
 
 def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
-    """Return the nonblank texts among the values of some fields, joined to one text.
+    """Join the nonblank texts among the values of some fields.
 
     Args:
         value: The object.
@@ -218,8 +218,5 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
-    """Return the first id among the values of some fields as a text, else None.
-
-    An id is a text or an integer.
-    """
+    """Return the first id, a text or an integer, among the values of some fields as a text."""
     return next((text for field in fields if (text := identifier(value.get(field)))), None)

@@ -11,7 +11,7 @@ from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
 from mast_tui.traces.readers.base import FormatReader, trace_of_lines
 
 PARAGRAPH_LINES: Final = 100
-"""The largest number of lines of a paragraph, for logs without blank lines."""
+"""The maximum number of lines of a paragraph, for logs without blank lines."""
 
 _AGENT: Final = "text"
 _NOT_UTF8: Final = "not valid UTF-8; what could not be read is shown as \ufffd"
@@ -23,7 +23,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source) -> FileReport:
-    """Return one trace, of which the first slice has been read."""
+    """Return one trace with its first slice; the rest is read on demand."""
     trace = trace_of_lines(READER, source, TextParser())
     return FileReport(source.path, format=READER.name, traces=(trace,))
 
@@ -49,7 +49,7 @@ class TextParser:
         Args:
             number: The number of the line, from 1 on.
             line: The line.
-            cut_off: Whether it is the last line without a line feed; this has no effect.
+            cut_off: Unused.
         """
         if not line.strip():
             self.finish()
@@ -66,7 +66,7 @@ class TextParser:
             self.finish()
 
     def finish(self) -> None:
-        """Add the span of the open paragraph, if there is one, and close it."""
+        """Add the span of the open paragraph and close it."""
         if self._first_line:
             self.table.add(
                 self._first_line, self._last_line, (SpanKind.LOG, Role.LOG, _AGENT, None)
@@ -74,12 +74,12 @@ class TextParser:
             self._first_line = 0
 
     def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
-        """Return the text of a paragraph; carriage returns at the ends of lines are dropped.
+        """Return the text of a paragraph without carriage returns at the ends of lines.
 
         Args:
             data: The content of the paragraph's lines.
-            _kind: The kind of the span, which has no effect.
-            _index: The index of the span, which has no effect.
+            _kind: Unused.
+            _index: Unused.
         """
         text = as_utf8(data).decode("utf-8", "replace")
         return text.replace("\r\n", "\n").removesuffix("\r")

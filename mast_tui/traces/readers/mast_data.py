@@ -1,7 +1,7 @@
 """MAST-Data: records with the whole log of a run as one text, and with its labels.
 
-The log goes to the reader of the framework that wrote it. The framework is recognised by the text,
-because some records have it in another field.
+The reader of the framework that wrote the log reads it. The framework is recognised by the text of
+the log, because some records name it in another field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 
 _WRAPPER_FIELDS: Final = frozenset({"key", "index"})
-"""Fields of an object around a log, of which it has at least one."""
+"""The fields of which an object around a log has at least one."""
 
 _COMPARED_ITEMS: Final = 20
 
@@ -90,7 +90,7 @@ def is_record(value: object) -> bool:
 
 
 def _trace_of_record(source: Source, record: Record) -> Trace | None:
-    """Return the trace of a record; None if the record has no log."""
+    """Return the trace of a record, if the record has a log."""
     value = record.value
     if not isinstance(value, Mapping):
         return None
@@ -102,7 +102,7 @@ def _trace_of_record(source: Source, record: Record) -> Trace | None:
 
     def location_in_file(location_in_log: str) -> str:
         """Return the location in the file of a location in the log."""
-        # A JSON pointer continues the pointer of the log; other locations, as lines, do not.
+        # A JSON pointer continues the pointer of the log; other locations, such as lines, do not.
         separator = "" if location_in_log.startswith("/") else " "
         return f"{record.prefix}{pointer}{separator}{location_in_log}"
 
@@ -117,7 +117,7 @@ def _trace_of_record(source: Source, record: Record) -> Trace | None:
 
 
 def _log_of_record(record: Fields) -> tuple[str, object] | None:
-    """Return the JSON pointer to the record's log, and the log; None if there is no log."""
+    """Return the JSON pointer to the record's log, and the log."""
     trace = record.get("trace")
     if isinstance(trace, str) and trace.lstrip()[:1] == "{":
         # The JSON text of an object around a log, or of the log itself.
@@ -135,9 +135,9 @@ def _log_of_record(record: Fields) -> tuple[str, object] | None:
 
 
 def _read_log(log: object) -> tuple[Reading, str | None]:
-    """Return the run in a log, and the framework that wrote the log; None for an unknown one.
+    """Return the run in a log, and the framework that wrote it; None for an unknown framework.
 
-    The log of an unknown framework is a list of chat messages, or a text: each paragraph is a span.
+    The log of an unknown framework is a list of chat messages, or a text of paragraphs.
     """
     transcript = Transcript(log) if isinstance(log, str) else Transcript(dump_text(log), log)
     framework = framework_of(transcript)
@@ -187,7 +187,7 @@ def _facts_of_record(record: Fields, reading: Reading, system: str | None) -> Tr
 def _is_same_framework(first: str | None, second: str) -> bool:
     """Return whether two names mean one framework, such as ``Magentic`` and ``Magentic-One``.
 
-    Compared by letters and digits alone, one name begins with the other.
+    One name begins with the other if only letters and digits are compared.
     """
     first_letters = _letters_and_digits(first or "")
     second_letters = _letters_and_digits(second)

@@ -25,7 +25,7 @@ from mast_tui.traces.readers.document_traces import Record, report_of
 from mast_tui.traces.readers.json_fields import Fields
 
 MAX_BYTES: Final = 256 << 20
-"""The largest size of an unpacked table that is read."""
+"""The maximum size of an unpacked table."""
 
 _FIRST_BYTES: Final = b"PAR1"
 _NEEDS_EXTRA: Final = (
@@ -40,7 +40,7 @@ Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
 Table = Any
-"""A table as pyarrow reads it, which has no type stubs."""
+"""A table of pyarrow, which has no type stubs."""
 
 
 def _recognises(source: Source) -> bool:
@@ -92,7 +92,6 @@ def _rows_of_table(
     """Yield the rows of a table; report rows that cannot be read.
 
     Args:
-        table: The table.
         arrow_error: The exception that pyarrow raises for a broken table.
         problems: The list to which unreadable rows are added.
     """
@@ -101,7 +100,7 @@ def _rows_of_table(
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
             for offset in range(batch.num_rows):
                 location = f"row {row_index + 1}"
-                # One row at a time, so that a broken value costs only its own row.
+                # Rows are converted one by one, so that a broken value costs only its own row.
                 try:
                     (row,) = batch.slice(offset, 1).to_pylist()
                 except (ValueError, OverflowError) as error:  # an invalid text, time or number
@@ -119,7 +118,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _read_rows(source: Source, rows: Iterator[Row]) -> FileReport:
-    """Read all rows in the format of the first ones; skip the table if these have no run."""
+    """Read all rows in the format of the first rows; skip a table without a run in these."""
     first_rows = list(islice(rows, _COMPARED_ROWS))
     all_rows = chain(first_rows, rows)
     records = (Record(row, row_index, f"row {row_index + 1} ") for row_index, row in all_rows)

@@ -1,7 +1,7 @@
 """mini-swe-agent's trajectories: chat messages with commands in the text or in tool calls.
 
-Since release 1 a file is ``{"info", "messages", "trajectory_format"}``. Before release 1 it was the
-bare list of messages, which is recognised by the code blocks with the commands.
+Since release 1 a file is ``{"info", "messages", "trajectory_format"}``. Before, it was the bare
+list of messages, which is recognised by the code blocks with the commands.
 """
 
 from __future__ import annotations
@@ -68,13 +68,10 @@ _OBSERVATION: Final = re.compile(
 
 
 def _recognises(source: Source) -> bool:
-    """Return whether the file is one document of the format.
-
-    Such a document names the format, or its messages have the format's code blocks.
-    """
+    """Return whether the file is one document that names the format or has its code blocks."""
     head = as_utf8(source.head)
     marks = _MARKS.get(head.lstrip()[:1], ())
-    # The marks are checked first, because reading the whole document is slow.
+    # The whole document is read only after the marks, because that is slow.
     if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
         return False
     return _messages_of_document(source.json) is not None
@@ -98,11 +95,11 @@ def _read(source: Source) -> FileReport:
 
 
 READER: Final = FormatReader("mini-swe-agent", _recognises, _read)
-"""Reads mini-swe-agent's files; span keys are JSON pointers, tool calls go by their id."""
+"""Reads mini-swe-agent's files; span keys are JSON pointers, or ids of tool calls."""
 
 
 def _messages_of_document(document: object) -> list[object] | None:
-    """Return the messages of a file of this format; None for any other format."""
+    """Return the messages of a file of this format."""
     if isinstance(document, list):
         return document if _is_bare_run(document) else None
     record = fields_of(document)
@@ -116,8 +113,8 @@ def _messages_of_document(document: object) -> list[object] | None:
 def _is_bare_run(messages: Sequence[object]) -> bool:
     """Return whether the first messages are texts with commands in the format's code blocks.
 
-    A block with a name that only this format has is enough. Of older ``bash`` blocks, each but the
-    last must have a result with the format's return code.
+    One block with the format's own name is enough. Older ``bash`` blocks must have results with the
+    format's return code, except the last block.
     """
     command_count = 0
     result_count = 0
@@ -155,7 +152,7 @@ def _user_pieces(text: str, extra: Fields, *, has_open_call: bool) -> Iterator[P
         extra: The field ``extra`` of the message.
         has_open_call: Whether a command before the message has no result.
     """
-    # The message complains about an answer without a valid command, which is only recorded here.
+    # An answer without a valid command is recorded only in this message, which complains about it.
     if refused_answer := as_text(extra.get("model_response")):
         yield THE_MODEL.piece(refused_answer, "/extra/model_response")
     is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
@@ -172,7 +169,7 @@ def _user_pieces(text: str, extra: Fields, *, has_open_call: bool) -> Iterator[P
 def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
     """Add the spans of a message.
 
-    A result answers the command before it, or the call whose id it names.
+    A result answers the call with its id, or the command before it.
     """
     message = fields_of(value)
     extra = fields_of(message.get("extra"))
@@ -182,7 +179,7 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
     tokens = None
     match message.get("role") or message.get("object") or message.get("type"):
         case "assistant" | "response":
-            mapper.forget_open_calls()  # earlier commands get no results any more
+            mapper.forget_open_calls()  # later results do not answer earlier commands
             pieces, commands = _answer_pieces(message, extra)
             tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
         case "exit":
@@ -203,7 +200,7 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             return
 
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
-    # The commands are in the text of the message, so their location is its pointer.
+    # The commands are in the text of the message, so their location is the message's pointer.
     if commands or tokens:
         mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, location=pointer)
 
@@ -245,13 +242,13 @@ def _item_pieces(message: Fields, output: Sequence[object]) -> Iterator[Piece]:
 
 
 def _with_tool_name(piece: Piece) -> Piece:
-    """Return a piece; a call without a name gets the name of the agent's tool."""
+    """Return a piece; the default name of a call is that of the agent's tool."""
     is_nameless = piece.kind is SpanKind.TOOL_CALL and piece.name in (None, "function")
     return replace(piece, name=_TOOL_NAME) if is_nameless else piece
 
 
 def _observation_piece(message: Fields, extra: Fields) -> Piece:
-    """Return the result of a command; its output and exit code may be in tags in the text."""
+    """Return the result of a command, with an output and exit code from tags in the text."""
     text = content_text(first_in(message, "content", "output"))
     code = extra.get("returncode")
     if match := _OBSERVATION.match(text):
@@ -274,18 +271,15 @@ def _command_piece(command: str, suffix: str) -> Piece:
 
 
 def _recorded_commands(extra: Fields) -> list[str]:
-    """Return the commands listed in the ``extra`` fields of a message."""
+    """Return the commands in the ``extra`` fields of a message."""
     actions = map(fields_of, items_of(extra.get("actions")))
     return [command for action in actions if (command := as_text(action.get("command")))]
 
 
 def _split_commands(text: str, recorded_commands: list[str]) -> tuple[str, list[str]]:
-    """Return the text of an answer without the commands that ran, and those commands.
-
-    The commands that ran are the recorded ones. If the file records none, a single command in the
-    answer ran. The agent refuses any other answer, so its text is returned unchanged.
-    """
+    """Return the text of an answer without the commands that ran, and those commands."""
     blocks = list(_command_blocks(text))
+    # Without a record, a single command ran. The agent refuses any other answer.
     if recorded_commands:
         blocks = [block for block in blocks if block.command.strip() in recorded_commands]
     elif len(blocks) != 1:
@@ -307,9 +301,9 @@ class _CommandBlock(NamedTuple):
 
 
 def _command_blocks(text: str) -> Iterator[_CommandBlock]:
-    """Yield the code blocks of a text that have an end; skip blocks within another block."""
+    """Yield the code blocks of a text that have an end, without blocks within another block."""
     block_end = 0
-    missing_closings: set[str] = set()  # so that the rest of the text is searched only once
+    missing_closings: set[str] = set()  # each is searched for only once
     for opening in _BLOCK_OPENING.finditer(text):
         closing = f"</{opening['tag']}>" if opening["tag"] else "\n```"
         if opening.start() < block_end or closing in missing_closings:

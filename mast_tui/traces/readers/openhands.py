@@ -1,12 +1,11 @@
 """OpenHands' runs: event streams of the old and the new format, and records of its benchmarks.
 
 A file holds the events of one run, as a list or one a line, or records with the events under
-``history``, such as ``output.jsonl``. The agent SDK may also write each event to a file of its own:
-then the folder is one run.
+``history``, such as ``output.jsonl``. The agent SDK may also write each event to its own file: then
+the folder is one run.
 
 Events of the old format have an ``action`` or an ``observation``. Events of the new format, which
-the agent SDK writes, have a ``kind``. Each event is divided into pieces, and each piece becomes a
-span.
+the agent SDK writes, have a ``kind``.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ _LOG_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "InterruptEvent": ("reason",),
     "PauseEvent": ("reason",),
 }
-"""The fields with the text of those SDK events that become logs."""
+"""The text fields of SDK events that become logs."""
 
 _RESULT_KINDS: Final = name_set("ObservationEvent AgentErrorEvent UserRejectObservation")
 _SDK_KINDS: Final = frozenset({*_LOG_FIELDS, *_RESULT_KINDS}) | name_set("""
@@ -114,12 +113,12 @@ class OpenHandsEvent:
 
     @cached_property
     def id(self) -> str:
-        """The id of the event; its key if it states no id."""
+        """The id of the event, else its key."""
         return identifier(self.fields.get("id")) or self.key
 
     @cached_property
     def call_id(self) -> str | None:
-        """The id of the tool call that the event makes, reports or answers; None without a call."""
+        """The id of the tool call that the event makes, reports or answers, if any."""
         metadata = fields_of(self.fields.get("tool_call_metadata"))
         return identifier(self.fields.get("tool_call_id") or metadata.get("tool_call_id"))
 
@@ -130,7 +129,7 @@ class OpenHandsEvent:
 
     @cached_property
     def response_id(self) -> str | None:
-        """The id of the model's response, or a made-up id; None if the event has no response."""
+        """The id of the model's response, or a made-up id; None without a response."""
         if not self.response:
             return None
         event_id = identifier(self.fields.get("id"))
@@ -194,7 +193,7 @@ class EventMapper:
     def add_all(self, events: Iterable[OpenHandsEvent]) -> None:
         """Add the spans of all events of the run.
 
-        The tokens of a model's response, which may have several actions, are set on its last span.
+        A model's response may have several actions. Its last span has the tokens.
         """
         events = tuple(events)
         sdk_event_count = sum(is_sdk_event(event.value) for event in events)
@@ -222,7 +221,7 @@ class EventMapper:
     def _add_piece(self, event: OpenHandsEvent, piece: Piece) -> None:
         """Add the span of a piece; a result sets the end of its call.
 
-        The id of the event takes the place of a call's id that is missing.
+        The id of the event is the default id of a call.
         """
         time = unix_seconds(event.fields.get("timestamp"))
         key = event.id
@@ -241,9 +240,9 @@ class EventMapper:
             self._call_by_event[event.id] = self.messages.calls[piece.call_id]
 
     def _answered_call(self, event: OpenHandsEvent) -> MessageToolCall | None:
-        """Return the call that an event answers; None if there is no such call before it.
+        """Return the call that an event answers.
 
-        The event states the id of the call, or the id of the event that made the call.
+        The event has the id of the call, or the id of the event that made the call.
         """
         fields = event.fields
         calls = self.messages.calls
@@ -273,10 +272,7 @@ class EventMapper:
         return iter((replace(json_log_piece(event.value), problem=problem),))
 
     def _old_action_pieces(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
-        """Yield the pieces of an action of the old format; nothing for a silent kind.
-
-        A ``recall`` of the user's message, which the framework adds, is not shown.
-        """
+        """Yield the pieces of an action of the old format."""
         fields = event.fields
         arguments = fields_of(fields.get("args"))
         is_by_user = fields.get("source") == "user"
@@ -287,6 +283,7 @@ class EventMapper:
             return
         if action in _LOGGED_KINDS:
             query = content_text(arguments.get("query"))
+            # The framework adds a ``recall`` of the user's message.
             if action == "recall" and query.strip() == self._last_prompt:
                 return
             text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
@@ -302,7 +299,7 @@ class EventMapper:
                 self._last_prompt = text.strip()
             yield Piece(SpanKind.MESSAGE, role, agent, text)
         elif action == "system":
-            if self._agent_stack == [_DEFAULT_AGENT]:  # its name is not known yet
+            if self._agent_stack == [_DEFAULT_AGENT]:  # its name is still unknown
                 self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
             text = content_text(arguments.get("content")) or content_text(fields.get("message"))
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
@@ -312,10 +309,7 @@ class EventMapper:
     def _old_call_pieces(
         self, event: OpenHandsEvent, action: str, role: Role, agent: str
     ) -> Iterator[Piece]:
-        """Yield the model's reasoning and message before an action, then its call or thought.
-
-        After a call of ``delegate``, the agent that it names acts.
-        """
+        """Yield the model's reasoning and message before an action, then its call or thought."""
         fields = event.fields
         arguments = fields_of(fields.get("args"))
         choices = items_of(event.response.get("choices"))
@@ -342,14 +336,15 @@ class EventMapper:
         if not text and not thought.strip():
             text = content_text(fields.get("message"))
         yield Piece(SpanKind.TOOL_CALL, role, agent, text, name=name, call_id=event.call_id)
+        # The named agent acts until the result of this call.
         if action == "delegate":
             self._agent_stack.append(one_line(arguments.get("agent")) or "delegate")
 
     def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result or the log of an observation of the old format; nothing if it is silent.
+        """Yield the result or the log of an observation of the old format.
 
-        An error that answers no call is a log. After the result of ``delegate``, the agent that
-        delegated acts again.
+        An error without a call is a log. After the result of ``delegate``, the agent that
+        called it acts again.
         """
         fields = event.fields
         extras = fields_of(fields.get("extras"))
@@ -361,7 +356,7 @@ class EventMapper:
             yield log_piece("\n".join(filter(None, (text, _arguments_text(extras)))), kind)
         elif kind in ("error", "user_rejected") and self._answered_call(event) is None:
             yield log_piece(text, kind, failed=True)
-        elif kind not in _SILENT_KINDS and kind != "think":  # The action shows the thought.
+        elif kind not in _SILENT_KINDS and kind != "think":  # the action shows the thought
             if kind == "delegate" and len(self._agent_stack) > 1:
                 self._agent_stack.pop()
             if not text.strip() and (outputs := extras.get("outputs")):
@@ -369,10 +364,7 @@ class EventMapper:
             yield _result_piece(event, text, _old_result_status(kind, fields, extras), kind)
 
     def _sdk_event_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the pieces of an event of the SDK, and record the model that it names.
-
-        An event of a silent kind has no pieces; one of an unknown kind is a log.
-        """
+        """Yield the pieces of an event of the SDK, and record the model in it."""
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
         self.model = self.model or as_text(llm.get("model"))
@@ -392,7 +384,7 @@ class EventMapper:
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
         elif kind in _LOG_FIELDS:
             text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
-            if not text:  # A pause has no content besides its kind.
+            if not text:  # a pause has no content
                 is_pause = kind in ("PauseEvent", "InterruptEvent")
                 text = kind if is_pause else dump_text(event.value)
             is_error = kind == "ConversationErrorEvent"
@@ -422,7 +414,7 @@ class EventMapper:
     def _sdk_action_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Yield the reasoning and the thought before an action, then its call.
 
-        A call of the tool ``think`` is shown as reasoning. Its id is recorded, to skip its result.
+        A call of the tool ``think`` is shown as reasoning, and its result is skipped.
         """
         fields = event.fields
         agent = self._agent_stack[-1]
@@ -448,7 +440,7 @@ class EventMapper:
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
 
     def _sdk_result_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result of a call; nothing for ``think``, whose call has its whole content."""
+        """Yield the result of a call, unless its tool is ``think``: that call has all content."""
         fields = event.fields
         answered_ids = {event.call_id, identifier(fields.get("action_id"))}
         if answered_ids & self._thought_ids:
@@ -469,8 +461,7 @@ class EventMapper:
     def _acp_call_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Yield the call of an external agent's tool at its first report, the result at its last.
 
-        A tool is reported several times while it runs. The call has the arguments of the last
-        report.
+        The arguments are those of the last report.
         """
         call_id = event.call_id or event.id
         reports = self._reports_by_call[call_id]
@@ -499,12 +490,12 @@ def _result_piece(event: OpenHandsEvent, text: str, status: SpanStatus, name: st
 
 
 def _first_nonblank_text(*contents: object) -> str:
-    """Return the first nonblank text of some contents; empty if there is none."""
+    """Return the first nonblank text of some contents."""
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
 def _text_without(fields: Fields, excluded_fields: Container[str]) -> str:
-    """Return the fields that are not excluded as JSON; an empty text if there are none."""
+    """Return the fields that are not excluded as JSON, or an empty text."""
     other_fields = without(fields, excluded_fields)
     return dump_text(other_fields) if other_fields else ""
 
@@ -516,7 +507,7 @@ def _arguments_text(fields: Fields) -> str:
 
 
 def _reasoning_text(fields: Fields) -> str:
-    """Return the readable reasoning of a model in an SDK event; empty if it has none."""
+    """Return the readable reasoning of a model in an SDK event."""
     reasoning_item = fields_of(fields.get("responses_reasoning_item"))
     block_lists = (
         fields.get("thinking_blocks"),
@@ -528,7 +519,7 @@ def _reasoning_text(fields: Fields) -> str:
 
 
 def _observation_text(observation: object) -> str:
-    """Return the text in a known field of an SDK observation; else all its fields as JSON."""
+    """Return the text in a known field of an SDK observation, else all its fields as JSON."""
     fields = fields_of(observation)
     if not isinstance(observation, Mapping):
         return content_text(observation)
@@ -540,7 +531,7 @@ def _observation_text(observation: object) -> str:
 
 
 def _sdk_result_status(observation: Fields) -> SpanStatus:
-    """Return the status that the error, the exit code or the flag of an SDK observation states."""
+    """Return the status in the error, the exit code or the flag of an SDK observation."""
     flag = observation.get("is_error")
     if flag is True or as_text(observation.get("error")):
         return SpanStatus.ERROR
@@ -551,7 +542,7 @@ def _sdk_result_status(observation: Fields) -> SpanStatus:
 
 
 def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
-    """Return the status that an old observation's flag, exit code or error states."""
+    """Return the status in the flag, exit code or error of an old observation."""
     success = fields.get("success")
     error = extras.get("error")
     if kind in ("error", "user_rejected") or success is False:
@@ -564,7 +555,7 @@ def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
 
 
 def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
-    """Return the status of the first exit code; UNKNOWN if it is negative, as the command runs."""
+    """Return the status of the first exit code; a running command has a negative code."""
     integer_codes = (code for code in codes if isinstance(code, int) and not isinstance(code, bool))
     code = next(integer_codes, -1)
     return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)
@@ -638,9 +629,9 @@ READER: Final = FormatReader("openhands", _recognises, _read)
 def read_event_folder(folder: Path) -> FileReport | None:
     """Return the run whose events are files of a folder; None if it has no such files.
 
-    The files are ``event-00001-<id>.json`` or ``1.json``, read in the order of their numbers. The
-    run's folder is this one, or the one around it if this one is ``events``. Its
-    ``base_state.json`` has the run's id; without it, a folder's name that is a UUID is the id.
+    The files are ``event-00001-<id>.json`` or ``1.json``. The run's folder is this one, or the one
+    around it if this one is ``events``. The run's id is in ``base_state.json``, or is the folder's
+    name if that is a UUID.
     """
     problems: list[Problem] = []
     events = []
@@ -667,8 +658,7 @@ def read_event_folder(folder: Path) -> FileReport | None:
 def event_files(folder: Path) -> list[Path]:
     """Return the files of a folder that have one event each, in the order of their numbers.
 
-    The list is empty if the first files with numbers have no event, or if the folder cannot be
-    read.
+    The list is empty if the first files have no event, or if the folder cannot be read.
     """
     numbered_files = []
     try:
@@ -690,10 +680,8 @@ def _is_event(value: object) -> bool:
 
 
 def _is_listed_event(value: object) -> bool:
-    """Return whether an element of a list is an event.
-
-    Outside a record, an old event needs an id and a source: its other fields are common ones.
-    """
+    """Return whether an element of a list is an event."""
+    # The other fields of an old event are common ones.
     is_identified = {"id", "source"} <= fields_of(value).keys()
     return is_sdk_event(value) or (is_identified and is_old_event(value))
 
@@ -704,13 +692,13 @@ def _is_record_with_run(value: object) -> bool:
 
 
 def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
-    """Return the run in a value that is a list of events or a record with a list, else None."""
+    """Return the run in a list of events, or in a record with such a list."""
     if mostly(_is_listed_event, items_of(value)):
         return OpenHandsRun(_located_events(items_of(value), "", prefix), {})
     record = fields_of(value)
     for list_field in ("history", "trajectory", "events"):
         values = items_of(record.get(list_field))
-        # In an old history, an element is a pair of an action and its observation.
+        # An element of an old history is a pair of an action and its observation.
         if mostly(lambda value: all(map(_is_event, _pair_members(value))), values):
             return OpenHandsRun(_located_events(values, f"/{list_field}", prefix), record)
     return None

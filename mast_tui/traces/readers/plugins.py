@@ -1,7 +1,6 @@
 """Readers of other packages, which are entry points of the group ``mast_tui.readers``.
 
-If such a reader fails, the next reader is asked for the file. The file has a remark with the error
-and the package's name.
+If such a reader fails, the file gets a remark with the error and the package's name.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ _ERROR_CHARS: Final = 300
 
 
 class PluginReader:
-    """A reader of another package, whose errors are caught.
+    """A reader of another package whose errors are caught.
 
-    ``name`` is that of the entry point. A reader recognises nothing if it cannot be imported, or if
-    it recognises files of unknown formats.
+    ``name`` is that of the entry point. A reader that cannot be imported, or that recognises
+    unknown formats, is not used.
     """
 
     key_scheme: Final = 1
@@ -108,7 +107,7 @@ def plugins() -> tuple[PluginReader, ...]:
     """Return the readers of all installed packages, sorted by package and imported only once."""
     if not any(reader_metadata_folders()):
         return ()
-    # Imported here: it takes more time than to recognise a file, and few users have plug-ins.
+    # This import is slow, and few users have plug-ins.
     from importlib.metadata import entry_points
 
     def sort_key(entry: EntryPoint) -> tuple[str, str]:
@@ -138,10 +137,7 @@ def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
 
 
 def _wrongly_recognised_file(reader: Reader) -> str | None:
-    """Return the name of a test file that a reader wrongly recognises; None if there is none.
-
-    No test file has the format of a trace.
-    """
+    """Return the name of a test file that a reader wrongly recognises."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
         for name, data in _UNKNOWN_FILES.items():
             path = Path(folder, name)

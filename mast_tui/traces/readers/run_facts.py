@@ -1,7 +1,7 @@
 """The facts of a run in a record beside its messages: task, outcome, answer key.
 
-The answer key is the expected course of a run, and its scores. A field's name determines its
-section, whatever the format of the file. A reader itself adds the fields that only its format has.
+The answer key is the expected course of a run, and its scores. The name of a field determines its
+section in all formats. A reader adds the fields that only its format has.
 """
 
 from __future__ import annotations
@@ -41,11 +41,9 @@ _OUTCOME_BY_NAME: Final = {
 def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """Return the facts of a run in a record's fields, with a benchmark's answers in the answer key.
 
-    If the record states no task, it is the first message of a user.
-
     Args:
         record: The record.
-        steps: The steps of the run.
+        steps: The steps of the run; the default task is the first message of a user.
     """
     scores = map(clamp_score, map(record.get, ("reward", "score")))
     return TraceMeta(
@@ -64,10 +62,7 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
 
 
 def task_id_of(*candidates: object) -> str | None:
-    """Return the first candidate that may be a task's id, else None.
-
-    An id is an integer, or a short text on one line.
-    """
+    """Return the first candidate that may be a task's id: an integer, or a short line."""
     for candidate in candidates:
         if isinstance(candidate, int) and not isinstance(candidate, bool):
             return str(candidate)
@@ -83,16 +78,16 @@ def trial_of(value: object) -> int | None:
 
 def trial_number(text: str) -> int | None:
     """Return the number of a trial in a cell of a table; None if it is no integer."""
-    # If a column has empty cells, pandas writes its numbers with a fraction.
+    # In a column with empty cells, pandas writes numbers with a fraction.
     digits = text.removesuffix(".0")
     is_integer = digits.isascii() and digits.isdigit() and len(digits) <= _MAX_TRIAL_DIGITS
     return int(digits) if is_integer else None
 
 
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
-    """Return the first candidate that is a text, else the text of the first message of a user.
+    """Return the first candidate that is a text, else the first message of a user.
 
-    A long text is shortened. Return None if there is neither.
+    A long text is shortened.
     """
     for candidate in candidates:
         if text := as_text(candidate):
@@ -129,7 +124,7 @@ def outcome_of_flag(flag: object) -> Outcome:
 
 
 def _outcome_of_record(record: Fields) -> Outcome:
-    """Return the outcome that a record names, else the one of its flags, else of its reward."""
+    """Return the outcome in a record's text, else in its flags, else in its reward."""
     outcome_name = as_text(record.get("outcome"))
     if outcome_name is not None:
         return _OUTCOME_BY_NAME.get(outcome_name.strip().lower(), Outcome.UNKNOWN)
@@ -180,13 +175,13 @@ _SECTION_BY_NAME: Final[Mapping[str, Section]] = {
 _AMBIGUOUS_NAMES: Final = frozenset(
     {"note", "FAIL_TO_PASS", "PASS_TO_PASS", "feedback", "expected"}
 )
-"""Names that are too common for an answer key. Only a reader that knows them adds their fields."""
+"""Names that are too common for an answer key; only a reader that knows them adds their fields."""
 
 _MISTAKE_PREFIX: Final = "mistake_"
 _EXPLANATION_NAMES: Final = name_set(
     "comment explanation feedback justification rationale reason reasoning why"
 )
-"""The names of fields in which a scorer explains its verdict."""
+"""The names of fields with a scorer's explanation."""
 
 _VALUE_NAMES: Final = frozenset({"score", "value", "feedback", "expectation"})
 _EMPTY_VALUES: Final[tuple[object, ...]] = (None, "", [], {})
@@ -201,7 +196,7 @@ class AnswerKeyDraft:
         self._sections: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, section: Section, name: str, value: object) -> None:
-        """Add an entry to a section: a text, or any other value as JSON. Skip empty values.
+        """Add an entry to a section, unless it is empty; a value that is no text becomes JSON.
 
         Args:
             section: The section.
@@ -235,7 +230,7 @@ class AnswerKeyDraft:
         Args:
             name: The name of the entry.
             value: The value.
-            section: The section; None for the section of the name, or ``other``.
+            section: The section; by default that of the name, or ``other``.
         """
         section = section or _SECTION_BY_NAME.get(name, "other")
         if section == "expected_actions":
@@ -262,9 +257,9 @@ class AnswerKeyDraft:
     def add_score(self, name: str, value: object, depth: int = 0) -> None:
         """Add the scores and explanations in a value.
 
-        - Of a list of objects with names, each object is added under its own name.
-        - Of an object, each field is added as a score or as an explanation.
-        - Any other value, or an object within ``_MAX_DEPTH`` others, is added as one score.
+        - Each object of a list of objects with names is added under its own name.
+        - Each field of another object is added as a score or as an explanation.
+        - Any other value, and an object nested ``_MAX_DEPTH`` times, is added as one score.
 
         Args:
             name: The name of the score.
@@ -287,7 +282,7 @@ class AnswerKeyDraft:
             if field_name in _EXPLANATION_NAMES and not isinstance(field_value, Mapping):
                 self.add("explanations", f"{name} {field_name}", field_value)
             elif field_name in _VALUE_NAMES:
-                # The field holds the score itself, so its name says nothing new.
+                # The field holds the score itself, so its name adds nothing.
                 self.add_score(name, field_value, depth + 1)
             else:
                 self.add_score(f"{name} {field_name}", field_value, depth + 1)
@@ -350,13 +345,13 @@ def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
 
 
 def answer_key_from_json(value: object) -> AnswerKey:
-    """Return the answer key that ``as_json`` wrote; values of any other form are left out."""
+    """Return the answer key that ``as_json`` wrote, without values of any other form."""
     fields = fields_of(value)
     return AnswerKey(**{name: _named_entries(fields.get(name)) for name in AnswerKey._fields})
 
 
 def _named_entries(value: object) -> Named:
-    """Return the entries in a list of ``{"name", "text"}``; other items are left out."""
+    """Return the entries in a list of ``{"name", "text"}``."""
     return tuple(
         (as_text(entry.get("name")) or "", dump_text(entry.get("text")))
         for entry in items_of(value)

@@ -1,8 +1,7 @@
 """SWE-agent's ``.traj`` files, of its 0.x and 1.x releases.
 
 ``trajectory`` has the thought, the action and the observation of each step. ``history`` repeats
-these as chat messages. Only its prompts at the beginning are shown, and it has the names of the
-tools.
+these as chat messages, so only its first prompts and its names of tools are used.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:
     Args:
         steps: The steps of the run, to which the log spans are added.
         info: The facts about the end of the run.
-        compared_step_count: The number of last steps that are compared.
+        compared_step_count: The number of last steps to compare.
     """
     shown_texts = {step.text.strip() for step in steps.steps[-compared_step_count:]}
     for field in ("exit_status", "submission"):
@@ -116,15 +115,12 @@ def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:
 
 
 def _is_run(document: object) -> bool:
-    """Return whether a document is a run, perhaps one that was stopped before its first step.
-
-    A file that was cut off within its steps lacks ``info`` and ``history``. Its steps must have
-    more fields to show the format.
-    """
+    """Return whether a document is a run, perhaps one that was stopped before its first step."""
     record = fields_of(document)
     steps = record.get("trajectory")
     has_info = isinstance(record.get("info"), Mapping)
     has_history = isinstance(record.get("history"), list)
+    # A cut-off file lacks ``info`` and ``history``, so its steps need more fields as proof.
     required_fields = _STEP_FIELDS if has_info or has_history else _ALL_STEP_FIELDS
     if steps == []:
         return has_info and has_history
@@ -134,11 +130,9 @@ def _is_run(document: object) -> bool:
 def _split_history(
     record: Fields, trajectory: Sequence[object]
 ) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
-    """Return the prompts in the history before the agent's first turn, and the agent's turns.
-
-    In a file without a history, the first step may have the prompts.
-    """
+    """Return the prompts in the history before the agent's first turn, and the agent's turns."""
     first_step = fields_of(trajectory[0]) if trajectory else {}
+    # Without a history, the first step may have the prompts.
     messages_by_pointer = {
         "/history": record.get("history"),
         "/trajectory/0/query": first_step.get("query"),
@@ -184,10 +178,9 @@ def _text_with_role(message: Fields) -> str:
 
 
 def _take_turn(turns: list[HistoryMessage], step: Fields) -> HistoryMessage | None:
-    """Return the agent's message with the action of a step; None if the next few lack it.
+    """Return the agent's message with the action of a step, and remove all turns up to it.
 
-    Remove it from ``turns``, with the turns before it. The trajectory may lack turns of the
-    history, and the history may lack steps of the trajectory.
+    The history and the trajectory may each lack turns of the other.
     """
     for turn_index, turn in enumerate(turns[:_COMPARED_TURNS]):
         _pointer, message = turn
@@ -202,7 +195,7 @@ def _agent_of(message: Fields) -> str:
 
 
 def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage) -> None:
-    """Add the reasoning, text, action and observation of a step; without any of them, a log.
+    """Add the reasoning, text, action and observation of a step, or a log of other fields.
 
     ``turn`` is the agent's message in the history that has the action of the step.
     """
@@ -247,16 +240,15 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
 
 
 def _called_tool(message: Fields) -> str | None:
-    """Return the tool of a message's only call; None for a message with no or several calls."""
+    """Return the tool of a message's only call."""
     calls = items_of(message.get("tool_calls"))
     return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
 
 
 def _text_with_action(step: Fields) -> tuple[str, str]:
-    """Return the name of the field with the agent's text beside its action, and the text.
+    """Return the name and the text of the field ``thought`` or ``response`` of a step.
 
-    The field is ``thought``, or ``response`` in a step without a thought. The text is empty if it
-    repeats the action; a response need only contain the action.
+    The text is empty if it repeats the action.
     """
     action = dump_text(step.get("action")).strip()
     thought = content_text(step.get("thought"))

@@ -1,7 +1,8 @@
-"""Tasks of the Agent2Agent protocol: a history of messages, artifacts and a state.
+"""Tasks of the Agent2Agent protocol (A2A): a history of messages, artifacts and a state.
 
-The artifacts are what the agent delivered, so they follow the history. Versions before 1.0 write
-``kind``, ``agent`` and ``completed``; later ones ``ROLE_AGENT`` and ``TASK_STATE_COMPLETED``.
+The artifacts are the products of the agent, so they follow the history. Versions before 1.0 write
+``kind``, ``agent`` and ``completed``; later versions write ``ROLE_AGENT`` and
+``TASK_STATE_COMPLETED``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _OUTCOME_BY_STATE: Final = {"completed": "succeeded", "failed": "failed", "rejec
 
 
 def is_task(record: Fields) -> bool:
-    """Return whether a JSON object is a task of the Agent2Agent protocol (A2A)."""
+    """Return whether a JSON object is a task of the Agent2Agent protocol."""
     status = record.get("status")
     return (
         isinstance(status, Mapping)
@@ -43,9 +44,9 @@ def is_task(record: Fields) -> bool:
 
 
 def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...]:
-    """Return the messages of a task of A2A, as pairs of JSON pointer and message.
+    """Return the messages of a task, as pairs of JSON pointer and message.
 
-    These are the history, the message of the last status, and the artifacts (products) of the task.
+    They are the history, the message of the last status, and the artifacts.
 
     Args:
         record: The task.
@@ -57,7 +58,6 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
         fields = fields_of(message)
         if message_id := as_text(fields.get("messageId")):
             history_ids.add(message_id)
-        # A value that is no message stays as it is.
         plain_message = _with_plain_role(fields) if fields else message
         messages.append((f"{pointer}/history/{number}", plain_message))
 
@@ -86,15 +86,15 @@ def task_outcome(record: Fields) -> str | None:
 
 
 def is_stream_update(value: object) -> bool:
-    """Return whether a value is an update in the stream of a task, bare or in a JSON-RPC answer."""
+    """Return whether a value is an event of a task's stream, also inside a JSON-RPC answer."""
     kind, _event, _pointer = _stream_event(value)
     return kind in ("status-update", "artifact-update")
 
 
 def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
-    """Return the tasks in a stream of A2A, with their messages in the order of the stream.
+    """Return the tasks in a stream, with their messages in the order of the stream.
 
-    An event that names no task belongs to the task that began last.
+    An event without a task id belongs to the task that began last.
 
     Args:
         records: The records of the stream, as pairs of location and record.
@@ -114,7 +114,7 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
 
 @dataclass(slots=True)
 class StreamedTask:
-    """The messages of a task, each after its location, and the last outcome in an event."""
+    """The messages of a task, as pairs of location and message, and its last outcome."""
 
     messages: list[tuple[str, object]] = field(default_factory=list)
     outcome: str | None = None
@@ -122,10 +122,10 @@ class StreamedTask:
     _last_artifact_id: str | None = None
 
     def add(self, kind: str, event: Fields, location: str) -> None:
-        """Add the messages of an event in the stream, and note the outcome that it states.
+        """Add the messages of an event in the stream, and update the outcome.
 
         Args:
-            kind: The kind of the event; an event of another kind is added as it is.
+            kind: The kind of the event.
             event: The task, message or update.
             location: The location of the event in the file.
         """
@@ -145,7 +145,7 @@ class StreamedTask:
             self.outcome = task_outcome(event) or self.outcome
 
     def _add_new_messages(self, messages: Iterable[tuple[str, object]]) -> None:
-        """Add the messages except those whose ids the task has already."""
+        """Add the messages that the task does not have yet."""
         for location, message in messages:
             message_id = text_in(fields_of(message), "messageId")
             if message_id is None or message_id not in self._message_ids:
@@ -154,7 +154,7 @@ class StreamedTask:
                 self._message_ids.add(message_id)
 
     def _add_artifact(self, event: Fields, location: str) -> None:
-        """Add the parts of an artifact as a message, or to the last message if they continue it."""
+        """Add the parts of an artifact as a message, or to the last message that they continue."""
         artifact = fields_of(event.get("artifact"))
         parts = list(items_of(artifact.get("parts")))
         artifact_id = text_in(artifact, "artifactId")
@@ -170,7 +170,7 @@ class StreamedTask:
 
 
 def _joined_parts(parts: Iterable[object]) -> list[object]:
-    """Return the parts of a streamed artifact, with adjacent texts joined to one."""
+    """Return the parts of a streamed artifact with adjacent texts joined."""
     joined_parts: list[object] = []
     for part in parts:
         text = fields_of(part).get("text")
@@ -183,9 +183,9 @@ def _joined_parts(parts: Iterable[object]) -> list[object]:
 
 
 def _stream_event(value: object) -> tuple[str, Fields, str]:
-    """Return the kind of the event in a record of a stream, the event, and the pointer to it.
+    """Return the kind of a stream event, the event, and its JSON pointer in the record.
 
-    The kind is empty if the record names no kind.
+    The kind may be empty.
     """
     event = fields_of(value)
     pointer = ""
@@ -201,7 +201,7 @@ def _stream_event(value: object) -> tuple[str, Fields, str]:
 
 
 def _with_plain_role(message: Fields) -> Fields:
-    """Return a message with its role as A2A wrote it before version 1.0, and with ``parts``."""
+    """Return a message with a role as before version 1.0, and with ``parts``."""
     role = name_in(message, "role") or "agent"
     plain_message = {**message, "role": role.lower().removeprefix("role_")}
     if isinstance(message.get("content"), list) and "parts" not in message:

@@ -30,14 +30,14 @@ from mast_tui.traces.readers.json_fields import (
 )
 
 Messages = tuple[tuple[str, object], ...]
-"""Messages in reading order, each under its JSON pointer."""
+"""Messages in reading order, as pairs of JSON pointer and message."""
 
 _MESSAGE_LIST_FIELDS: Final = names("""
     messages history traj trajectory conversation conversations input contents events
     chat_history chatMessages message_history all_messages intermediate_steps
 """)
 _REQUEST_LIST_FIELDS: Final = frozenset({"messages", "input", "contents", "message"})
-"""The fields with the messages of a request to a model; the response may be beside them."""
+"""The fields that hold the messages of one request; its response may be in another field."""
 
 _PROMPT_ROLES: Final = frozenset({"system", "developer", "user"})
 """The roles of the first message of a conversation."""
@@ -88,10 +88,10 @@ _FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
         ),
     )
 )
-"""The fields by which records of other formats are recognised. Those records have messages too."""
+"""The fields that show another format; its records have messages too, but another reader."""
 
 _FOREIGN_LIST_FIELDS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
-"""The fields of ``_FOREIGN_FIELD_SETS`` that must be lists: beside messages they may be texts."""
+"""The fields of ``_FOREIGN_FIELD_SETS`` that must be lists, as message records have texts there."""
 
 _CHECKED_COUNT: Final = 20
 
@@ -103,10 +103,8 @@ class Conversation:
     Attributes:
         usage: The tokens of the model's response.
         model: The model of the response.
-        response_count: The number of messages at the end that are a response, if the file keeps
-            requests and responses apart.
-        error: The text of the error that came in place of a response, or the reason why the
-            response ended early.
+        response_count: The number of messages at the end that are the response.
+        error: The error in place of a response, or the reason why the response ended early.
         is_streamed: Whether the response was logged as a stream.
     """
 
@@ -125,11 +123,10 @@ def mostly_messages(values: Iterable[object]) -> bool:
 
 
 def conversation_in(value: object) -> Conversation | None:
-    """Return the messages in a JSON value: a list of messages, or a record that holds messages.
+    """Return the conversation in a list of messages, or in a record that holds messages.
 
-    The messages may be in an object within the record, and may be JSON texts. A request and its
-    response are one conversation. The result is None for any other value, and for a record of a
-    format that has its own reader.
+    A request and its response are one conversation. The result is None for other values and for
+    records of formats that have their own readers.
     """
     if isinstance(value, list):
         messages = _message_list(value)
@@ -154,7 +151,7 @@ def conversation_in(value: object) -> Conversation | None:
 
 
 def _located_records(value: Fields) -> Iterator[tuple[str, Fields]]:
-    """Yield a value and the records within it that may have messages, each with its pointer."""
+    """Yield a value and the records within it that may have messages, with their JSON pointers."""
     yield "", value
     for field in _NESTING_FIELDS:
         nested_record = _json_object(value.get(field))
@@ -170,18 +167,16 @@ def is_conversation_list(document: object) -> bool:
 
 
 def _request_and_response(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a request with its response; None without messages.
+    """Return the messages of a request with its response.
 
     Args:
-        record: The record of the request.
-        pointer: The JSON pointer to the record in the document.
-        document: The whole document; the record itself if it is the whole document.
+        document: The whole document, which contains the record or is the record.
     """
     list_field, request_messages = _request_messages(record, pointer)
     if list_field is None:
         return None
     response = None
-    if list_field in _REQUEST_LIST_FIELDS:  # the other lists have whole runs
+    if list_field in _REQUEST_LIST_FIELDS:  # the other fields hold whole runs
         response = (
             _response_in(record, pointer, document)
             or _text_response(record, pointer, request_messages)
@@ -191,10 +186,7 @@ def _request_and_response(record: Fields, pointer: str, document: Fields) -> Con
 
 
 def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a record that has no request: its response, else its ``output``.
-
-    The prompt of a response comes before it. Return None if there is neither.
-    """
+    """Return the messages of a record without a request: its response, else its ``output``."""
     response = _response_in(record, pointer, document)
     if response is not None:
         prompt = _text_prompt(record, pointer)
@@ -215,15 +207,7 @@ def _conversation_of(
 ) -> Conversation:
     """Return the conversation of a request and its response, with the system prompt first.
 
-    Args:
-        record: The record of the request.
-        pointer: The JSON pointer to the record in the document.
-        document: The whole document; the record itself if it is the whole document.
-        request_messages: The messages of the request.
-        response: The response; None if there is none, or an error in its place.
-
-    Returns:
-        The conversation; its record has the fields of both the record and the document.
+    The conversation's record has the fields of both the record and the document.
     """
     merged_record = record if record is document else {**record, **document}
     messages = _with_adk_prompts(record, pointer, request_messages)
@@ -256,13 +240,13 @@ def _repeats_last_message(request_messages: Messages, response_messages: Message
 
 
 def _response_error(record: Fields) -> str | None:
-    """Return the text of the error in a record that has no response, else None."""
+    """Return the text of the error that a record has in place of a response."""
     for field in _RESPONSE_FIELDS:
         if field not in record:
             continue
         response = _json_object(record[field]) or {}
         error = first_in(response, "error")
-        if not error and not response:  # the error is beside an empty response
+        if not error and not response:  # the response is empty; the record has the error
             error = record.get("error")
         if text := _error_text(error):
             return text
@@ -285,10 +269,9 @@ def _begins_with_prompt(messages: Messages, system_prompt: Messages) -> bool:
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
-    """Return the name of the field with a record's messages, and the messages.
+    """Return the messages of a record and the name of their field; None without messages.
 
-    For a request to Cohere's first API the name is ``message``, the field of its newest message.
-    The name is None if the record has no messages.
+    The name is ``message`` for a request to Cohere's first API.
     """
     is_page = record.get("object") == "list"  # a page of a list in OpenAI's API
     for list_field in (*_MESSAGE_LIST_FIELDS, "data" if is_page else "items"):
@@ -310,10 +293,7 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
 
 
 def _cohere_prompt(record: Fields, pointer: str) -> Messages:
-    """Return the new messages of a request to Cohere's first API, which are not in its history.
-
-    The documents on which the answer is to be based come before the user's message.
-    """
+    """Return the new messages of a request to Cohere's first API, after its documents."""
     documents = tuple(
         (f"{pointer}/documents/{number}", {"role": "system", "content": dump_text(document)})
         for number, document in enumerate(items_of(record.get("documents")))
@@ -327,7 +307,7 @@ def _cohere_prompt(record: Fields, pointer: str) -> Messages:
 
 
 def _is_cohere_message(value: object) -> bool:
-    """Return whether a value is a message of Cohere's first API, which has no ``content``."""
+    """Return whether a value is a message of Cohere's first API, without ``content``."""
     message = fields_of(value)
     return (
         isinstance(message.get("role"), str)
@@ -337,10 +317,7 @@ def _is_cohere_message(value: object) -> bool:
 
 
 def _from_cohere(value: object) -> object:
-    """Return a message of Cohere's first API as a usual chat message; any other value unchanged.
-
-    Fields without a value are left out, because a history and a response write them differently.
-    """
+    """Convert a message of Cohere's first API to a usual chat message; keep any other value."""
     if not _is_cohere_message(value):
         return value
     message = fields_of(value)
@@ -354,12 +331,13 @@ def _from_cohere(value: object) -> object:
         for result in items_of(message.get("tool_results"))
     ]
     role = "assistant" if role == "chatbot" else role
+    # A history and a response write empty fields differently, so these are left out.
     nonempty_fields = {name: field for name, field in message.items() if field}
     return {**nonempty_fields, "role": role, "content": results or message.get("message")}
 
 
 def _oldest_first(messages: Messages) -> Messages:
-    """Return the messages of a page of OpenAI's API, which has the newest first by default."""
+    """Return the messages of a page of OpenAI's API, which usually has the newest first."""
     roles = [text_in(fields_of(message), "role") for _pointer, message in messages]
     is_prompt = [role in _PROMPT_ROLES for role in roles]
     # A conversation begins with a prompt.
@@ -368,14 +346,14 @@ def _oldest_first(messages: Messages) -> Messages:
 
 
 def _with_role(content: object) -> object:
-    """Return a message of Gemini with its role, by default ``user``; any other value unchanged."""
+    """Return a message of Gemini with a role, by default ``user``; any other value unchanged."""
     if isinstance(content, Mapping) and "parts" in content and content.get("role") is None:
         return {**content, "role": "user"}
     return content
 
 
 def _text_prompt(record: Fields, pointer: str) -> Messages:
-    """Return the prompt of a request as its only message; empty if it has no text as prompt."""
+    """Return the text prompt of a request as its only message."""
     for field in _PROMPT_FIELDS:
         if as_text(record.get(field)):
             return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
@@ -383,7 +361,7 @@ def _text_prompt(record: Fields, pointer: str) -> Messages:
 
 
 def _system_prompt(record: Fields, pointer: str) -> Messages:
-    """Return the system prompt in a record with messages; empty if it has none."""
+    """Return the system prompt in a record with messages."""
     has_items = "items" in record
     instructions = fields_at(record, "session").get("instructions")
     if has_items and as_text(instructions):  # the first sessions of Codex
@@ -406,9 +384,9 @@ def _system_prompt(record: Fields, pointer: str) -> Messages:
 
 
 def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Messages:
-    """Return the events of a session of Google's ADK with the prompts in its log of requests.
+    """Return the events of a session of Google's ADK with the system prompts of its requests.
 
-    Each prompt is before the event to which its request led, the first prompt before all events.
+    A prompt comes before the event of its request; the first prompt comes before all events.
     """
     prompt_by_event_id: dict[str, tuple[str, object]] = {}
     prompt_texts: set[str] = set()
@@ -438,10 +416,7 @@ def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Message
 
 
 def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the response in a record or, if it has none, in the document around it.
-
-    The record may itself be the response. The result is None if there is no response.
-    """
+    """Return the response in a record, else the response in the document around it."""
     response = _vendor_response(record, pointer) or _response_in_field(record, pointer)
     if response is None and record is not document:
         response = _response_in_field(document, "")
@@ -449,7 +424,6 @@ def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation
 
 
 def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
-    """Return the response in one of the fields of a record for responses, else None."""
     for field in _RESPONSE_FIELDS:
         candidate = _json_object(record.get(field))
         if candidate is None or _is_of_other_format(candidate):
@@ -468,9 +442,9 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _located_bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields]]:
-    """Yield the bodies of a logged HTTP request or response, each with its JSON pointer first.
+    """Yield the bodies of a logged HTTP request or response with their JSON pointers.
 
-    A body may hold another message with a body of its own.
+    A body may contain further bodies.
     """
     for field in _BODY_FIELDS:
         body = _json_object(message.get(field))
@@ -480,9 +454,9 @@ def _located_bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields
 
 
 def _text_response(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
-    """Return the response that is a text, and no object, in a field of a record.
+    """Return the response that is a plain text in a field of a record.
 
-    The result is None if there is none, or if it is already the last message of the request.
+    A text that the request already has as its last message is no response.
     """
     for field in _RESPONSE_FIELDS:
         text = as_text(record.get(field))
@@ -496,9 +470,9 @@ def _text_response(record: Fields, pointer: str, request_messages: Messages) -> 
 
 
 def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
-    """Return the messages of a response in the form of a vendor's client; None for other records.
+    """Return the messages of a response in the form of a vendor's client.
 
-    The first vendor of ``_VENDORS`` that finds messages counts. A failed response needs none.
+    A failed response may have no messages.
     """
     messages_by_vendor = (tuple(messages_of(record, pointer)) for messages_of in _VENDORS)
     messages = next(filter(None, messages_by_vendor), ())
@@ -510,19 +484,19 @@ def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _is_response(record: Fields, pointer: str) -> bool:
-    """Return whether a record is a response by its type, or by a field around it."""
+    """Return whether its type or the field around a record shows that it is a response."""
     is_in_response_field = any(field in _RESPONSE_FIELDS for field in pointer.split("/"))
     return record.get("object") in ("response", "chat.completion") or is_in_response_field
 
 
 def _anthropic_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the record if it is itself a message of Anthropic, with its pointer."""
+    """Yield the record itself if it is a message of Anthropic."""
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
         yield pointer, record
 
 
 def _openai_or_google_messages(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the messages in OpenAI's choices and Google's candidates, with their pointers."""
+    """Yield the messages in OpenAI's choices and Google's candidates."""
     for number, choice in enumerate(items_of(record.get("choices"))):
         message = fields_of(choice).get("message")
         if is_message(message):
@@ -536,20 +510,20 @@ def _openai_or_google_messages(record: Fields, pointer: str) -> Iterator[tuple[s
 
 
 def _ollama_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the only message of a response, as Ollama has it, with its pointer."""
+    """Yield the only message of a response of Ollama."""
     if is_message(record.get("message")):
         yield f"{pointer}/message", record["message"]
 
 
 def _bedrock_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the message of a response of Amazon Bedrock, with its pointer."""
+    """Yield the message of a response of Amazon Bedrock."""
     message = fields_of(record.get("output")).get("message")
     if is_message(message):
         yield f"{pointer}/output/message", message
 
 
 def _cohere_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the answer of a response of Cohere as a message, with its pointer."""
+    """Yield the answer of a response of Cohere as a message."""
     if "generation_id" in record and isinstance(record.get("text"), str):
         tool_calls = record.get("tool_calls")
         answer = {"role": "chatbot", "message": record["text"], "tool_calls": tool_calls}
@@ -557,10 +531,8 @@ def _cohere_message(record: Fields, pointer: str) -> Iterator[tuple[str, object]
 
 
 def _openai_output_messages(record: Fields, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the messages in ``output`` of OpenAI's Responses, with their pointers.
-
-    Records of other kinds may have a field of this name too.
-    """
+    """Yield the messages in ``output`` of OpenAI's Responses."""
+    # Records of other kinds may have a field ``output`` too.
     if _is_response(record, pointer) or any(field in record for field in _PROMPT_FIELDS):
         messages = _message_list(record.get("output")) or ()
         yield from located_items(messages, f"{pointer}/output")
@@ -574,11 +546,11 @@ _VENDORS: Final[tuple[Callable[[Fields, str], Iterator[tuple[str, object]]], ...
     _cohere_message,
     _openai_output_messages,
 )
-"""By vendor: yields the messages of a response, each with its JSON pointer first."""
+"""The functions that yield the messages of a vendor's response with their JSON pointers."""
 
 
 def _early_end_of(response: Fields) -> str | None:
-    """Return the error or the stop reason with which a response ended early, else None."""
+    """Return the error or the stop reason with which a response ended early."""
     if text := _error_text(response.get("error")):
         return text
     choices = items_of(first_in(response, "choices", "candidates"))
@@ -591,14 +563,14 @@ def _early_end_of(response: Fields) -> str | None:
 
 
 def _error_text(error: object) -> str | None:
-    """Return the text of an error, which may be an object; None if there is none."""
+    """Return the text of an error, which may be an object."""
     return as_text(error) or text_in(fields_of(error), "message", "code", "type")
 
 
 def _message_list(value: object) -> Sequence[object] | None:
-    """Return the messages in a value that is a list of messages, or the JSON text of such a list.
+    """Return the messages in a list, or in the JSON text of a list.
 
-    Each message may be a JSON text too. The result is None for any other value.
+    The messages may be JSON texts too.
     """
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = json_in(value)
@@ -614,20 +586,20 @@ def _message_list(value: object) -> Sequence[object] | None:
 
 
 def _parsed_message(element: object) -> object:
-    """Return a message that is a JSON text; any other element as it is."""
+    """Parse a message that is a JSON text; return any other element unchanged."""
     message = _json_object(element)
     return element if message is None else message
 
 
 def _json_object(value: object) -> Fields | None:
-    """Return ``value`` if it is a JSON object, or the object in its text or stream; else None."""
+    """Return a JSON object, the object in a JSON text, or the object joined from a stream."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else response_in_stream(value)
 
 
 def _is_of_other_format(record: Fields) -> bool:
-    """Return whether a record has the fields of a format that has a reader of its own."""
+    """Return whether a record has the fields of a format with its own reader."""
     return any(
         fields <= record.keys()
         and all(isinstance(record[field], list) for field in fields & _FOREIGN_LIST_FIELDS)

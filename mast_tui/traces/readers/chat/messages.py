@@ -1,7 +1,4 @@
-"""The spans of the messages of a chat transcript, with results assigned to their calls.
-
-The module ``turns`` has the shapes of messages.
-"""
+"""The spans of the messages of a chat transcript, with results assigned to their calls."""
 
 from __future__ import annotations
 
@@ -39,24 +36,23 @@ _UPDATE_BEGINNING: Final = re.compile(r'\{\s*"[^"\\]{1,80}"\s*:\s*\{\s*"messages
 _PLAIN_NODE_NAMES: Final = frozenset(
     {"agent", "assistant", "call_model", "model", "model_request", "tools"}
 )
-"""The nodes of LangGraph's prebuilt agents. Their names are not the names of agents."""
+"""The nodes of LangGraph's prebuilt agents; these names are no names of agents."""
 
 _CODE_RUN_NAME: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<outcome>success|error)")
-"""The name of a message with the output of code that a node ran."""
+"""The name of a message with the output of code that a LangGraph node ran."""
 
 
 class StreamUpdates:
-    """The updates in the messages of a stream of LangGraph.
+    """The new messages in the updates of a stream of LangGraph.
 
-    An update is a JSON text with the new messages of a node. A message that an earlier update had
-    is left out.
+    An update is a JSON text with the messages of a node, some of which earlier updates have too.
     """
 
     def __init__(self) -> None:
         self._seen_names: set[str] = set()
 
     def turn_of_update(self, message: Fields) -> Turn | None:
-        """Return the turn of a message that is an update; None for any other message."""
+        """Return the turn of an update; None for any other message."""
         content = message.get("content")
         update = object_in(content) if isinstance(content, str) and is_update(content) else None
         if update is None:
@@ -71,7 +67,7 @@ class StreamUpdates:
     def _pieces_of_update(
         self, update: Fields, default_agent: str
     ) -> tuple[list[Piece], Tokens | None, str | None]:
-        """Return the pieces of the new messages of an update, with its last tokens and model."""
+        """Return the pieces of an update's new messages, and its last tokens and model."""
         pieces: list[Piece] = []
         tokens: Tokens | None = None
         model: str | None = None
@@ -95,7 +91,7 @@ class StreamUpdates:
     def _new_pieces(
         self, message: Fields, turn: Turn, agent: str, location: str
     ) -> Iterator[Piece]:
-        """Yield the pieces of a message except those that an earlier update had already."""
+        """Yield the pieces of a message that no earlier update had."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
         if message_id is not None and not add_new(self._seen_names, f"message {message_id}"):
@@ -110,7 +106,7 @@ class StreamUpdates:
 
 
 def _turn_of_code_run(message: Fields) -> Turn | None:
-    """Return the turn of the output of code that a node ran; None for any other message."""
+    """Return the turn of a message with the output of code that a node ran."""
     content = message.get("content")
     name = message.get("name") or message.get("role")
     code_run = _CODE_RUN_NAME.fullmatch(name) if isinstance(name, str) else None
@@ -122,13 +118,13 @@ def _turn_of_code_run(message: Fields) -> Turn | None:
 
 
 def is_update(text: str) -> bool:
-    """Return whether a text begins as an update does: an object of a node's messages."""
+    """Return whether a text begins like an update: an object with a node's messages."""
     return text[:1] == "{" and _UPDATE_BEGINNING.match(text) is not None
 
 
 @dataclass(slots=True)
 class MessageToolCall:
-    """A tool call that has a span; ``has_id`` is false if its source states no id."""
+    """A tool call that has a span; ``has_id`` is false if the call came without an id."""
 
     key: str
     agent: str
@@ -141,7 +137,7 @@ AnyCall = TypeVar("AnyCall", bound=MessageToolCall)
 
 
 class OpenCalls(Generic[AnyCall]):
-    """The calls that no result has answered yet, oldest first: all, and by the tool's name."""
+    """The calls without a result, oldest first."""
 
     def __init__(self) -> None:
         # A plain dict finds its first key slowly once many keys before it were removed.
@@ -159,19 +155,14 @@ class OpenCalls(Generic[AnyCall]):
         self._calls_by_name[call.name].pop(call.key, None)
 
     def oldest(self, name: str | None) -> AnyCall | None:
-        """Return the oldest open call of the tool with this name; None if there is none.
-
-        If the name is None, return the oldest open call of any tool.
-        """
+        """Return the oldest open call of a tool, or of any tool if the name is None."""
         calls = self._calls_by_key if name is None else self._calls_by_name[name]
         return next(iter(calls.values()), None)
 
     def pop_answered_call(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
-        """Return the call that a result answers, and close it; None if there is no such call.
+        """Return the call that a result answers, and close it.
 
-        It is the call with the id of the result. A result without an id answers the oldest open
-        call of its tool. So does a result whose id no call has, if that call has no id: some
-        programs write ids only into results.
+        A result without an id answers the oldest open call of its tool.
 
         Args:
             result: The result.
@@ -182,6 +173,7 @@ class OpenCalls(Generic[AnyCall]):
         else:
             call = by_id.get(result.call_id)
             if call is None and result.name is not None:
+                # Some programs write ids only into results.
                 oldest_of_tool = self.oldest(result.name)
                 if oldest_of_tool is not None and not oldest_of_tool.has_id:
                     call = oldest_of_tool
@@ -193,8 +185,7 @@ class OpenCalls(Generic[AnyCall]):
 class MessageMapper:
     """Adds the spans of one message after the other, and assigns tool results to their calls.
 
-    ``add`` accepts a message of any known shape. A reader that knows more of its messages makes
-    the pieces itself and passes them to ``add_turn`` or ``add_piece``.
+    ``add`` accepts a message of any known shape; ``add_turn`` and ``add_piece`` accept pieces.
 
     Args:
         steps: The list to which the spans are added.
@@ -242,7 +233,7 @@ class MessageMapper:
             or self._stream_updates.turn_of_update(message)
             or turn_of(message, self._by_name)
         )
-        # The tokens of this message do not count for an earlier one, even if it adds no span.
+        # If this message adds no span, its tokens must not go to an earlier span.
         self._token_span_key = None
         self.add_turn(turn, key)
 
@@ -255,7 +246,7 @@ class MessageMapper:
             key: The key of the message.
             location: The location of the message in its source; by default the key.
         """
-        if turn.pieces:  # their spans get the tokens, not that of the previous message
+        if turn.pieces:
             self._token_span_key = None
         for piece in turn.pieces:
             self._add_message_piece(piece, key, turn.start, location)
@@ -263,15 +254,14 @@ class MessageMapper:
         self.count_tokens(turn.tokens)
 
     def count_tokens(self, tokens: Tokens | None) -> None:
-        """Set the tokens of a model call on the last span of the last message, not on a result."""
+        """Set the tokens of a model call on the last span of the last message."""
         if tokens is not None and self._token_span_key is not None:
             self._steps.amend(self._token_span_key, tokens=tokens)
 
     def _add_plain_message(self, message: Fields, key: str) -> bool:
-        """Add the span of a message that is only a role and a text, as most messages are.
+        """Add the span of a message that is only a role and a text; return False for others.
 
-        Returns:
-            False if the message is of another kind, so that nothing was added.
+        Most messages are of this kind, so they have this faster way.
         """
         role = message.get("role")
         text = message.get("content")
@@ -297,7 +287,7 @@ class MessageMapper:
     def _add_message_piece(
         self, piece: Piece, key: str, start: float | None, location: str | None = None
     ) -> None:
-        """Add the span of a piece, a result under its call; skip instructions that are repeated."""
+        """Add the span of a piece, unless it repeats instructions; a result goes under its call."""
         if piece.is_instructions:
             if piece.text == self._last_instructions:
                 return
@@ -349,7 +339,8 @@ class MessageMapper:
             start=start,
             status=piece.status,
         )
-        # The tokens are of the model's call, so a result gets them only before any other piece.
+        # The tokens belong to the model's call, so a result has them only until another piece
+        # comes.
         if piece.kind is not SpanKind.TOOL_RESULT or self._token_span_key is None:
             self._token_span_key = added_key
         if piece.kind is SpanKind.TOOL_CALL:
@@ -360,7 +351,7 @@ class MessageMapper:
             self._early_result_by_call_id[piece.call_id] = added_key
 
     def _record_call(self, call: MessageToolCall, call_id: str | None) -> None:
-        """Record a call for its result, which may have come before the call."""
+        """Record a call, and assign a result to it that came before the call."""
         if call_id is not None:
             self.calls[call_id] = call
         early_result_key = self._early_result_by_call_id.pop(call_id or "", None)
@@ -370,7 +361,7 @@ class MessageMapper:
             self._steps.move_after_call(early_result_key, call.key)
 
     def pop_answered_call(self, result: Piece) -> MessageToolCall | None:
-        """Return the call that a result answers, and close it; None if there is no such call."""
+        """Return the call that a result answers, and close it."""
         return self._open_calls.pop_answered_call(result, self.calls)
 
     @property
@@ -379,5 +370,5 @@ class MessageMapper:
         return self._open_calls.oldest(None) is not None
 
     def forget_open_calls(self) -> None:
-        """Close all calls, so that only a result with the id of a call still answers it."""
+        """Close all calls; later results find a call only by its id."""
         self._open_calls = OpenCalls()

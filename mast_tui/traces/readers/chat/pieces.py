@@ -1,9 +1,8 @@
 """The pieces and speakers of a message, from its content in the spelling of every vendor.
 
-Each piece becomes a span. A content is a text or a list of parts. Texts, pictures and files next to
-each other make one piece; a call, a result or a thought is a piece by itself. ``_MAKER_BY_TYPE``
-has the parts with a ``type``. ``_MAKER_BY_FIELD`` has the parts of Gemini and Bedrock, which are
-recognised by a field.
+A piece is a part of a message that becomes one span. Adjacent texts, pictures and files make one
+piece; each call, result and thought is a piece. ``_MAKER_BY_TYPE`` has the parts with a ``type``,
+``_MAKER_BY_FIELD`` the parts of Gemini and Bedrock, which are recognised by a field.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.result_status import status_of_code, status_of_message
 
 ASSISTANT: Final = "assistant"
-"""The agent of a model's message that does not name one."""
+"""The agent of a model's message without a name."""
 
 _ARGUMENT_FIELDS: Final = (
     "arguments",
@@ -54,7 +53,7 @@ _RESULT_ID_FIELDS: Final = names("tool_call_id tool_use_id call_id toolCallId to
 _TYPES_WITH_CALL_ID: Final = name_set("""
     tool_call_response server_tool_call_response local_shell_call_output
 """)
-"""The types of results whose ``id`` is that of the call."""
+"""The types of results that have the id of the call in ``id``."""
 
 _ERROR_TYPE_ENDS: Final = ("_error", "error-text", "error-json")
 _TOOL_NAME_FIELDS: Final = ("name", "toolName", "tool_name", "tool")
@@ -66,10 +65,9 @@ class Piece:
 
     Attributes:
         key_suffix: The end of the span's key, after the key of the message.
-        call_id: The id of a call, by which its result is found.
+        call_id: The id that a call and its result share.
         start: The time of the piece, if it differs from the message's time.
-        is_instructions: Whether every request repeats the text, as instructions to the model. It is
-            shown only when it changes.
+        is_instructions: Whether the text is instructions, which are shown only when they change.
         problem: The description of a defect of the piece.
     """
 
@@ -87,7 +85,7 @@ class Piece:
 
     @property
     def call_span_key(self) -> str | None:
-        """The key of the span of a call or result that has an id; else None."""
+        """The key of the span of a call or result, from its id; None without an id."""
         if self.call_id is None:
             return None
         return f"{self.call_id}:{'call' if self.kind is SpanKind.TOOL_CALL else 'result'}"
@@ -95,7 +93,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The pieces of a message, with the time, the tokens and the model of the call that made it."""
+    """The pieces of a message, with the time, the tokens and the model of its model call."""
 
     pieces: tuple[Piece, ...]
     start: float | None = None
@@ -104,7 +102,7 @@ class Turn:
 
 
 def json_log_piece(value: object, key_suffix: str = "", *, name: str | None = None) -> Piece:
-    """Return the piece of a log entry with a value of unknown shape, as JSON.
+    """Return the piece of a log entry that shows a value as JSON.
 
     Args:
         value: The value.
@@ -115,11 +113,11 @@ def json_log_piece(value: object, key_suffix: str = "", *, name: str | None = No
 
 
 def log_piece(text: str, name: str | None = None, *, failed: bool = False) -> Piece:
-    """Return the piece of an event that is no message.
+    """Return the piece of a log entry with a text.
 
     Args:
-        text: The text of the event.
-        name: The name of its kind.
+        text: The text.
+        name: The name of the log entry.
         failed: Whether the event is an error.
     """
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
@@ -165,7 +163,7 @@ def result_piece(
     """Return the piece of a tool's result.
 
     Args:
-        result: The message or block of the result, which may name the call; empty without one.
+        result: The message or block of the result; empty if there is none.
         content: The output of the tool.
         key_suffix: The end of the span's key, after the key of the message.
         name: The name of the tool; by default the one in ``result``.
@@ -186,12 +184,12 @@ def result_piece(
         key_suffix,
         name=tool_name,
         call_id=call_id,
-        status=_stated_status(result, content) if status is SpanStatus.UNKNOWN else status,
+        status=_status_of_result(result, content) if status is SpanStatus.UNKNOWN else status,
     )
 
 
-def _stated_status(result: Fields, content: object) -> SpanStatus:
-    """Return the status that the fields of a tool's result state; UNKNOWN if they state none."""
+def _status_of_result(result: Fields, content: object) -> SpanStatus:
+    """Return the status in the fields of a tool's result."""
     if (flag := flag_in(result, "is_error", "isError", "error")) is not None:
         return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
@@ -226,7 +224,7 @@ _ROLE_BY_NAME: Final[Mapping[str, Role]] = {
     "ipython": Role.TOOL,
 }
 _MODEL_NAMES: Final = frozenset({"gpt", "ai", "model", "chatgpt", "bard", "bing", "bot"})
-"""The names of vendors for the model as a role, which is the assistant's."""
+"""The role names by which vendors call the model; its agent is then ``assistant``."""
 _USER_NAMES: Final = frozenset({"user", "human", "user_proxy", "userproxy", "customer"})
 _ACTOR_ROLE_NAME: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<purpose>[^()]*)\)\s*", re.DOTALL)
 
@@ -241,7 +239,7 @@ class Speaker:
 
     @property
     def kind(self) -> SpanKind:
-        """The kind of the span of a text of this speaker."""
+        """The kind of a span with a text of this speaker."""
         return SpanKind.REASONING if self.thinks else SpanKind.MESSAGE
 
     def piece(self, text: str, key_suffix: str = "", *, kind: SpanKind = SpanKind.MESSAGE) -> Piece:
@@ -262,8 +260,7 @@ THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
 def speaks_by_name(messages: Sequence[object]) -> bool:
     """Return whether the speaker of each message is its ``name``, as in transcripts of AG2.
 
-    There ``role`` is only one agent's view. In such a transcript every message except instructions
-    has a name, there are several names, and no message is the result of a tool.
+    There ``role`` is only the view of one agent, so it does not tell the speaker.
     """
     names: set[str] = set()
     for message in messages:
@@ -302,20 +299,17 @@ def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
 
 
 def role_of(role_name: str) -> Role | None:
-    """Return the role that a vendor's role name means; None for any other name, as of an agent."""
+    """Return the role for a vendor's role name; None for the name of an agent."""
     return _ROLE_BY_NAME.get(role_name.lower())
 
 
 def role_of_name(name: str) -> Role:
-    """Return the role of a speaker whose message states only a name."""
+    """Return the role of a speaker of which only the name is known."""
     return Role.USER if name.lower() in _USER_NAMES else Role.AGENT
 
 
 def _speaker_of_role_name(role_name: str) -> Speaker:
-    """Return the speaker of a role such as ``Orchestrator (-> WebSurfer)``.
-
-    Magentic-One writes the acting agent, and the purpose in parentheses, into ``role``.
-    """
+    """Return the speaker of Magentic-One's roles such as ``Orchestrator (-> WebSurfer)``."""
     if role_name.lower() in _MODEL_NAMES:
         return THE_MODEL
     if match := _ACTOR_ROLE_NAME.fullmatch(role_name):
@@ -324,7 +318,7 @@ def _speaker_of_role_name(role_name: str) -> Speaker:
 
 
 PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
-"""A function that returns the pieces of a part, from the part, its pointer and its speaker."""
+"""A function of a part, its JSON pointer and its speaker that returns the part's pieces."""
 
 OUTPUT_FIELDS: Final = ("content", "output", "result", "response", "server_tool_call_response")
 """The fields with the output of a tool, in the parts and records of results."""
@@ -339,7 +333,7 @@ _RESULT_TYPES: Final = name_set("""
     server_tool_call_response
 """)
 _TYPES_AS_FIELDS: Final = frozenset({"tool_call", "tool_call_result", "reasoning"})
-"""The types of Haystack's parts, which are objects with one field of that name."""
+"""The types of Haystack's parts: objects whose only field has the name of the type."""
 
 
 def content_pieces(
@@ -347,13 +341,13 @@ def content_pieces(
 ) -> Iterator[Piece]:
     """Yield the pieces of a message's content in the order of its parts.
 
-    Adjacent text parts become one piece, under the pointer of the first of them.
+    Adjacent text parts become one piece, with the pointer of the first.
 
     Args:
         content: A text, a part or a list of parts.
         speaker: The speaker.
         pointer: The JSON pointer from the message to its content.
-        without_thoughts: Whether to leave out thoughts, which the message repeats in another field.
+        without_thoughts: Whether to leave out thoughts.
     """
     if isinstance(content, Mapping):
         content = [content]
@@ -381,7 +375,7 @@ def content_pieces(
 
 
 def has_result_parts(content: object) -> bool:
-    """Return whether a message's content is a list with a part that is the result of a call."""
+    """Return whether a message's content is a list that has the result of a call."""
     return isinstance(content, list) and any(
         _is_result_type(kind_of(part)) or not _RESULT_FIELDS.isdisjoint(fields_of(part))
         for part in content
@@ -389,22 +383,20 @@ def has_result_parts(content: object) -> bool:
 
 
 def without_dotnet_names(part: object) -> object:
-    """Return a part of .NET, such as a ``functionCall``, with the names of other programs."""
+    """Return a part of .NET with the field names of other programs."""
     dotnet_type = text_in(fields_of(part), "$type")
     return part if dotnet_type is None else {**snake_fields(part), "type": snake_case(dotnet_type)}
 
 
 def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece] | None:
-    """Return the pieces of a part.
+    """Return the pieces of a part; None for a text part, which the caller joins to others.
+
+    A part of an unknown type becomes a log entry with a problem.
 
     Args:
         part: A part of a message's content.
         pointer: The JSON pointer from the message to the part.
         speaker: The speaker.
-
-    Returns:
-        The pieces; for a part of an unknown type a log entry with a problem. None for a part that
-        is text, because the caller joins adjacent texts.
     """
     if not isinstance(part, Mapping):
         return None
@@ -425,7 +417,7 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
 
 
 def _maker_by_type(part_type: str, part: Fields) -> PartPieces | None:
-    """Return the function that makes the pieces of a part; None for text or an unknown type."""
+    """Return the function that makes the pieces of a part; None for a text or an unknown type."""
     if (maker := _MAKER_BY_TYPE.get(part_type)) is not None:
         return maker
     if _is_result_type(part_type):
@@ -437,7 +429,7 @@ def _maker_by_type(part_type: str, part: Fields) -> PartPieces | None:
 
 
 def _maker_by_field(part: Fields) -> PartPieces | None:
-    """Return the function that makes the pieces of a part without a type, by one of its fields."""
+    """Return the function that makes the pieces of a part without a type."""
     if part.get("thought") is True:
         return _thought_pieces
     for field, value in part.items():
@@ -486,10 +478,10 @@ def _error_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piec
 
 
 def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return a call in a message of Vercel's AI SDK, and its result if the part has one.
+    """Return a call of Vercel's AI SDK, and its result if the part has one.
 
     Args:
-        part: The part of the message; in older versions, one of its invocations.
+        part: The part of the message, or an invocation in older versions.
         pointer: The JSON pointer from the message to the part.
         speaker: The speaker.
     """
@@ -523,7 +515,7 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
 
 
 def _goose_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the call in a ``toolRequest`` of Goose; one with an error is a failed call."""
+    """Return the call in a ``toolRequest`` of Goose, with status ERROR if it has an error."""
     request = fields_of(part.get("toolCall"))
     call_fields = {**fields_of(request.get("value")), "id": part.get("id")}
     piece = call_piece(call_fields, pointer, speaker.agent)
@@ -550,7 +542,7 @@ def _goose_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Seque
 
 
 def _nested_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the call in a field of a part of Gemini or Bedrock."""
+    """Return the call in a part of Gemini or Bedrock, which has it in a field."""
     call = first_in(part, "function_call", "functionCall", "toolUse", "tool_use")
     return [call_piece(call, pointer, speaker.agent)]
 
@@ -561,7 +553,7 @@ def _bedrock_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Seq
 
 
 def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return a thought in a part of Bedrock; for a redacted one a note in brackets."""
+    """Return a thought in a part of Bedrock, or a note for a redacted thought."""
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
     thought = "[redacted thinking]" if text is None else thought_text(text)
@@ -569,12 +561,10 @@ def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Seq
 
 
 def _gemini_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    """Return the result of a call in a part of Gemini.
-
-    The call has failed if its response has ``error`` as the only field.
-    """
+    """Return the result of a call in a part of Gemini."""
     response = fields_of(first_in(part, "function_response", "functionResponse"))
     content = response.get("response")
+    # A failed call has ``error`` as the only field of its response.
     failed = isinstance(content, Mapping) and set(content) == {"error"}
     return [
         result_piece(
@@ -606,7 +596,7 @@ def _gemini_code_result_pieces(part: Fields, pointer: str, _speaker: Speaker) ->
 
 
 def _maker_by_each_name(makers: Mapping[str, PartPieces]) -> dict[str, PartPieces]:
-    """Return the functions by name, from a mapping whose keys have several names each."""
+    """Split keys of several names; return the functions by single name."""
     return {name: maker for names, maker in makers.items() for name in names.split()}
 
 

@@ -1,12 +1,11 @@
 """Transcripts that are lists of chat messages, of any program.
 
-The format of tau-bench and Who&When is named in the trace; all other lists are read the same way.
-A file holds one conversation, a list of conversations, one conversation a line, or one message a
-line.
+tau-bench and Who&When are named as the format of their traces. A file holds one conversation, a
+list of conversations, one conversation a line, or one message a line.
 
-A file may also be a log of requests to a model, one a line, in which each request repeats the
-history of the request before. AppWorld's ``lm_calls.jsonl`` and the event log of AutoGen's core are
-such logs. The requests of one history are one run: only what is new in a request is shown.
+A file may also be a log of requests to a model, one a line. Each request repeats the history of the
+request before, so only its new messages are shown. Examples are AppWorld's ``lm_calls.jsonl`` and
+the event log of AutoGen's core.
 """
 
 from __future__ import annotations
@@ -135,8 +134,7 @@ def traces_of(
 ) -> list[Trace]:
     """Return the traces of records with messages.
 
-    One trace has the requests that repeat one history, and the tool calls between them. If all
-    records are streamed responses without requests, they are one trace.
+    Requests that repeat one history are one trace, with the tool calls between them.
 
     Args:
         path: The file.
@@ -173,7 +171,7 @@ def traces_of(
 def _traces_of_requests(path: Path, entries: Iterable[LogEntry]) -> Iterator[Trace]:
     """Yield a trace for each run with several requests, and for each other request."""
     for run in _logged_runs(entries):
-        if run.is_growing:  # several requests, each with the history before it
+        if run.is_growing:
             yield _trace_of_run(path, run)
             continue
         for record, conversation in run.entries:
@@ -183,7 +181,6 @@ def _traces_of_requests(path: Path, entries: Iterable[LogEntry]) -> Iterator[Tra
 
 
 def _has_request(conversation: Conversation) -> bool:
-    """Return whether a conversation has more than a system prompt before its response."""
     request_count = len(conversation.messages) - conversation.response_count
     request_messages = (
         fields_of(message) for _key, message in conversation.messages[:request_count]
@@ -207,7 +204,7 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
 
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
-    """Return the trace of a run; each request repeats the history, and adds its new messages."""
+    """Return the trace of a run, with the repeated history of each request only once."""
     first_record, _conversation = run.entries[0]
     meta = facts_of_record(fields_of(first_record.value), ())
     content = canonical_bytes([record.value for record, _conversation in run.entries])
@@ -253,7 +250,7 @@ def trace_of(
 
 
 def format_of(traces: Sequence[Trace]) -> str:
-    """Return the format of the benchmark to which all traces belong, else the reader's name."""
+    """Return the name of the benchmark if all traces come from it, else the reader's name."""
     formats = {
         _FORMAT_BY_BENCHMARK.get(trace.meta.benchmark or "", READER.name) for trace in traces
     }
@@ -261,7 +258,7 @@ def format_of(traces: Sequence[Trace]) -> str:
 
 
 def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts of a run; certain fields of the record show Who&When or tau-bench."""
+    """Return the facts of a run, and the benchmark that the record's fields show."""
     meta = facts_of_record(record, steps)
     system = meta.system or _framework_of_speakers(messages)
     if "history" in record and "mistake_agent" in record:
@@ -281,7 +278,7 @@ def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[S
 
 
 def _tau_bench_answer_key(info: Fields) -> AnswerKey:
-    """Return the actions and the answers that tau-bench expects, and the parts of its reward."""
+    """Return the expected actions and answers of tau-bench, and the parts of its reward."""
     task = fields_of(info.get("task"))
     reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
@@ -301,7 +298,7 @@ def _tau_bench_answer_key(info: Fields) -> AnswerKey:
 
 
 def _framework_of_speakers(messages: Messages) -> str | None:
-    """Return the framework that a typical name of a speaker in the messages shows, else None."""
+    """Return the framework that uses the name of one of the speakers."""
     speakers = set()
     for _key, message in messages:
         if isinstance(message, Mapping):
@@ -313,7 +310,7 @@ def _framework_of_speakers(messages: Messages) -> str | None:
 
 
 LogEntry = tuple[Record, Conversation | None]
-"""A record of a log with its conversation; None for a tool's call."""
+"""A record of a log with its conversation; the conversation of a tool call is None."""
 
 
 @dataclass(slots=True)
@@ -328,7 +325,7 @@ class LoggedRun:
         return sum(conversation is not None for _record, conversation in self.entries) > 1
 
     def rows(self) -> list[SpanRow]:
-        """Return a model's row for each request, and a tool's row for each other record."""
+        """Return a model row for each request, and a tool row for each tool call."""
         return [
             _tool_row(record) if conversation is None else _model_row(record, conversation)
             for record, conversation in self.entries
@@ -336,11 +333,10 @@ class LoggedRun:
 
 
 def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
-    """Group the records of a log by run; return the runs in the order of their first records.
+    """Group the records of a log by run.
 
-    A record with an agent of AutoGen's core belongs to the run of the agents with the same key. A
-    request to OpenAI that continues a response belongs to the run of that response. Any other
-    request belongs to the run of an earlier request whose messages it repeats, the longest one.
+    The runs are in the order of their first records. The requests of a run have one agent key of
+    AutoGen, continue each other's responses, or repeat each other's messages.
     """
     runs: list[LoggedRun] = []
     run_by_mark: dict[tuple[str, str | bytes | None], LoggedRun] = {}
@@ -350,7 +346,7 @@ def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
         response_id, previous_id = _response_ids(fields)
         histories = [] if conversation is None else _history_hashes(conversation)
 
-        # The marks that an earlier record of the same run may have left, the most certain first.
+        # The marks of earlier records of the same run, the most certain first.
         marks: list[tuple[str, str | bytes | None]] = [
             ("agent", agent_key),
             ("response", previous_id),
@@ -372,12 +368,12 @@ def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
 
 
 def _is_tool_call(value: object) -> bool:
-    """Return whether a line of AutoGen's log is the call of a tool."""
+    """Return whether a record is a tool call in AutoGen's log."""
     return kind_of(value) == "ToolCall" and "tool_name" in fields_of(value)
 
 
 def _agent_key(record: Fields) -> str | None:
-    """Return the key in an agent's id ``type/key`` of AutoGen, which all agents of a run share."""
+    """Return the key in AutoGen's agent id ``type/key``; all agents of a run share it."""
     agent = as_text(record.get("agent_id"))
     if agent is None or "/" not in agent:
         return None
@@ -385,10 +381,7 @@ def _agent_key(record: Fields) -> str | None:
 
 
 def _response_ids(record: Fields) -> tuple[str | None, str | None]:
-    """Return the id of the response in a record, and of the response that its request continues.
-
-    Each is None if the record does not state it. OpenAI's Responses have these ids.
-    """
+    """Return the ids of the response in a record and of the response before it."""
     records = [record, *(fields_of(record.get(name)) for name in ("request", "response", "body"))]
     responses = (fields for fields in records if fields.get("object") == "response")
     response_id = next((text_in(fields, "id") for fields in responses), None)
@@ -397,10 +390,7 @@ def _response_ids(record: Fields) -> tuple[str | None, str | None]:
 
 
 def _history_hashes(conversation: Conversation) -> list[bytes]:
-    """Return a hash of each beginning of a conversation: the first message, the first two, …
-
-    Contents that later requests do not repeat, such as thoughts, are left out.
-    """
+    """Return a hash of each beginning of a conversation: the first message, the first two, …"""
     hasher = blake2b(digest_size=16)
     hashes: list[bytes] = []
     for _key, message in conversation.messages:
@@ -408,7 +398,7 @@ def _history_hashes(conversation: Conversation) -> list[bytes]:
         hasher.update(canonical_bytes([fields.get("role"), _lasting_content(fields)]))
         for call in items_of(fields.get("tool_calls")):
             function = fields_at(call, "function")
-            # Programs write the arguments with other spaces than the model.
+            # The same arguments may be written with other spaces in a later request.
             arguments = value_in(function.get("arguments"))
             hasher.update(canonical_bytes([function.get("name"), arguments]))
         hashes.append(hasher.digest())
@@ -416,7 +406,7 @@ def _history_hashes(conversation: Conversation) -> list[bytes]:
 
 
 def _lasting_content(message: Fields) -> object:
-    """Return a message's content without what later requests do not repeat, such as thoughts."""
+    """Return a message's content without the thoughts, which later requests do not repeat."""
     content = message.get("content")
     if not isinstance(content, list):
         return message_text(content)
@@ -430,7 +420,7 @@ def _lasting_content(message: Fields) -> object:
 
 
 def _model_row(record: Record, conversation: Conversation) -> SpanRow:
-    """Return a request with its response as the row of a model call."""
+    """Return the row of a model call, from a request and its response."""
     fields = fields_of(record.value)
     record_tokens = tokens_of(fields.get("prompt_tokens"), fields.get("completion_tokens"))
     messages = [fields_of(message) for _key, message in conversation.messages]
@@ -454,7 +444,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
 
 
 def _tool_row(record: Record) -> SpanRow:
-    """Return a line of AutoGen's log as the row of a tool call with its result."""
+    """Return the row of a tool call, from a record of AutoGen's log."""
     fields = fields_of(record.value)
     return SpanRow(
         id=record.location,
@@ -470,6 +460,6 @@ def _tool_row(record: Record) -> SpanRow:
 
 
 def _agent_name(record: Fields) -> str | None:
-    """Return the name before the slash of an agent's id, or None."""
+    """Return the type in AutoGen's agent id ``type/key``."""
     agent = as_text(record.get("agent_id"))
     return None if agent is None else short_name(agent.partition("/")[0]) or None

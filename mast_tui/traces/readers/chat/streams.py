@@ -1,8 +1,7 @@
-"""Responses of models that were logged as streams of events, joined to what a client returns.
+"""Responses of models that were logged as streams of events, joined to whole responses.
 
-Each event becomes a part of the response, in the shape of the vendor's whole response. The parts
-are merged: texts grow, other values replace earlier ones. The vendors are OpenAI (Chat Completions,
-which many servers follow, and Responses), Anthropic, Google, Amazon Bedrock and Cohere.
+Each event becomes a part of the response, and the parts are merged. The vendors are OpenAI (Chat
+Completions and Responses), Anthropic, Google, Amazon Bedrock and Cohere.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _GROWING_FIELDS: Final = name_set("""
     arguments code content input reasoning reasoning_content refusal signature text thinking
     thoughtSignature tool_plan
 """)
-"""The fields whose texts are continued; a text in any other field replaces the earlier one."""
+"""The fields whose texts grow; a text in any other field replaces the earlier one."""
 
 _CALL_DELTAS: Final = {
     "response.function_call_arguments.delta": "arguments",
@@ -39,7 +38,7 @@ _CALL_DELTAS: Final = {
     "response.custom_tool_call_input.delta": "input",
     "response.code_interpreter_call_code.delta": "code",
 }
-"""The field of a call that an event of OpenAI's Responses continues."""
+"""The field of a call to which an event of OpenAI's Responses adds text."""
 
 _TEXT_DELTAS: Final = {
     "response.output_text.delta": ("content", "output_text", "text"),
@@ -47,7 +46,7 @@ _TEXT_DELTAS: Final = {
     "response.reasoning_text.delta": ("content", "reasoning_text", "text"),
     "response.reasoning_summary_text.delta": ("summary", "summary_text", "text"),
 }
-"""The list, the type of the part in it, and the field of the part that an event continues."""
+"""The list, the type of its part, and the field of the part to which an event adds text."""
 
 _HEAD_CHARS: Final = 100
 _STREAM_BEGINNINGS: Final = ("data:", "event:", "id:", ": ")
@@ -59,7 +58,7 @@ _GOOGLE_EVENT_FIELDS: Final = name_set("""
     create_time modelVersion model_version parsed promptFeedback prompt_feedback sdkHttpResponse
     sdk_http_response usageMetadata usage_metadata
 """)
-"""The fields of a Google event without an id; a record with other fields is no event."""
+"""The fields of a Google event without an id; a record with other fields is no such event."""
 _CODE_ASSIST_FIELDS: Final = frozenset({"response", "traceId", "metadata"})
 _COHERE_EVENTS: Final = name_set("""
     stream-start text-generation tool-calls-chunk tool-calls-generation citation-generation
@@ -72,10 +71,10 @@ _FIELDS_WITHOUT_CONTENT: Final = frozenset({"error", "usage"})
 
 
 def response_in_stream(value: object) -> Fields | None:
-    """Return the response that was logged as a stream, a text or a list of events; else None."""
+    """Return the response that was logged as a stream: a text or a list of events."""
     if isinstance(value, str) and value[:_HEAD_CHARS].lstrip().startswith(_STREAM_BEGINNINGS):
         value = [json_in(line.decode()) for line in split_records(value.encode("utf-8", "replace"))]
-    # The events of one list are one response, although old ones of Gemini have no id.
+    # The events of one list are one response; old events of Gemini have no id.
     values = [{"responseId": "stream", **_google_event_in(event)} for event in items_of(value)]
     return next(
         (stream.response() for _number, stream in _streams_in(values) if stream is not None), None
@@ -83,14 +82,13 @@ def response_in_stream(value: object) -> Fields | None:
 
 
 def joined_events(records: Sequence[Record], problems: list[Problem]) -> Sequence[Record]:
-    """Return the records of a log, with one record for each response in place of its events.
+    """Return the records of a log, with the events of each response joined to one record.
 
-    The response is at the place of its first event. If there is nothing to join, the result is
-    ``records`` itself.
+    If there is nothing to join, the result is ``records`` itself.
 
     Args:
         records: The records.
-        problems: The list to which a problem is added for each response that is cut off.
+        problems: The list to which a problem is added for each cut-off response.
     """
     joined_records: list[Record] = []
     for number, stream in _streams_in([record.value for record in records]):
@@ -111,10 +109,7 @@ class _Stream:
         self.fields: dict[str, object] = {}
 
     def add(self, part: Fields) -> None:
-        """Merge the next part into the response.
-
-        The values of a part with ``_IS_WHOLE`` are complete, so they replace the present ones.
-        """
+        """Merge the next part into the response; a part with ``_IS_WHOLE`` replaces its values."""
         if part.get(_IS_WHOLE):
             whole_indexes = {fields_of(item).get("index") for item in items_of(part.get("output"))}
             for present in items_of(self.fields.get("output")):
@@ -130,13 +125,11 @@ class _Stream:
         _merge(self.fields, part)
 
     def response(self) -> Fields:
-        """Return the merged response in the form of one that was not streamed.
-
-        In that form, Anthropic's blocks have no index, and their input is parsed JSON.
-        """
+        """Return the merged response in the form of a response without streaming."""
         outputs = self.fields.get("output")
         if isinstance(outputs, list):
             self.fields["output"] = [item for item in outputs if item != {"index": None}]
+        # Anthropic's blocks then have no index, and their input is parsed JSON.
         for block in items_of(self.fields.get("content")):
             if isinstance(block, dict):
                 block.pop("index", None)
@@ -146,7 +139,7 @@ class _Stream:
 
     @property
     def lacks_id(self) -> bool:
-        """True if no event has named the response, as the first one of Azure does not."""
+        """True if no event had an id so far, as with Azure's first event."""
         return not (self.is_complete or text_in(self.fields, "id", "responseId"))
 
     @property
@@ -158,7 +151,7 @@ class _Stream:
         return "error" in self.fields or any(first_in(end, *_END_FIELDS) for end in ends)
 
     def is_complete_before(self, part: Fields) -> bool:
-        """Return whether this response has ended, and a later part with content begins another."""
+        """Return whether this response has ended and a part begins another."""
         contents = [part.get("content"), fields_of(part.get("output")).get("message")]
         for choice in map(fields_of, _choices_in(part)):
             message = fields_of(first_in(choice, "message", "content"))
@@ -171,10 +164,10 @@ def _choices_in(response: Fields) -> Sequence[object]:
 
 
 def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
-    """Return the streams in a log, each after the number of the value that is its first event.
+    """Return the streams in a log, as pairs of the first event's number and the stream.
 
-    A value that is no event is listed too, with None as its stream. By the ids in events,
-    responses are kept apart that were streamed at the same time.
+    A value that is no event has None as its stream. The ids in events separate simultaneous
+    responses.
     """
     numbered_streams: list[tuple[int, _Stream | None]] = []
     stream_by_id: dict[str, _Stream] = {}
@@ -191,7 +184,7 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
 
         response_id = text_in(part, "id", "responseId")
         stream = current
-        # An id that comes only after the first event, as with Azure, names the current stream.
+        # Azure's id comes after the first event, and names the current stream.
         current_lacks_id = current is not None and current.lacks_id
         if response_id and not current_lacks_id:
             stream = stream_by_id.get(response_id)
@@ -206,7 +199,7 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
 
 
 def _part_in(value: object) -> Fields | None:
-    """Return the part of a response in a value that is an event or wraps one, else None."""
+    """Return the part of a response in an event, or in an event inside a wrapper."""
     event = _google_event_in(value)
     wrapped_values = (event[name] for name in ("data", "chunk", "event") if name in event)
     for candidate in (event, *wrapped_values):
@@ -217,14 +210,14 @@ def _part_in(value: object) -> Fields | None:
 
 
 def _google_event_in(value: object) -> Fields:
-    """Return an event without the object in which Google's server for editors wraps it."""
+    """Return an event without the wrapper of Google's server for editors."""
     event = fields_of(value)
     is_wrapped = event.keys() <= _CODE_ASSIST_FIELDS and "response" in event
     return fields_of(event["response"]) if is_wrapped else event
 
 
 def _google_part(event: Fields) -> Fields | None:
-    """Return the part of a response in an event of Google; None for any other value."""
+    """Return the part of a response in an event of Google."""
     candidates = items_of(event.get("candidates"))
     is_event = "candidates" in event and "responseId" in event
     if not is_event and event.keys() <= _GOOGLE_EVENT_FIELDS:
@@ -233,7 +226,7 @@ def _google_part(event: Fields) -> Fields | None:
 
 
 def _part_of_event(event: Fields) -> Fields | None:
-    """Return the part of a response in an event of any vendor; None for any other value."""
+    """Return the part of a response in an event of any vendor."""
     event_type = kind_of(event)
     if event_type.startswith("response."):
         return _responses_part(event, event_type)
@@ -248,7 +241,7 @@ def _part_of_event(event: Fields) -> Fields | None:
         return _first_cohere_part(event)
     google_part = _google_part(event)
     if google_part is not None:
-        # Without an id, only an event without an end is known to be a part of a response.
+        # Without an id, an event with an end may be a whole response.
         ends = (first_in(choice, *_END_FIELDS) for choice in map(fields_of, _choices_in(event)))
         return google_part if "responseId" in event or not any(ends) else None
     if event.get("object") == "text_completion":  # OpenAI's first API
@@ -263,22 +256,19 @@ def _part_of_event(event: Fields) -> Fields | None:
 
 
 def _choice_with_message(choice: Fields) -> Fields:
-    """Return a choice of an event of OpenAI with its ``delta`` as ``message``, as in a response."""
+    """Return a choice of OpenAI's event with its ``delta`` as ``message``, as in a response."""
     delta = fields_of(choice.get("delta"))
     fields = {name: value for name, value in delta.items() if value is not None}
     return {**choice, "delta": None, "message": {"role": "assistant", "content": "", **fields}}
 
 
 def _numbered(values: object) -> list[Fields]:
-    """Return the objects of a list; one without an ``index`` gets its number in the list."""
+    """Return the objects of a list; the default ``index`` is the number in the list."""
     return [{"index": number, **fields_of(value)} for number, value in enumerate(items_of(values))]
 
 
 def _anthropic_part(event: Fields, event_type: str) -> Fields | None:
-    """Return the part of a message in an event of Anthropic.
-
-    The part is empty for an event that adds nothing. Return None for any other value.
-    """
+    """Return the part of a message in an event of Anthropic; it may be empty."""
     if event_type == "message_start" and "content" in fields_of(event.get("message")):
         return fields_of(event["message"])
     if event_type == "message_delta" and "delta" in event:
@@ -296,7 +286,7 @@ def _anthropic_part(event: Fields, event_type: str) -> Fields | None:
 
 
 def _cohere_part(event: Fields, delta: Fields) -> Fields | None:
-    """Return the part of a response in an event of Cohere; None for any other value."""
+    """Return the part of a response in an event of Cohere."""
     if kind_of(event) == "message-end":
         return delta
     message = fields_of(delta.get("message"))
@@ -313,7 +303,7 @@ def _cohere_part(event: Fields, delta: Fields) -> Fields | None:
 
 
 def _first_cohere_part(event: Fields) -> Fields:
-    """Return the part of a response in an event of Cohere's first API; the last has all of it."""
+    """Return the part of a response in an event of Cohere's first API."""
     if event["event_type"] == "stream-end":
         return {**fields_of(event.get("response")), "id": None, _IS_WHOLE: True}
     has_content = event["event_type"] in ("text-generation", "tool-calls-generation")
@@ -323,7 +313,7 @@ def _first_cohere_part(event: Fields) -> Fields:
 
 
 def _responses_part(event: Fields, event_type: str) -> Fields | None:
-    """Return what an event of OpenAI's Responses adds to the response; empty if it adds nothing."""
+    """Return the part of a response in an event of OpenAI's Responses; it may be empty."""
     response = fields_of(event.get("response"))
     if response:
         # Some servers change the id at the end, so only the first one counts.
@@ -349,7 +339,7 @@ def _responses_part(event: Fields, event_type: str) -> Fields | None:
 
 
 def _bedrock_part(event: Fields) -> Fields | None:
-    """Return the part of a response in an event of Amazon Bedrock; None for any other value."""
+    """Return the part of a response in an event of Amazon Bedrock."""
     if (usage := fields_of(event.get("metadata")).get("usage")) is not None:
         return {"usage": usage}
     if stop := fields_of(event.get("messageStop")):
@@ -365,7 +355,7 @@ def _bedrock_part(event: Fields) -> Fields | None:
 
 
 def _merge(target: dict[str, object], part: Fields) -> None:
-    """Add the fields of a part of a response to ``target``; texts and lists there are continued."""
+    """Merge the fields of a part of a response into ``target``."""
     for name, value in part.items():
         present = target.get(name)
         # An empty text sets a missing field, but replaces nothing.
@@ -389,15 +379,14 @@ def _merge(target: dict[str, object], part: Fields) -> None:
 
 
 def _text_parts(text: object) -> list[object]:
-    """Return a text as the list of its parts."""
     return [{"type": "text", "text": text}] if text and isinstance(text, str) else []
 
 
 def _merge_item(items: list[object], item: object) -> None:
-    """Merge an item of a list into the item that it continues, or add it.
+    """Merge an item into the item that it continues, or append it to the list.
 
-    The new item continues the item with the same index. Without an index, it continues the last
-    item if both differ only in their texts.
+    It continues the item with the same index. Without an index, it continues the last item if both
+    differ only in growing texts.
     """
     if not isinstance(item, Mapping):
         items.append(item)

@@ -8,8 +8,6 @@ The known messages are:
 - messages made of ``parts``, as of Gemini, OpenTelemetry, Vercel, A2A and Pydantic AI
 - events of Google's ADK
 - messages of LangChain and AutoGen
-
-The module ``parts`` reads the parts of their contents.
 """
 
 from __future__ import annotations
@@ -66,10 +64,9 @@ from mast_tui.traces.result_status import status_of_code, worst_status
 from mast_tui.traces.times import unix_seconds
 
 PLAIN_FIELDS = frozenset({"role", "content"})
-"""The fields of a plain message."""
 
 _FIELDS_WITHOUT_FACTS: Final = PLAIN_FIELDS | {"name", "tool_call_id", "tool_calls"}
-"""A message with no other fields has no time, tokens or model."""
+"""The fields of a message that has no time, tokens or model."""
 
 _SESSION_FIELDS: Final = frozenset({"sessionId", "session_id", "uuid"})
 
@@ -121,10 +118,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
 
 def _pieces_of(message: Fields, by_name: bool) -> tuple[Iterable[Piece], Fields]:
-    """Return the pieces of a message, and the object in it that has its tokens and model.
-
-    ``by_name`` is true if the speaker is ``name`` and not ``role``.
-    """
+    """Return the pieces of a message, and the object in it that has its tokens and model."""
     role = message.get("role")
     if isinstance(role, str):
         if role.startswith("_") and not any(field in message for field in _CONTENT_FIELDS):
@@ -145,11 +139,7 @@ def _pieces_of(message: Fields, by_name: bool) -> tuple[Iterable[Piece], Fields]
 
 
 def _without_wrapper(value: Fields) -> Fields:
-    """Return a message without the wrapper or spelling of its framework; other values unchanged.
-
-    Of a message in the field ``message``, the fields around it are kept. A line of a coding agent's
-    log has that field too, but is no message.
-    """
+    """Return the message inside the wrapper of its framework, or the value itself."""
     raw_item = first_in(value, "raw_item", "rawItem")
     if isinstance(raw_item, Mapping):  # in OpenAI's Agents SDK
         return _item_of_agent(raw_item, fields_of(value.get("agent")), kind_of(value))
@@ -170,11 +160,9 @@ def _without_wrapper(value: Fields) -> Fields:
 
 
 def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
-    """Return the raw item within an item of OpenAI's Agents SDK, with the outer item's agent.
-
-    A request for approval repeats a call, so only the name and the id of the call are kept.
-    """
+    """Return the raw item of an item of OpenAI's Agents SDK, with the item's agent."""
     item = snake_fields(raw_item)
+    # A request for approval repeats the call, so its arguments are left out.
     if outer_type == _APPROVAL_TYPE:
         return {"type": outer_type, "name": item.get("name"), "call_id": item.get("call_id")}
     if item.get("role") == "assistant":
@@ -183,10 +171,6 @@ def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
 
 
 def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
-    """Return the pieces of a chat message, or of a call, result or log entry without a speaker.
-
-    ``by_name`` is true if the speaker is ``name`` and not ``role``.
-    """
     speaker = speaker_of(message, by_name)
     if speaker is not None:
         return chat_pieces(message, speaker)
@@ -206,13 +190,12 @@ _REASONING_FIELDS: Final = names(
 def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequence[Piece]:
     """Return the thoughts, texts, calls and results of a chat message in reading order.
 
+    A message without content has one empty piece.
+
     Args:
         message: The object that holds the fields of the message.
         speaker: The speaker.
         pointer: The JSON pointer from the whole message to that object.
-
-    Returns:
-        The pieces; one empty piece for a message without content.
     """
     is_sharegpt = isinstance(message.get("from"), str)
     # The keys of existing spans have ``content`` for ShareGPT's field ``value`` too.
@@ -248,7 +231,7 @@ def _text_pieces_beside_content(
 ) -> Iterator[Piece]:
     """Yield the plan, the refusal and the transcript of a message, in fields beside its content.
 
-    With ``is_alone`` the message has no other piece, and its first text has the message's own key.
+    With ``is_alone`` the message has no other piece, so its first text has the message's key.
     """
     if plan := as_text(message.get("tool_plan")):  # a thought in Cohere's messages
         yield speaker.piece(plan, f"{pointer}/tool_plan", kind=SpanKind.REASONING)
@@ -261,7 +244,7 @@ def _text_pieces_beside_content(
 
 
 def _thought_pieces_in_fields(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
-    """Yield the thought in a field beside the content; only the first, as others repeat it."""
+    """Yield the first thought in a field beside the content; the other fields repeat it."""
     extras = fields_of(message.get("additional_kwargs"))
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         for field in _REASONING_FIELDS:
@@ -272,7 +255,6 @@ def _thought_pieces_in_fields(message: Fields, speaker: Speaker, pointer: str) -
 
 
 def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
-    """Yield the calls in fields beside the content, as OpenAI, Vercel and LangChain write them."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
     # Most messages have no calls, and None is tested faster than the type ``Mapping``.
@@ -299,7 +281,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
 
 
 def _parsed_calls(calls: object) -> object:
-    """Return the calls in a JSON text; a broken text as one call; any other value unchanged."""
+    """Return the calls in a JSON text; any other value unchanged."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
         parsed_calls = json_in(calls)
         return [calls] if parsed_calls is None else parsed_calls
@@ -307,7 +289,7 @@ def _parsed_calls(calls: object) -> object:
 
 
 def _calls_in_text(content: object, pointer: str) -> Iterator[Piece]:
-    """Yield the calls in a JSON text of ShareGPT; any other text is one call without a name."""
+    """Yield the calls in ShareGPT's JSON text; any other text is one call without a name."""
     value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
@@ -342,7 +324,7 @@ _NON_ARGUMENT_FIELDS: Final = name_set("""
 
 
 def _is_response_item(message: Fields) -> bool:
-    """Return whether a JSON object is an item of OpenAI's Responses API, but no message."""
+    """Return whether a JSON object is an item of OpenAI's Responses API other than a message."""
     item_type = kind_of(message)
     if item_type == "reasoning":
         has_content_list = isinstance(message.get("content"), list)
@@ -353,7 +335,7 @@ def _is_response_item(message: Fields) -> bool:
 
 
 def _item_pieces(item: Fields) -> Iterator[Piece]:
-    """Yield the piece of an item of OpenAI's Responses API; two for a call with its result."""
+    """Yield the piece of an item of OpenAI's Responses API, or a call and its result."""
     item_type = kind_of(item)
     speaker = Speaker(name_in(fields_of(item.get("agent")), "name") or ASSISTANT, Role.AGENT)
     if item_type == "reasoning":
@@ -370,7 +352,7 @@ def _item_pieces(item: Fields) -> Iterator[Piece]:
 
 
 def _status_of_commands(output: object) -> SpanStatus:
-    """Return the status of the outputs of shell commands: ERROR if one failed or timed out."""
+    """Return ERROR if one of the shell commands failed or timed out."""
     overall_status = SpanStatus.UNKNOWN
     for command_output in items_of(output):
         outcome = fields_of(fields_of(command_output).get("outcome"))
@@ -380,7 +362,7 @@ def _status_of_commands(output: object) -> SpanStatus:
 
 
 def _item_thought_text(item: Fields) -> str:
-    """Return the summary and the content of a reasoning item; a note if it is only encrypted."""
+    """Return the summary and the content of a reasoning item, or a note if it is encrypted."""
     texts = (
         content_text(item.get(field))
         for field in ("summary", "content", "raw_content", "rawContent")
@@ -392,7 +374,7 @@ def _item_thought_text(item: Fields) -> str:
 
 
 def _item_call_pieces(item: Fields, item_type: str, agent: str) -> Iterator[Piece]:
-    """Yield the call in an item, and its result if the item has an output or an error."""
+    """Yield the call in an item, and its output or error as the result."""
     arguments = first_in(item, "arguments", "input", "action")
     if arguments is None:
         arguments = without(item, _NON_ARGUMENT_FIELDS) or None
@@ -419,7 +401,7 @@ def _item_call_pieces(item: Fields, item_type: str, agent: str) -> Iterator[Piec
 
 
 def _joined_output(output: object) -> object:
-    """Return the logs and texts in a list of outputs joined to one; any other output unchanged."""
+    """Join the logs and texts in a list of outputs; return any other output unchanged."""
     if isinstance(output, list):
         texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
@@ -433,11 +415,7 @@ _ADK_EVENT_FIELDS: Final = ("invocation_id", "invocationId", "actions", "partial
 
 
 def _is_parts_message(message: Fields) -> bool:
-    """Return whether a JSON object is a message with ``role`` and ``parts``, or Pydantic AI's.
-
-    Pydantic AI writes ``kind`` and ``parts``. Beside typed parts, Vercel's AI SDK repeats their
-    texts in ``content``.
-    """
+    """Return whether a JSON object is a message made of parts, Pydantic AI's included."""
     parts = message.get("parts")
     # The parts may be a JSON text or a single part.
     if isinstance(parts, str | Mapping) and message.get("content") is None:
@@ -447,6 +425,7 @@ def _is_parts_message(message: Fields) -> bool:
     if message.get("kind") in ("request", "response"):
         return all(isinstance(part, Mapping) and "part_kind" in part for part in parts)
     if not isinstance(message.get("role"), str):
+        # Vercel's AI SDK repeats the texts of typed parts in ``content``.
         return False
     content = message.get("content")
     has_typed_parts = bool(parts) and all(map(kind_of, parts))
@@ -467,12 +446,12 @@ def _is_adk_event(message: Fields) -> bool:
 def unfinished_messages(
     messages: Iterable[tuple[str, object]],
 ) -> dict[str, Fields]:
-    """Return the answers that a cut-off run of Google's ADK has only in part.
+    """Return the answers that a cut-off run of Google's ADK has only as partial events.
 
-    The ADK writes a model's answer as partial events, and then once more as a whole.
+    The ADK writes an answer first as partial events, and then once as a whole.
 
     Args:
-        messages: The messages of a run, each with its key.
+        messages: The messages of a run with their keys.
 
     Returns:
         Each unfinished answer as one event, under the key of its first partial event.
@@ -490,7 +469,7 @@ def unfinished_messages(
 def _partial_events_of_unfinished_answers(
     messages: Iterable[tuple[str, object]],
 ) -> Iterable[list[tuple[str, Fields]]]:
-    """Return the partial events of each answer that no event has as a whole, with their keys."""
+    """Return the keys and partial events of each answer that was never written as a whole."""
     partial_events: dict[tuple[object, ...], list[tuple[str, Fields]]] = {}
     for key, message in messages:
         event = fields_of(message)
@@ -513,14 +492,14 @@ def _partial_events_of_unfinished_answers(
 
 
 def _event_parts(event: Fields) -> Sequence[object]:
-    """Return the parts of an ADK event; without any, the transcript of its speech as a part."""
+    """Return the parts of an ADK event, or the transcript of its speech as the only part."""
     parts = items_of(fields_of(event.get("content")).get("parts"))
     speech = fields_of(first_in(event, *_SPEECH_FIELDS))
     return parts or ([{"text": speech["text"]}] if as_text(speech.get("text")) else [])
 
 
 def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
-    """Return the parts of partial events without repeated ones, and with adjacent texts joined."""
+    """Return the parts of partial events without repetitions, with adjacent texts joined."""
     joined_parts: list[Fields] = []
     for event in events:
         for part in map(fields_of, _event_parts(event)):
@@ -536,7 +515,7 @@ def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
-    """Return the pieces of an ADK event; empty for a partial one, which a later event repeats."""
+    """Return the pieces of an ADK event; none for a partial one, which a later event repeats."""
     if event.get("partial") is True:
         return ()
     author = name_in(event, "author") or ASSISTANT
@@ -561,7 +540,6 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
 
 
 def _parts_pieces(message: Fields) -> Sequence[Piece]:
-    """Return the pieces of a message with ``role`` and ``parts``."""
     speaker = speaker_of(message) or THE_MODEL
     parts = message.get("parts")
     if isinstance(parts, str):
@@ -571,7 +549,6 @@ def _parts_pieces(message: Fields) -> Sequence[Piece]:
 
 
 def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
-    """Yield the pieces of a request or a response of Pydantic AI."""
     if instructions := as_text(message.get("instructions")):
         yield Piece(
             SpanKind.MESSAGE,
@@ -587,7 +564,6 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
 
 
 def _pydantic_piece(part: Fields, pointer: str) -> Piece:
-    """Return the piece of a part of Pydantic AI; a part of an unknown kind is a log entry."""
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
@@ -634,9 +610,9 @@ _SPEAKER_BY_LANGCHAIN_TYPE: Final[Mapping[str, Speaker]] = {
 
 
 def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
-    """Return the speaker of a LangChain message, the object with its fields, and its pointer.
+    """Return the speaker of a LangChain message, the object with its fields, and its JSON pointer.
 
-    The fields may be in a nested object. The result is None for any other message.
+    The result is None for any other message.
     """
     type_name = kind_of(message)
     fields = message
@@ -650,7 +626,8 @@ def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
         fields = fields_of(message.get("data"))
         pointer = "/data"
     short_type = type_name.removesuffix("Chunk").removesuffix("Message").lower()
-    speaker = _SPEAKER_BY_LANGCHAIN_TYPE.get(short_type)  # AIMessageChunk is "ai"
+    # The type of ``AIMessageChunk`` is "ai".
+    speaker = _SPEAKER_BY_LANGCHAIN_TYPE.get(short_type)
     # A message with a role beside its type comes from another chat format.
     is_chat_message = isinstance(fields.get("role"), str) and not pointer
     if speaker is None or is_chat_message:
@@ -661,7 +638,7 @@ def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
 
 
 def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
-    """Return the speaker of a message's type; a user or an agent gets the name in the message."""
+    """Return the speaker of a message's type, with the name that the message has."""
     name = name_in(fields, "name")
     is_chat_type = speaker.agent == "chat"  # this type has a free role
     if is_chat_type:
@@ -679,7 +656,7 @@ _ROLE_BY_CONTEXT_TYPE: Final = {
     "AssistantMessage": Role.AGENT,
     "FunctionExecutionResultMessage": Role.TOOL,
 }
-"""The messages of a model's context in an agent's saved state."""
+"""The roles of messages in the model context that an agent's saved state holds."""
 
 _AUTOGEN_LOG_TYPES: Final = name_set("""
     MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent SelectorEvent
@@ -699,9 +676,7 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 def _is_autogen_message(message: Fields) -> bool:
     """Return whether a JSON object is a message or an event of AutoGen.
 
-    It has a source, and a type with AutoGen's ending or the field ``models_usage``. Some types come
-    without a source. Other programs write a type and a source too, but with
-    ``_NON_AUTOGEN_FIELDS``.
+    Other programs write a type and a source too, but with ``_NON_AUTOGEN_FIELDS``.
     """
     type_name = kind_of(message)
     if type_name in _ROLE_BY_CONTEXT_TYPE or type_name in _TYPES_WITHOUT_SOURCE:
@@ -715,20 +690,19 @@ def _is_autogen_message(message: Fields) -> bool:
 
 
 def is_task_result(record: Fields) -> bool:
-    """Return whether a JSON object is AutoGen's ``TaskResult``: all messages and a stop reason."""
+    """Return whether a JSON object is AutoGen's ``TaskResult``: the messages and a stop reason."""
     return "stop_reason" in record and any(
         _is_autogen_message(fields_of(message)) for message in items_of(record.get("messages"))
     )
 
 
 def end_pieces(task_result: Fields) -> list[Piece]:
-    """Return a log entry with the reason why a task of AutoGen ended; empty if there is none."""
+    """Return a log entry with the reason why a task of AutoGen ended, if it has a reason."""
     reason = as_text(task_result.get("stop_reason"))
     return [] if reason is None else [log_piece(reason, "stop_reason")]
 
 
 def _autogen_pieces(message: Fields) -> Iterator[Piece]:
-    """Yield the pieces of a message or an event of AutoGen."""
     type_name = kind_of(message)
     content = message.get("content")
     agent = name_in(message, "source") or _ROLE_BY_CONTEXT_TYPE.get(type_name, Role.AGENT).value
@@ -766,6 +740,6 @@ _SHAPES: Final[Sequence[tuple[Callable[[Fields], bool], Callable[[Fields], Itera
     (_is_response_item, _item_pieces),
     (_is_parts_message, _pydantic_pieces),
     (_is_adk_event, _adk_pieces),
-    (is_task_result, end_pieces),  # It repeats the messages before.
+    (is_task_result, end_pieces),
 )
-"""The messages without a role: a function that recognises each, and one that returns its pieces."""
+"""For messages without a role: a test of the shape, and the function that reads its pieces."""

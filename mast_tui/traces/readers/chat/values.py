@@ -1,4 +1,4 @@
-"""Values in foreign messages: fields under the names that vendors give them, and texts."""
+"""Values in foreign messages, under the field names of each vendor."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _THOUGHT_COUNT_FIELDS: Final = (
 
 
 def start_of(message: Fields) -> float | None:
-    """Return the time at which a message was written, in Unix seconds; None if it has no time."""
+    """Return the time at which a message was written, in Unix seconds."""
     return time_in(message, *_TIME_FIELDS)
 
 
 def model_of(message: Fields) -> str | None:
-    """Return the model that wrote a message or answered a request; None if none is named."""
+    """Return the model that wrote a message or answered a request."""
     nested_objects = (fields_of(message.get(field)) for field in (*_METADATA_FIELDS, "usage"))
     for fields in (message, *nested_objects):
         if fields and (model := name_in(fields, *_MODEL_FIELDS)):
@@ -57,10 +57,9 @@ def model_of(message: Fields) -> str | None:
 
 
 def usage_of(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call that made a message or response; None if not counted.
+    """Return the tokens of the model call that made a message or response.
 
-    Cached tokens are added to the input, and hidden thoughts to the output, if the vendor counts
-    them separately.
+    The input includes cached tokens, and the output includes hidden thoughts.
     """
     nested_objects = (fields_of(message.get(field)) for field in _METADATA_FIELDS)
     for fields in (message, *nested_objects):
@@ -81,7 +80,7 @@ def _tokens_of_usage(usage: Fields) -> Tokens | None:
 
 
 def _total_count(usage: Fields, base_count: object, added_fields: tuple[str, ...]) -> int | None:
-    """Return a count plus the counts in the added fields; None if the base is no count."""
+    """Return a count plus the counts in the added fields; None without a base count."""
     count = as_count(base_count)
     if count is None:
         return None
@@ -101,10 +100,7 @@ def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens
 
 
 def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
-    """Return the sum of the counts in fields; None if none has a count.
-
-    ``field_names`` are separated by spaces.
-    """
+    """Return the sum of the counts in fields, named in a text with spaces; None without counts."""
     counts = [
         count for name in names(field_names) if (count := as_count(usage.get(name))) is not None
     ]
@@ -138,7 +134,7 @@ def message_text(content: object) -> str:
 
 
 def output_text(output: object) -> str:
-    """Return the text of a tool's output, without the object or list around the text."""
+    """Return the text of a tool's output without the objects around it."""
     if isinstance(output, Mapping):
         if "stdout" in output:
             return texts_in(output, "stdout", "stderr")
@@ -159,7 +155,7 @@ def output_text(output: object) -> str:
 
 
 def thought_text(thought: object) -> str:
-    """Return the text of a thought in any vendor's form; a note in brackets if it is encrypted."""
+    """Return the text of a thought in any vendor's form, or a note if it is encrypted."""
     if isinstance(thought, list):
         texts = (
             thought_text(part) if isinstance(part, Mapping) else content_text([part])
@@ -188,7 +184,7 @@ def thought_text(thought: object) -> str:
 
 
 def file_note(part: Fields) -> str | None:
-    """Return ``[image]`` or ``[file report.pdf]`` for a part that is a file; None for any other."""
+    """Return ``[image]`` or ``[file report.pdf]`` for a part that is a file."""
     part_type = kind_of(part) or name_in(part, "kind") or ""
     if part_type in ("blob", "uri"):  # OpenTelemetry has the type of the file in ``modality``
         part_type = name_in(part, "modality") or "file"
@@ -207,12 +203,12 @@ def file_note(part: Fields) -> str | None:
 
 
 def _is_a2a_file(part: Fields) -> bool:
-    """Return whether a part is a file of A2A 1.0: a media type with an address or with bytes."""
+    """Return whether a part is a file of A2A 1.0: a media type and an address or bytes."""
     return "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
 
 
 def _text_by_type(part: Fields, part_type: object) -> str | None:
-    """Return the text of a part whose type has fields of its own; None for any other type."""
+    """Return the text of a part of a type with fields of its own."""
     match part_type:
         case "web_search_result":
             return texts_in(part, "title", "url")
@@ -229,7 +225,7 @@ def _text_by_type(part: Fields, part_type: object) -> str | None:
 
 
 def known_part_text(part: Fields) -> str | None:
-    """Return a part's text, or a note such as ``[image]``; None for a part of an unknown type."""
+    """Return a part's text or a note such as ``[image]``; None for an unknown type."""
     text = part.get("text")
     if isinstance(text, Mapping) and isinstance(text.get("value"), str):
         return str(text["value"])  # as in OpenAI's threads
@@ -269,13 +265,13 @@ def known_part_text(part: Fields) -> str | None:
 
 
 def _part_text(part: object) -> str:
-    """Return the text of a part; for an unknown type, any text that is found in it."""
+    """Return the text of a part; a part of an unknown type may have it anywhere."""
     text = known_part_text(part) if isinstance(part, Mapping) else None
     return content_text(part) if text is None else text
 
 
 def _single_value_text(output: Fields) -> str:
-    """Return the only text of an object such as ``{"result": text}``; any other object as JSON."""
+    """Return the only text of an object such as ``{"result": text}``, or the object as JSON."""
     if len(output) == 1:
         (name,) = output
         value = output[name]

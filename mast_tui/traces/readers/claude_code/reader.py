@@ -1,22 +1,18 @@
-"""Claude Code sessions: one JSON record a line, each naming the record that it follows.
+"""Claude Code sessions: one JSON record a line, with the id of the record before it (its parent).
 
-Spans are the blocks of messages and what the program reports; ``records`` says which records are
-mere bookkeeping. Keys are ``<call id>:call`` and ``<call id>:result``, else the record's ``uuid``
-(``<uuid>/2`` for its second block), else ``line N``; those of a sub-agent begin with its id. The
-file is read once from end to end, as only its last record decides which branch counts; texts are
-read when asked for.
+Spans are the blocks of messages and the program's reports. Their keys are ``<call id>:call`` and
+``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for its second block), else
+``line N``; those of a sub-agent begin with its id. The file is read once from end to end, as its
+last record decides which branch is shown. Texts are read on demand.
 
-The session's own records keep the order of their lines. The records of a sub-agent are read
-together before the result of the call that started it. A sub-agent without such a call is read at
-the line of its first record. If a sub-agent has no file, its progress records are read.
+The session's own records keep the order of their lines. The records of a sub-agent come together
+before the result of the call that started it, or at the line of its first record. If a sub-agent
+has no file, its progress records are read.
 
-A rewind leaves the abandoned records in the file; they are left out and are a problem. Every record
-names its parent, the record before it. After a rewind two prompts have the same parent. The prompt
-that leads to the last record is shown; the other prompt is abandoned with all records after it.
-Every other fork is kept whole: results of parallel calls, hooks, progress and retries make forks
-too. A record whose parent is missing follows the record before it, so that nothing is lost before a
-broken link, a resumption or a compaction. The user went back to the very beginning only if the file
-states that its last prompt is in a tree of its own.
+A rewind leaves the abandoned records in the file. After a rewind two prompts have the same parent.
+The prompt that leads to the last record is shown; the other prompt is abandoned with all records
+after it, and is a problem. Every other fork is kept whole, as results of parallel calls, hooks,
+progress and retries make forks too. A record without a known parent follows the record before it.
 """
 
 from __future__ import annotations
@@ -65,7 +61,7 @@ from mast_tui.traces.readers.document_traces import neighbour_bytes
 from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, object_in
 
 _BYTES_PER_READ: Final = 4 << 20
-"""The bytes of a file that are read at a time."""
+"""The number of bytes to read at a time."""
 
 
 _AGENT_ID: Final = re.compile(r"[\w-]{1,100}")
@@ -76,7 +72,7 @@ _SHORT_ID_LENGTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AgentThread:
-    """The thread of an agent, with the names that its spans get from it.
+    """The thread of an agent, with the names in its spans.
 
     Attributes:
         prefix: The beginning of the keys of the thread's spans.
@@ -97,8 +93,8 @@ class AgentThread:
         """Return the thread of a sub-agent.
 
         Args:
-            agent_id: The id with which the keys of its spans begin.
-            agent_type: The type of the sub-agent, which is also its name; None if it is unknown.
+            agent_id: The beginning of the keys of its spans.
+            agent_type: The type of the sub-agent, which is also its name.
             call_id: The id of the call that started the sub-agent.
         """
         name = agent_type or f"sub-agent {agent_id[:_SHORT_ID_LENGTH]}"
@@ -115,7 +111,7 @@ class TraceBuilder(ABC):
     """A builder of a trace's spans, in reading order, from a file that is read line by line.
 
     Attributes:
-        native_id: The id that the file states for the run.
+        native_id: The id of the run in the file.
         task: The first request of the user.
     """
 
@@ -126,9 +122,9 @@ class TraceBuilder(ABC):
         self.version: str | None = None
         self.task: str | None = None
         self._source = source
-        # For each span, the index of its piece in its record, so that its text can be read again.
+        # The index of each span's piece in its record, to read its text again.
         self._text_positions = array("I")
-        # The indices are those of spans. A response is identified by its thread and its own id.
+        # The indices are those of spans. The key of a response is its thread and its own id.
         self._call_index_by_id: dict[str, int] = {}
         self._last_index_by_response: dict[str, int] = {}
         self._tokens_by_response: dict[str, Tokens] = {}
@@ -164,7 +160,7 @@ class TraceBuilder(ABC):
                 self.feed(number, line, lacks_line_feed)
         self.finish()
 
-        # The tokens of a model call are set on the last of its spans.
+        # The last span of a model call has its tokens.
         for response_key, tokens in self._tokens_by_response.items():
             if response_key in self._last_index_by_response:
                 self.table.set_counts(self._last_index_by_response[response_key], *tokens)
@@ -175,14 +171,12 @@ class TraceBuilder(ABC):
         return Trace(identity, path, spans, meta=meta)
 
     def add(self, entry: RecordEntry, thread: AgentThread, last_line: int | None = None) -> None:
-        """Append the spans of a record's pieces, and note the tokens of its model call.
-
-        Pieces that repeat a call of an earlier record get no span.
+        """Append the spans of a record's pieces, and record the tokens of its model call.
 
         Args:
             entry: The record with its pieces.
             thread: The thread of the record.
-            last_line: The last line of the record; None if it is on one line.
+            last_line: The last line of the record; by default its first line.
         """
         span_count = len(self.table)
         for piece_index, piece in enumerate(entry.pieces, entry.first_piece_index):
@@ -199,14 +193,11 @@ class TraceBuilder(ABC):
     def _add_piece(
         self, entry: RecordEntry, piece: Piece, thread: AgentThread, last_line: int
     ) -> None:
-        """Append the span of a piece.
-
-        A result also sets the end of its call, and records the sub-agent that the call started.
-        """
+        """Append the span of a piece; a result also sets the end of its call."""
         table = self.table
         name = piece.name
         key = entry.key + piece.key_suffix
-        # The spans of a sub-agent have the call that started it as their parent.
+        # The parent of a sub-agent's spans is the call that started it.
         parent = self._call_index_by_id.get(thread.call_id or "")
         if piece.kind is SpanKind.TOOL_RESULT:
             parent = self._call_index_by_id.get(piece.call_id or "")
@@ -220,20 +211,18 @@ class TraceBuilder(ABC):
         index = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
         if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
             table.set_end(parent, entry.time)
-            if name in SPAWNING_TOOLS and entry.sub_agents:  # The first id is the most reliable.
+            if name in SPAWNING_TOOLS and entry.sub_agents:  # the first id is the most reliable
                 table.spawned.setdefault(entry.sub_agents[0], table.key_of(index))
 
 
 class RecordSpans(IndexedSpans):
     """Spans that are all known from the beginning; several of them may share a line.
 
-    The texts of the last lines that were read are cached.
-
     Args:
         index: The index of the file's lines.
         table: The spans.
         text_positions: The index of each span's text among the texts on its lines.
-        texts_on_lines: A function that returns the texts on some lines.
+        texts_on_lines: Returns the texts on some lines.
     """
 
     def __init__(
@@ -269,7 +258,7 @@ class RecordSpans(IndexedSpans):
 
 
 _ROOT: Final = -1
-"""The index of the parent of first records: the last of the lists of children is its list."""
+"""The index of the parent of first records, and so of the last list of children."""
 
 
 @dataclass(slots=True)
@@ -295,9 +284,8 @@ class SubAgent:
 def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
     """Return the sub-agents with their records, by the ids of the sub-agents.
 
-    A record that names no agent belongs to the agent of its parent, the record that it follows. If
-    the parent is unknown, it belongs to the agent of the previous record. Without a parent it
-    begins a sub-agent, whose id is the key of the record.
+    A record without an agent belongs to the agent of its parent; without a known parent, to the
+    agent of the previous record. A record without a parent begins a sub-agent.
     """
     agents: dict[str, SubAgent] = {}
     agent_id_by_key: dict[str, str] = {}
@@ -316,8 +304,8 @@ def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
 def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]) -> None:
     """Set the call that started each sub-agent.
 
-    The call is the one whose result names the sub-agent, else the first unassigned call that has
-    the prompt of the sub-agent.
+    The result of the call names the sub-agent. If no result does, the call is the first unassigned
+    one with the sub-agent's prompt.
 
     Args:
         agents: The sub-agents by id.
@@ -344,10 +332,10 @@ def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]
 def in_reading_order(
     entries: Sequence[RecordEntry], thread: AgentThread, agents: Mapping[str, SubAgent]
 ) -> Iterator[tuple[RecordEntry, AgentThread]]:
-    """Yield the records of a file's thread and of its sub-agents, each with its own thread.
+    """Yield the records of a file's thread and of its sub-agents, with their threads.
 
-    A sub-agent's records come before the result of its call; without a result, at the line of the
-    sub-agent's first record.
+    A sub-agent's records come before the result of its call, or else at the line of its first
+    record.
 
     Args:
         entries: The records of the file's own thread.
@@ -393,7 +381,7 @@ def _reading_position(
 ) -> Callable[[RecordEntry | SubAgent], tuple[int, int]]:
     """Return the key by which records and sub-agents are sorted: their line.
 
-    The program may write a result before its call. Such a result comes after the call's line.
+    A result that the program wrote before its call is sorted after the call's line.
     """
     line_by_call: dict[str | None, int] = {}
     for entry in entries:
@@ -427,7 +415,7 @@ def _agents_by_answered_call(
 def abandoned_branches(
     entries: Sequence[RecordEntry], leaf_id: str | None
 ) -> list[list[RecordEntry]]:
-    """Return the branches that the user abandoned by a rewind, each as records from its prompt on.
+    """Return the branches that a rewind abandoned, each as its prompt and the records after it.
 
     Args:
         entries: The records of one thread that have ids, in file order.
@@ -442,9 +430,9 @@ def abandoned_branches(
     children_by_index: list[list[int]] = [[] for _ in (*parent_indices, _ROOT)]
     for index, parent in enumerate(parent_indices):
         children_by_index[parent].append(index)
-    # Records that follow one another in a circle are not among the root's descendants.
+    # Records in a circle are not among the root's descendants.
     _root, *connected_indices = _indices_of_branch(children_by_index, _ROOT)
-    # The kind of a note is that of the records after it: a branch may begin with notes.
+    # A branch may begin with notes, so a note has the kind of the records after it.
     opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
     conversation_indices = (
         index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
@@ -458,9 +446,9 @@ def abandoned_branches(
     while index != _ROOT:
         if opening_kinds[index] is RecordKind.PROMPT:
             for sibling in children_by_index[parent_indices[index]]:
-                # If two prompts have the same parent, the user went back to it.
+                # Two prompts with the same parent show that the user went back to it.
                 if sibling != index and opening_kinds[sibling] is RecordKind.PROMPT:
-                    # The prompts come after the notes with which the branch may begin.
+                    # The prompts come after the first notes of the branch.
                     branch = _indices_of_branch(children_by_index, sibling, is_end=is_prompt)
                     abandoned_prompts += filter(is_prompt, branch)
         index = parent_indices[index]
@@ -475,10 +463,7 @@ def _opening_kinds(
     children_by_index: Sequence[Sequence[int]],
     connected_indices: Sequence[int],
 ) -> list[RecordKind]:
-    """Return the kind of each record; for a note, the highest kind of the records that follow it.
-
-    So a branch that begins with notes counts as a prompt if a prompt follows them.
-    """
+    """Return the kind of each record; for a note, the highest kind of the records after it."""
     opening_kinds = [entry.kind for entry in entries]
     for index in reversed(connected_indices):  # children before their parents
         if opening_kinds[index] is RecordKind.NOTE:
@@ -492,8 +477,8 @@ def _opening_kinds(
 def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
     """Return the index of each record's parent; ``_ROOT`` for the first record of a tree.
 
-    A record whose parent is not in the file follows the previous record. If the user went back to
-    the very beginning, each prompt without a parent begins a tree of its own.
+    After a restart, each prompt without a parent begins a tree. Any other record without a known
+    parent follows the previous record.
     """
     index_by_id: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
@@ -514,8 +499,8 @@ def _has_restarted(
 ) -> bool:
     """Return whether the user went back to the very beginning of the session.
 
-    The last record of the conversation, the leaf, then leads back to a prompt without a parent. The
-    first record of the file does not count, because every session begins there.
+    The last record of the conversation, the leaf, then leads back to a prompt without a parent that
+    is not the first record of the file.
     """
     index = index_by_id.get(leaf_id)
     visited_indices: set[int] = set()
@@ -533,9 +518,9 @@ def _indices_of_branch(
     start: int,
     is_end: Callable[[int], bool] = lambda _index: False,
 ) -> Iterator[int]:
-    """Yield the indices of a record and of all records that follow it, parents first.
+    """Yield the indices of a record and of all records after it, parents first.
 
-    A record for which ``is_end`` is true ends its branch: what follows it is not yielded.
+    Records after one for which ``is_end`` is true are left out.
     """
     stack = [start]
     while stack:
@@ -556,7 +541,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source) -> FileReport:
-    """Return one trace, and its thread in a run that has several files."""
+    """Return one trace, and its thread in a run of several files."""
     session = _SessionBuilder(source)
     trace = session.trace(READER)
     return FileReport(source.path, format=READER.name, traces=(trace,), thread=session.thread)
@@ -574,7 +559,7 @@ def _is_session_record(record: Fields) -> bool:
 
 
 class _SessionBuilder(TraceBuilder):
-    """The records of one file. The spans are made when all lines have been read."""
+    """The records of one file, whose spans are made after the last line."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
@@ -634,10 +619,7 @@ class _SessionBuilder(TraceBuilder):
         return self._has_file_by_agent[agent_id]
 
     def _repeated_calls(self, pieces: Sequence[Piece], first_piece_index: int) -> Iterator[int]:
-        """Yield the indices of pieces that repeat earlier calls, as in iFlow's files.
-
-        All calls of the pieces are remembered for later records.
-        """
+        """Yield the indices of pieces that repeat earlier calls, as in iFlow's files."""
         for piece_index, piece in enumerate(pieces, first_piece_index):
             if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
                 call_hash = hash((piece.call_id, piece.name, piece.text))
@@ -646,7 +628,7 @@ class _SessionBuilder(TraceBuilder):
                 self._call_hashes.add(call_hash)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
-        """Store what a record says about the run, and its entry if that has an id or pieces."""
+        """Store the facts of a record, and its entry if that has an id or pieces."""
         if type_of(record) == "last-prompt":
             self._leaf_id = as_text(record.get("leafUuid")) or self._leaf_id
         if entry.uuid is not None:
@@ -676,14 +658,12 @@ class _SessionBuilder(TraceBuilder):
             self.add(entry, entry_thread)
 
     def _set_thread(self) -> AgentThread:
-        """Set ``thread`` and the id of the file; return the same thread as an ``AgentThread``.
-
-        The file belongs to a sub-agent if all of its records are marked as a side chain.
-        """
+        """Set ``thread`` and the id of the file; return the same thread as an ``AgentThread``."""
         identified_entries = [entry for entry in self._entries if entry.uuid is not None]
         if not identified_entries or self._session_id is None:
             return AgentThread()
         agent_id = identified_entries[0].agent_id
+        # All records of a sub-agent's file are marked as a side chain.
         if agent_id is None or not all(entry.is_sidechain for entry in identified_entries):
             self.thread = Thread(self._session_id)
             self.native_id = self._session_id
@@ -693,10 +673,7 @@ class _SessionBuilder(TraceBuilder):
         return AgentThread.of_sub_agent(agent_id, self._read_agent_type())
 
     def _read_agent_type(self) -> str | None:
-        """Return a sub-agent's type from the ``.meta.json`` file beside this file; None without.
-
-        A file that cannot be read is added to the problems.
-        """
+        """Return a sub-agent's type from the ``.meta.json`` file beside this file."""
         meta_path = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
         data = neighbour_bytes(meta_path, meta_path.name, self.table.problems, _MAX_META_BYTES)
         return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
@@ -710,7 +687,7 @@ class _SessionBuilder(TraceBuilder):
     def _abandoned_entries(self, entries: list[RecordEntry]) -> set[RecordEntry]:
         """Return the records on abandoned branches, and add a problem for each branch.
 
-        A record with the result of a call that is shown is not abandoned.
+        A record with the result of a shown call is not abandoned.
         """
         identified_entries = [entry for entry in entries if entry.uuid is not None]
         branches = abandoned_branches(identified_entries, self._leaf_id)

@@ -1,8 +1,7 @@
 """The records of Claude Code one by one: the pieces of each, and its links to other records.
 
 Session files and printed streams share the records. ``_PIECES_BY_TYPE`` has the record types with
-something to read, ``_BOOKKEEPING_TYPES`` the types without. A record of any other type is a log if
-it has a field of ``_STEP_FIELDS``, else bookkeeping, for which new builds add types.
+something to read, ``_BOOKKEEPING_TYPES`` the types without.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SPAWNING_TOOLS: Final = frozenset({"Task", "Agent"})
 """The tools with which an agent starts a sub-agent."""
 
 SYNTHETIC_MODEL: Final = "<synthetic>"
-"""The model's name in messages that the program wrote in the model's name."""
+"""The model's name in messages that the program wrote."""
 
 _BOOKKEEPING_TYPES: Final = name_set("""
     agent-color agent-name agent-setting ai-title attribution-snapshot content-replacement
@@ -99,7 +98,7 @@ def records_on(
 
 
 def _has_id(record: Fields) -> bool:
-    """Return whether an object is a whole record, and not an object inside one."""
+    """Return whether an object is a whole record, and not an object inside a record."""
     return not _ID_FIELDS.isdisjoint(record)
 
 
@@ -112,7 +111,7 @@ def type_of(record: Fields) -> str:
 
 
 def without_progress_wrapper(record: Fields) -> Fields:
-    """Return the sub-agent's message in a progress record, as a record; other records unchanged."""
+    """Return the sub-agent's message in a progress record as a record; other records unchanged."""
     data = fields_of(record.get("data"))
     message = fields_of(data.get("message"))
     if data.get("type") != "agent_progress" or as_text(message.get("uuid")) is None:
@@ -122,16 +121,13 @@ def without_progress_wrapper(record: Fields) -> Fields:
 
 
 def pieces_of(record: Fields) -> list[Piece]:
-    """Return the pieces of a record in order; none for bookkeeping.
-
-    A record of an unknown type is a log if it has no type or a field of ``_STEP_FIELDS``, else
-    bookkeeping.
-    """
+    """Return the pieces of a record in order; none for bookkeeping."""
     kind = type_of(record)
     if kind in _BOOKKEEPING_TYPES:
         return []
     make_pieces = _PIECES_BY_TYPE.get(kind)
     if make_pieces is None:
+        # New builds add types of bookkeeping, which lack the fields of a step.
         if kind and _STEP_FIELDS.isdisjoint(record):
             return []
         return [_new_piece(SpanKind.LOG, Role.LOG, dump_text(record), name=kind or None)]
@@ -155,10 +151,7 @@ def _new_piece(
 
 
 def note_pieces(record: Fields) -> list[Piece]:
-    """Return the piece of the program's report, such as a compaction, a hook or a failed request.
-
-    The list is empty for a report that is only bookkeeping.
-    """
+    """Return the piece of a program's report, such as a compaction or a failed request."""
     subtype = as_text(record.get("subtype"))
     name = subtype or type_of(record)
     if name in _SYSTEM_BOOKKEEPING_TYPES:
@@ -188,7 +181,7 @@ def _attachment_pieces(record: Fields) -> list[Piece]:
 
 
 def _attachment_text(fields: Fields) -> str:
-    """Return the text that an attachment shows the model, after the path of its file, if any."""
+    """Return the text of an attachment for the model, after the path of its file."""
     content = fields.get("content", fields.get("addedBlocks"))
     while isinstance(content, Mapping):  # The text of a file is nested in several objects.
         content = content.get("file", content.get("content"))
@@ -206,10 +199,9 @@ def _attachment_text(fields: Fields) -> str:
 
 
 def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
-    """Yield the pieces of a message's blocks.
+    """Yield the pieces of a message's blocks, or the tool's outcome without a content.
 
-    The outcome, a field beside the message, is the result in the tool's own form. It is yielded
-    as a piece if a user's message has no content.
+    The outcome is the result in the tool's own form, in a field beside the message.
     """
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else message
@@ -248,11 +240,9 @@ _PIECES_BY_TYPE: Final[Mapping[str, Callable[[Fields], Sequence[Piece] | Iterato
 
 
 def _text_piece(text: str, number: int, message_role: Role | None, failed: bool) -> Piece | None:
-    """Return the piece of a text block; None if the text is blank.
+    """Return the piece of a text block, unless the text is blank.
 
     Args:
-        text: The text of the block.
-        number: The number of the block in its record.
         message_role: The role of the message; None if the text itself shows the role.
         failed: Whether the message reports a failed request.
     """
@@ -276,7 +266,7 @@ def _block_piece(
 ) -> Piece | None:
     """Return the piece of a block that is no text; None if it has nothing to read.
 
-    ``outcome`` is the result of a tool that the record has beside its message.
+    ``outcome`` is a tool's result in a field beside the message.
     """
     if block_type == "thinking":
         text = as_text(block.get("thinking"))
@@ -296,7 +286,7 @@ def _block_piece(
 
 
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
-    """Return the piece of a tool's result; a block without content has the text of ``outcome``."""
+    """Return the piece of a tool's result, with the text of its content or of ``outcome``."""
     content = block.get("content")
     if content is None:
         text = _outcome_text(outcome)
@@ -312,7 +302,7 @@ def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
 
 
 def _outcome_of(record: Fields) -> object:
-    """Return a result in the tool's own form, which is beside the message; None without one."""
+    """Return a result in the tool's own form, from a field beside the message."""
     return record.get("toolUseResult", record.get("tool_use_result"))
 
 
@@ -345,7 +335,7 @@ def _role_of_user_text(text: str) -> Role:
 
 
 class RecordKind(IntEnum):
-    """The part that a record has in the course of a session."""
+    """The part of a record in the course of a session."""
 
     NOTE = 0
     """A record that the program writes between turns or within a turn."""
@@ -369,15 +359,15 @@ class RecordEntry:
 
     Attributes:
         first_piece_index: The index of its first piece among all pieces on its line.
-        parent: The id of the record that it follows.
+        parent: The id of the record before it.
         is_root: Whether the record names no parent.
-        response: The id of the model call that it is part of.
+        response: The id of its model call.
         task: The beginning of a user's request.
         prompt: The hash of a sub-agent's prompt.
         spawns: The calls in the record that start sub-agents.
-        results: The ids of the calls whose results the record holds.
-        sub_agents: The ids that a sub-agent's result states for it, the most reliable id first.
-        repeated_calls: The indices, on the line, of the pieces that are calls of earlier records.
+        results: The ids of the calls whose results are in the record.
+        sub_agents: The ids of a sub-agent in its result, the most reliable id first.
+        repeated_calls: The indices, on the line, of the pieces that repeat earlier calls.
     """
 
     line: int
@@ -413,18 +403,18 @@ def entry_of(
 
     Args:
         record: The record.
-        line: The line that it is on.
+        line: Its line.
         pieces: The pieces of the record.
-        first_piece_index: The index of the first of them among all pieces on that line.
+        first_piece_index: The index of the first piece among all pieces on that line.
     """
     kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
     entry = RecordEntry(
         line,
-        tuple(replace(piece, text="") for piece in pieces),  # The texts are read on demand.
+        tuple(replace(piece, text="") for piece in pieces),  # texts are read on demand
         first_piece_index,
         uuid=as_text(record.get("uuid")),
-        # After a compaction, a root names the record before it as its logical parent.
+        # After a compaction, a root has the record before it as its logical parent.
         parent=parent or as_text(record.get("logicalParentUuid")),
         is_root=parent is None,
         is_sidechain=record.get("isSidechain") is True,
@@ -449,9 +439,9 @@ def entry_of(
 
 
 def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece]) -> None:
-    """Set the kind, the task, the prompt's hash and the sub-agents of the entry of a user's record.
+    """Set the kind, task, prompt hash and sub-agents of the entry of a user's record.
 
-    The record of a text that a program wrote in the user's name stays a note.
+    A text that a program wrote in the user's name stays a note.
     """
     results = [piece for piece in pieces if piece.kind is SpanKind.TOOL_RESULT]
     if not _is_marked_as_program(record):
@@ -463,7 +453,7 @@ def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece])
         messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
         entry.prompt = hash_of("\n".join(messages)) if messages else None
     agent_ids = [as_text(fields_of(_outcome_of(record)).get("agentId"))]
-    # Newer builds write the id at the end of the result's text, from the last label on.
+    # Newer builds write the id at the end of the result's text.
     text_endings = (piece.text[max(piece.text.rfind(_AGENT_ID_LABEL), 0) :] for piece in results)
     match = next(filter(None, map(_AGENT_ID.match, text_endings)), None)
     if match is not None:
@@ -505,5 +495,5 @@ def model_of(message: Fields) -> str | None:
 
 
 def tokens_of_message(message: Fields) -> Tokens | None:
-    """Return the tokens of a message's model call; cached tokens count as input."""
+    """Return the tokens of a message's model call; cached tokens are part of the input."""
     return usage_tokens(message.get("usage"), _INPUT_COUNT_FIELDS, "output_tokens")

@@ -1,9 +1,9 @@
 """The output of ``claude -p --output-format stream-json``: one JSON message a line, a result last.
 
 Spans are made as from a session file, in the order of the lines. The messages of a sub-agent name
-the call that started it, and their keys begin with that call's id. The result is shown only if it
-does not repeat the last message. The texts of a message that is being written (``stream_event``)
-are shown only if the whole message is never written. Lines that are no JSON are logs.
+the call that started it; their keys begin with that call's id. The result is shown only if it
+differs from the last message. The parts of a message (``stream_event``) are shown only if the whole
+message is never written. Lines that are no JSON are logs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _is_stream_message(record: Fields) -> bool:
 
 
 def _shown_pieces_of(record: Fields) -> list[Piece]:
-    """Return the texts (pieces) of a record that get spans; empty for the program's bookkeeping."""
+    """Return the pieces of a record that have spans; none for the program's bookkeeping."""
     kind = type_of(record)
     if kind in _BOOKKEEPING_TYPES:
         return []
@@ -89,7 +89,7 @@ def _shown_pieces_of(record: Fields) -> list[Piece]:
 
 
 def _result_piece(record: Fields) -> Piece:
-    """Return the piece of a result, which ends a run: its last message, or its error."""
+    """Return the piece of a run's result: its last message, or its error."""
     subtype = as_text(record.get("subtype")) or "result"
     text = as_text(record.get("result"))
     if record.get("is_error") is True or subtype.startswith("error"):
@@ -116,7 +116,7 @@ def _caller_of(record: Fields) -> str | None:
 
 
 def _delta_text(record: Fields) -> str:
-    """Return the text that an event adds to a partial message; empty if it adds none."""
+    """Return the text that an event adds to a partial message."""
     event = fields_of(record.get("event"))
     if event.get("type") != "content_block_delta":
         return ""
@@ -145,8 +145,7 @@ class _StreamBuilder(TraceBuilder):
 
         - One line with a record: the text of each of its pieces.
         - Lines without a record: all lines as one text.
-        - Lines of a partial message, from its first to its last event: the texts that the events
-          of this message's caller add, as one text.
+        - Lines of a partial message: the texts of its events, as one text.
         """
         data = data.replace(b"\0", b"")  # the spans were made without NUL bytes too
         lines = data.split(b"\n")
@@ -177,7 +176,7 @@ class _StreamBuilder(TraceBuilder):
         if records:
             self._add_text_span()
         else:
-            del problems[problem_count:]  # A line of text is no damaged record.
+            del problems[problem_count:]  # a line of text is no damaged record
             self._take_text_line(number, line, ends_open)
         piece_count = 0
         for record in records:
@@ -188,17 +187,14 @@ class _StreamBuilder(TraceBuilder):
                 piece_count += self._add_record(number, record, first_piece_index=piece_count)
 
     def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Add a line to the text since the last record; if it is a cut-off record, report that.
-
-        ``ends_open`` is True for a last line without a line feed, which may be cut off.
-        """
+        """Add a line to the text since the last record, or report it as a cut-off record."""
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
             self._text_line_range = extended_range(self._text_line_range, number)
 
     def finish(self) -> None:
-        """Add the spans of the text and the partial messages with which the file ends."""
+        """Add the spans of the text and the partial messages at the end of the file."""
         self._add_text_span()
         for caller in list(self._partial_lines_by_caller):
             self._add_partial_span(caller)
@@ -206,12 +202,12 @@ class _StreamBuilder(TraceBuilder):
     def _add_record(self, number: int, record: Fields, first_piece_index: int) -> int:
         """Add the spans of a record; return the number of its pieces.
 
-        A result that repeats the last message has no span of its own.
+        A result that repeats the last message has no span.
         """
         caller = _caller_of(record)
         pieces = _shown_pieces_of(record)
         entry = entry_of(record, number, pieces, first_piece_index)
-        entry.sub_agents = ()  # The sub-agents of a stream have no files of their own.
+        entry.sub_agents = ()  # sub-agents of a stream have no files
 
         if record.get("subtype") == "init":
             self.model = self.model or as_text(record.get("model"))
@@ -240,15 +236,14 @@ class _StreamBuilder(TraceBuilder):
         for index_from_end, piece in enumerate(reversed(pieces), 1):
             # A call, a result or a note has another name.
             if piece.name in (None, "api_error") and piece.text:
-                span_index = len(self.table) - index_from_end  # The pieces are the last spans.
+                span_index = len(self.table) - index_from_end  # the pieces are the last spans
                 self._last_message = (hash_of(piece.text), span_index)
                 return
 
     def _fold_into_last_message(self, result: Piece) -> bool:
         """Compare a run's result with the last message; return whether the result needs no span.
 
-        It needs none if it is blank or repeats the message. If the repeated text is an error, the
-        span of the message gets the status ERROR. The message is then forgotten.
+        A repeated error sets the status of the message. The message is then forgotten.
         """
         last_message = self._last_message
         self._last_message = None
@@ -275,24 +270,24 @@ class _StreamBuilder(TraceBuilder):
     def _take_event(self, number: int, record: Fields) -> None:
         """Add the line of an event to a partial message, or begin a new message.
 
-        Each caller (the call that started a sub-agent, None for the main agent) has its own.
+        Each caller has its own: the call that started a sub-agent, or None for the main agent.
         """
         caller = _caller_of(record)
         if fields_of(record.get("event")).get("type") == "message_start":
-            # Partial lines that are left are of a message that was never written whole.
+            # The remaining partial lines are of a message that was never written whole.
             self._add_partial_span(caller)
         elif _delta_text(record):
             line_range = self._partial_lines_by_caller.get(caller)
             self._partial_lines_by_caller[caller] = extended_range(line_range, number)
 
     def _add_text_span(self) -> None:
-        """Add a log span for the lines of text before a record, if there are any."""
+        """Add a log span for the lines of text before a record."""
         if self._text_line_range is not None:
             self._add_lines_span(self._text_line_range, _TEXT_PIECE, caller=None)
             self._text_line_range = None
 
     def _add_partial_span(self, caller: str | None) -> None:
-        """Add the span of a caller's partial message, if the whole message never came."""
+        """Add the span of a caller's partial message without a whole message."""
         lines = self._partial_lines_by_caller.pop(caller, None)
         if lines is not None:
             self._add_lines_span(lines, _PARTIAL_PIECE, caller)

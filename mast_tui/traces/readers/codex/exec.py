@@ -1,8 +1,8 @@
 """The output of ``codex exec --json``: one event a line, between other output of the terminal.
 
 An item that starts and completes is a call with its result; their keys are ``<item id>:call`` and
-``<item id>:result``. The key of any other item is its id. Ids restart with every process. Lines
-that follow one another and are no events, such as warnings, are one log span.
+``<item id>:result``. The key of any other item is its id. Ids restart with every process. Adjacent
+lines without events, such as warnings, are one log span.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source) -> FileReport:
-    """Return one trace, of which the first slice has been read."""
+    """Return one trace with its first slice; the rest is read on demand."""
     threads = filter(None, map(_thread_of, _events_in(source.head_lines)))
     trace = trace_of_lines(READER, source, CodexExecParser(), lambda: next(threads, None))
     return FileReport(source.path, format=READER.name, traces=(trace,))
@@ -59,17 +59,17 @@ READER: Final = FormatReader("codex-exec", _recognises, _read)
 
 
 def _events_in(lines: list[bytes]) -> Iterator[Fields]:
-    """Yield the events on the lines."""
     for line in lines:
+        # This test saves the parsing of other lines.
         if not any(type_bytes in line for type_bytes in _EVENT_TYPE_BYTES):
-            continue  # Parsing every line would take longer.
+            continue
         event = _event_on_line(line)
         if event is not None:
             yield event
 
 
 def _event_on_line(line: bytes) -> Fields | None:
-    """Return the event on a line; None for a line of other output."""
+    """Return the event on a line, if it is no other output."""
     if not line.lstrip().startswith(b"{"):
         return None
     event = object_in(line)
@@ -100,7 +100,7 @@ def _is_distinctive_event(event: Fields) -> bool:
 
 
 def _thread_of(event: Fields) -> str | None:
-    """Return the thread id in an event that begins a process; None for any other event."""
+    """Return the thread id in an event that begins a process."""
     is_beginning = event.get("type") in _PROCESS_START_TYPES
     return text_in(event, "thread_id", "session_id") if is_beginning else None
 
@@ -111,14 +111,14 @@ _TEXT_SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
     "reasoning": SpanKind.REASONING,
     "error": SpanKind.LOG,
 }
-"""The kinds of the items that have a text; an item of another type is a call, or unknown."""
+"""The kinds of the items with a text; an item of another type is a call, or unknown."""
 
 _PLAN: Final = "todo_list"
 _NON_ARGUMENT_FIELDS: Final = frozenset({"id", "type", "item_type", "status"})
 
 
 def _step_of_event(event: Fields) -> RolloutStep | None:
-    """Return the step of the item in an event, under the item's id; None if the event has none."""
+    """Return the step of the item in an event, with the item's id as the call id."""
     item = event.get("item")
     if not isinstance(item, dict):
         return None
@@ -131,7 +131,7 @@ def _step_of_event(event: Fields) -> RolloutStep | None:
 
 
 def _step_of_item(kind: str, item: Fields) -> RolloutStep:
-    """Return the step of an item of this type; a call that has ended also has the output."""
+    """Return the step of an item of this type."""
     if kind == "error":
         return log_step(content_text(item.get("message")) or dump_text(item), kind, failed=True)
     if kind in _TEXT_SPAN_KINDS:
@@ -153,7 +153,7 @@ def _step_of_item(kind: str, item: Fields) -> RolloutStep:
 
 
 def _checklist_text(plan: Fields) -> str:
-    """Return the agent's plan as text with one line for each of its steps."""
+    """Return the agent's plan as text, one line for each step."""
     return "\n".join(
         f"[{'x' if step.get('completed') is True else ' '}] {content_text(step.get('text'))}"
         for step in map(fields_of, items_of(plan.get("items")))
@@ -161,7 +161,7 @@ def _checklist_text(plan: Fields) -> str:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the error or the message of an event; for an event without both, all its fields."""
+    """Return the error or the message of an event, else all its fields."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")
@@ -174,7 +174,7 @@ class _ExecTable(RewordedLines):
 
 
 class CodexExecParser(CodexLines):
-    """Makes the spans of a run, or of several runs whose outputs follow one another."""
+    """Makes the spans of a run, or of several runs with consecutive output."""
 
     def __init__(self) -> None:
         super().__init__(_ExecTable())
@@ -192,8 +192,6 @@ class CodexExecParser(CodexLines):
     def feed(self, line_number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line: an event, or other text.
 
-        Lines of text become one span when the next event comes.
-
         Args:
             line_number: The number of the line, from 1 on.
             line: The line without its line feed.
@@ -201,7 +199,7 @@ class CodexExecParser(CodexLines):
         """
         if not line.strip():
             return
-        # NUL bytes are damage, which is reported with the records of the line.
+        # NUL bytes are damage, which ``_damaged_records`` reports.
         event = None if b"\0" in line else _event_on_line(line)
         if event is not None:
             self._add_text_span()
@@ -214,7 +212,7 @@ class CodexExecParser(CodexLines):
             self._text_line_range = extended_range(self._text_line_range, line_number)
 
     def finish(self) -> None:
-        """Add the spans of the text with which the file ends, and of the items that still wait."""
+        """Add the spans of the text at the end of the file and of the incomplete items."""
         self._add_text_span()
         self._add_waiting_items()
 
@@ -223,7 +221,7 @@ class CodexExecParser(CodexLines):
 
         Args:
             data: The content of its lines.
-            kind: The kind of the span: an event may hold both a call and its result.
+            kind: The kind of the span, as an event may hold both a call and its result.
             index: The index of the span.
         """
         # An event is on one line, only a log of text has several.
@@ -239,7 +237,7 @@ class CodexExecParser(CodexLines):
         return step.output or "" if kind is SpanKind.TOOL_RESULT else step.text
 
     def _add_text_span(self) -> None:
-        """Add a log span for the lines of text before an event, if there are any."""
+        """Add a log span for the lines of text before an event."""
         if self._text_line_range is not None:
             self.table.add(*self._text_line_range, (SpanKind.LOG, Role.LOG, CODEX, None))
             self._text_line_range = None
@@ -271,7 +269,7 @@ class CodexExecParser(CodexLines):
     def _start_process(self, thread: str | None) -> None:
         """Forget the items of the previous process, and the token counts of another thread.
 
-        Item ids begin anew in every process. Token counts continue as long as the thread does.
+        Item ids begin anew in every process. Token counts continue within a thread.
         """
         self._add_waiting_items()
         self._call_index_by_item.clear()
@@ -282,10 +280,7 @@ class CodexExecParser(CodexLines):
             self._thread_tokens = Tokens()
 
     def _take_item(self, line_number: int, stage: str, item: RolloutStep) -> None:
-        """Add the spans that an item gets at this stage, such as ``item.started``.
-
-        The agent's plan has a span at each stage at which its text has changed.
-        """
+        """Add the spans of an item at this stage, such as ``item.started``."""
         if item.name == _PLAN:
             if item.text != self._last_plan:
                 self._last_plan = item.text
@@ -300,10 +295,7 @@ class CodexExecParser(CodexLines):
                 self._call_index_by_item[item.call_id] = self._add_item_span(line_number, item)
 
     def _complete_item(self, line_number: int, item: RolloutStep) -> None:
-        """Add the spans of a completed item and its result.
-
-        A call that was added when it started has its span already.
-        """
+        """Add the spans of a completed item and of its result."""
         self._waiting_items.pop(item.call_id or "", None)
         item_index = self._call_index_by_item.pop(item.call_id or "", None)
         if item_index is None or item.kind is not SpanKind.TOOL_CALL:
@@ -320,18 +312,16 @@ class CodexExecParser(CodexLines):
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_waiting_items(self) -> None:
-        """Add the spans of the items that started but were not completed within their turn."""
+        """Add the spans of the items that started but did not complete within their turn."""
         for line_number, item in self._waiting_items.values():
             self._add_item_span(line_number, item)
         self._waiting_items.clear()
 
     def _add_item_span(self, line_number: int, item: RolloutStep) -> int:
-        """Add the span of an item and return its index.
-
-        Only a log has its status here: that of a call is with its result.
-        """
+        """Add the span of an item and return its index."""
         shape = (item.kind, item.role, CODEX, item.name)
         key = item.call_id
+        # The status of a call is with its result, so only a log has one here.
         if item.kind is SpanKind.LOG:
             return self._add_span(line_number, shape, key, status=item.status)
         if key and item.kind is SpanKind.TOOL_CALL:
@@ -342,7 +332,7 @@ class CodexExecParser(CodexLines):
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.
 
-        ``usage`` has the totals of the whole thread, so those at the previous turn are subtracted.
+        ``usage`` has the totals of the whole thread, so the previous totals are subtracted.
         """
         thread_total = usage_tokens(usage, "input_tokens", "output_tokens")
         if thread_total is None:

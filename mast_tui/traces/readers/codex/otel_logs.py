@@ -1,10 +1,10 @@
 """Codex's telemetry: OTLP log requests, one a line, as ITBench's runner or a collector keeps them.
 
-A line has a decoded request to ``/v1/logs``: ``{"path", "data": {"resource_logs": [...]}}``, or
-the request alone. Its records are events; the events with one ``conversation.id`` are a trace.
-Telemetry has the prompts, the calls with their results, and the tokens of each model call. Of the
-model's texts it has only the final answer, if the user chose so. Keys are ``<call id>:call`` and
-``<call id>:result``, an answer's item id, else the location.
+A line has a decoded request to ``/v1/logs``: ``{"path", "data": {"resource_logs": [...]}}``, or the
+request alone. Its records are events; the events with one ``conversation.id`` are a trace. They
+have the prompts, the calls with their results, and the tokens, but of the model's texts at most the
+final answer. Keys are ``<call id>:call`` and ``<call id>:result``, an answer's item id, else the
+location.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class CodexOtelLogsReader(SessionReader):
 
 
 def _is_recorded_request(record: Fields) -> bool:
-    """Return whether a record is a recorded OTLP request, its body decoded or not."""
+    """Return whether a record is a recorded OTLP request, with a decoded body or not."""
     path = record.get("path")
     if not isinstance(path, str) or not path.startswith("/v1/"):
         return False
@@ -92,7 +92,6 @@ def _is_recorded_request(record: Fields) -> bool:
 
 
 def _has_log_records(request: Fields) -> bool:
-    """Return whether a request has a list of log records."""
     return any(isinstance(request.get(name), list) for name in _LIST_FIELDS)
 
 
@@ -130,11 +129,7 @@ _FIRST_ERROR_CODE: Final = 400
 
 
 def _event_of_record(raw: RawRecord) -> SessionRecord:
-    """Return a log record as an event, with its name, attributes, body, and time.
-
-    The time is that of the attribute ``event.timestamp``, else of a time field of the record. The
-    event of an answer also has the id of the answer's item.
-    """
+    """Return a log record as an event, with its name, attributes, body and time."""
     record = fields_of(raw.value)
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
@@ -154,7 +149,6 @@ def _attributes(event: Fields) -> Fields:
 
 
 def _attribute_text(event: Fields, name: str) -> str | None:
-    """Return the text of an attribute of an event."""
     return as_text(_attributes(event).get(name))
 
 
@@ -170,7 +164,7 @@ def _translator_of_conversation(session: SessionContext) -> Translator:
 
 
 def _turn_of_event(shown_call_ids: set[str | None], event: Fields) -> Turn:
-    """Return the turn of an event; a decision shows its call unless ``shown_call_ids`` has it."""
+    """Return the turn of an event; a decision repeats no call of ``shown_call_ids``."""
     pieces = tuple(_pieces_of_event(event, shown_call_ids))
     return Turn(pieces, as_number(event["time"]), _tokens_of_call(event))
 
@@ -179,14 +173,14 @@ _COMMON_ATTRIBUTES: Final = name_set("""
     app.version auth_mode conversation.id event.name event.timestamp model originator slug
     terminal.type user.account_id user.email
 """)
-"""The attributes of every record about itself and about the user."""
+"""The attributes of every record that describe the record and the user."""
 
 _TRAFFIC_EVENTS: Final = name_set("""
     codex.api_request codex.sse_event codex.startup_phase codex.turn_ttft codex.turn_ttfm
     codex.websocket_connect codex.websocket_event codex.websocket_request codex.websocket.connect
     codex.websocket.event codex.websocket.request
 """)
-"""Events about connections and timing. They are shown only if something failed."""
+"""Events about connections and timing, which are shown only after a failure."""
 
 _CALL_COUNTS: Final = ("input_token_count", "output_token_count")
 _TITLE_BY_COUNT: Final[Mapping[str, str]] = {
@@ -206,7 +200,7 @@ def _event_log_piece(
 
 
 def _pieces_of_event(event: Fields, shown_call_ids: set[str | None]) -> Iterator[Piece]:
-    """Yield the pieces of an event; a decision shows its call unless ``shown_call_ids`` has it."""
+    """Yield the pieces of an event; a decision repeats no call of ``shown_call_ids``."""
     attributes = _attributes(event)
     match event["name"]:
         case "codex.user_prompt":
@@ -227,7 +221,7 @@ def _pieces_of_event(event: Fields, shown_call_ids: set[str | None]) -> Iterator
 
 
 def _model_call_piece(event: Fields) -> Piece:
-    """Return a log with the token counts of a model call; without counts, the log of the event."""
+    """Return a log with the token counts of a model call, else the log of the event."""
     if _tokens_of_call(event) is None:
         return _event_log_piece(event, _text_of(event))
     attributes = _attributes(event)
@@ -243,16 +237,15 @@ def _tokens_of_call(event: Fields) -> Tokens | None:
 
 
 def _prompt_text(attributes: Fields) -> str:
-    """Return the text of a prompt, or a sentence with its length if it was not recorded."""
+    """Return the text of a prompt, or a sentence with the length of an unrecorded prompt."""
     text = content_text(attributes.get("prompt"))
     return text if text.strip() else unrecorded_prompt(attributes)
 
 
 def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator[Piece]:
-    """Yield the pieces of a decision on a tool call: the call and a log of the decision.
+    """Yield the call and the log of a decision on a tool call.
 
-    A call in ``shown_call_ids`` is not shown again; any other call is added there. An approval by
-    the configuration has no log.
+    A call in ``shown_call_ids`` is not shown again; any other call is added there.
     """
     call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
@@ -261,6 +254,7 @@ def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator
     decision = _attribute_text(event, "decision") or "decided"
     source = _attribute_text(event, "source")
     is_automatic = (source or "").lower() == "config"
+    # An approval by the configuration is no decision of a person.
     if not (is_automatic and decision.lower().startswith("approved")):
         suffix = f" ({source})" if source else ""
         yield _event_log_piece(event, f"{name}: {decision}{suffix}")
@@ -278,7 +272,7 @@ def _result_pieces(event: Fields) -> Iterator[Piece]:
 
 
 def _has_failed(event: Fields) -> bool:
-    """Return whether an event states an error, an HTTP status of failure or a failed call."""
+    """Return whether an event has an error, an HTTP status of failure or a failed call."""
     attributes = _attributes(event)
     code = as_count(attributes.get("http.response.status_code"))
     return (
@@ -289,10 +283,7 @@ def _has_failed(event: Fields) -> bool:
 
 
 def _text_of(event: Fields) -> str:
-    """Return an event's error message with its details.
-
-    Without an error, return the event's own attributes; without those, its body or name.
-    """
+    """Return an event's error with its details, else its attributes, body or name."""
     error = _attribute_text(event, "error.message")
     if error is not None:
         code = as_count(_attributes(event).get("http.response.status_code"))

@@ -3,18 +3,17 @@
 Spans are the response items. An event becomes a span only if no item has the same text, as with the
 thoughts of an interrupted turn. Keys are ``<call id>:call`` and ``<call id>:result``, the item's
 id, else ``line N``; the keys of a sub-agent's thread begin with ``<thread id>/``. The span of an
-item that repeats earlier events is also found by their lines, because a label may have been made
-while an event had a span of its own.
+item is also found by the lines of the events that it repeats, because a label may be older than the
+item.
 
 Most records are read in two steps, so that other processes can parse the lines of a big file. A
 ``Digest`` has the facts of one record. ``CodexParser`` makes spans of the digests in the order of
 the lines.
 
-A fork repeats the parent's history: it writes its own ``session_meta`` and then, at once and with
-the time of the fork, the parent's records with the parent's ``session_meta``. A sub-agent writes
-only the records of the last turns. No record of the history is a step of the fork. Newer builds
-number their records. They state the number of a sub-agent's first own record, or leave the history
-in the parent's file (``history_base``).
+A fork repeats the parent's history. It writes its own ``session_meta`` and then, in a burst, the
+parent's records with the parent's ``session_meta``. A sub-agent writes only the records of the last
+turns. The history is not shown. Newer builds number their records and state a sub-agent's first own
+record, or leave the history in the parent's file (``history_base``).
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source) -> FileReport:
-    """Return one trace; only its first slice is read now, the rest on demand."""
+    """Return one trace with its first slice; the rest is read on demand."""
     parser = CodexParser()
     trace = trace_of_lines(READER, source, parser, lambda: parser.thread and parser.thread.id)
     return FileReport(source.path, format=READER.name, traces=(trace,), thread=parser.thread)
@@ -86,7 +85,7 @@ def _is_first_build(records: list[dict[str, object]]) -> bool:
     )
 
 
-# A member of an enum takes longer to look up than a name of the module.
+# Names of the module are faster than members of an enum.
 _MESSAGE: Final = SpanKind.MESSAGE
 _CALL: Final = SpanKind.TOOL_CALL
 _RESULT: Final = SpanKind.TOOL_RESULT
@@ -104,7 +103,7 @@ _MAX_TEXT_HASHES: Final = 4096
 
 
 def hashes_of_text(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> TextHashes:
-    """Return the hashes of a text and of its parts, by which repeated texts are recognised.
+    """Return the hashes of a text and of its parts, for the search of repeated texts.
 
     Args:
         kind: The kind of the text: message or thought.
@@ -113,10 +112,10 @@ def hashes_of_text(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Text
     """
     is_message = kind is _MESSAGE
     hashes = (_hash_of_text(is_message, part) for part in (text, *parts))
-    return tuple(dict.fromkeys(hashes))  # Each hash once, in order.
+    return tuple(dict.fromkeys(hashes))  # each hash once, in order
 
 
-@lru_cache(maxsize=4)  # An item mostly follows right after the event with the same text.
+@lru_cache(maxsize=4)  # an item usually follows the event with its text
 def _hash_of_text(is_message: bool, text: str) -> bytes:
     """Return a hash that is equal in every process, as another process may continue the file."""
     prefix = b"m" if is_message else b"t"
@@ -125,10 +124,9 @@ def _hash_of_text(is_message: bool, text: str) -> bytes:
 
 
 class TextHashCounts:
-    """The number of times that each recent text is still expected to be repeated.
+    """The number of expected repetitions of each recent text.
 
-    The last few thousand hashes are enough: an event and its item are close together, and some
-    agents work for days at one prompt.
+    The last few thousand hashes are enough, as an event and its item are close together.
     """
 
     def __init__(self) -> None:
@@ -142,11 +140,7 @@ class TextHashCounts:
             self._counts.popitem(last=False)
 
     def remove(self, text_hashes: TextHashes) -> bool:
-        """Lower the count of each hash of a text by one.
-
-        Returns:
-            True if at least one of the hashes had a count.
-        """
+        """Lower the count of each hash of a text by one; return whether any hash had a count."""
         was_any_removed = False
         for text_hash in text_hashes:
             count = self._counts.get(text_hash, 0)
@@ -167,22 +161,22 @@ class TextHashCounts:
 
 
 _BURST_SECONDS: Final = 1.0
-"""The seconds in which a fork writes the history. A model's first answer takes longer."""
+"""The maximum time in which a fork writes the history; a model's first answer takes longer."""
 
 _GAP_SECONDS: Final = 0.25
-"""The most seconds between two records of a history that takes longer than ``_BURST_SECONDS``."""
+"""The maximum time between two records of a slower history."""
 
 
 class ForkedHistory:
-    """A filter that drops the parent's history, which a fork repeats at its beginning.
+    """A filter that drops the parent's history at the beginning of a fork.
 
-    The history ends with the number that the file states, with the first message to this thread,
-    or at a gap in time. Before a gap, the fork's own first prompt may directly follow the history.
-    So the last prompt before the gap counts as the fork's own, unless the record after the gap
-    begins a turn.
+    The history ends before the record with the number that the file states, at the first message to
+    this thread, or at a gap in time. Before a gap, the fork's own first prompt may directly follow
+    the history. So the last prompt before the gap is the fork's own, unless the record after the
+    gap begins a turn.
 
     Attributes:
-        copied_thread: The thread whose history the file repeats, with its ``session_meta``.
+        copied_thread: The thread of the repeated history.
         may_continue: Whether the next record may belong to a history.
     """
 
@@ -203,15 +197,14 @@ class ForkedHistory:
         """The last prompt and the records after it, which may be the fork's own."""
 
     def note_session_meta(self, record: Fields, meta: Fields, path: str | None) -> bool:
-        """Record a ``session_meta``; the first one of a file describes the fork itself.
+        """Record a ``session_meta``; return whether a copied history begins with it.
+
+        The first ``session_meta`` of a file describes the fork itself.
 
         Args:
             record: The ``session_meta`` record.
             meta: Its payload.
             path: The path by which other agents address its thread.
-
-        Returns:
-            True if the copied history of another thread begins with this record.
         """
         thread = as_text(meta.get("id"))
         time = unix_seconds(record.get("timestamp"))
@@ -240,15 +233,15 @@ class ForkedHistory:
     ) -> Iterable[tuple[Position, Fields]]:
         """Read the next record; return the records that are now known to be the fork's own.
 
-        Records of the history, which the fork copies in a burst, are dropped. The last prompt and
-        the records after it are held, because they may be the fork's own.
+        Records of the history are dropped. The last prompt and the records after it are held,
+        because they may be the fork's own.
 
         Args:
             position: The position of the record.
             record: The record.
 
         Returns:
-            The fork's own records with their positions; empty while the history may continue.
+            The fork's own records with their positions.
         """
         time = unix_seconds(record.get("timestamp"))
         if not self._is_within_history:
@@ -270,7 +263,7 @@ class ForkedHistory:
                 self._held_records.append((position, record))
             return ()
         elif _begins_turn(record):
-            # The fork's own turn begins here, so the held prompt is of the history.
+            # The held prompt is of the history, as the fork's own turn begins here.
             self._held_records = []
 
         own_records = [*self._held_records, (position, record)]
@@ -282,9 +275,8 @@ class ForkedHistory:
     def _is_early(self, record: Fields, time: float | None) -> bool:
         """Return whether a record is early enough to be of the copied history.
 
-        The record's ordinal number decides if the file states the number of the first own record.
-        Else its time decides: a fork writes the history in a burst when the file begins, and a
-        model's answer takes longer than ``_BURST_SECONDS``.
+        If the file states the number of the first own record, the record's number decides, else its
+        time.
         """
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own_number is not None:
@@ -296,8 +288,7 @@ class ForkedHistory:
     def _continues_burst(self, time: float | None) -> bool:
         """Return whether a record belongs to the burst in which the fork copied the history.
 
-        It does if it comes early enough, or soon after the previous record. Its time is kept for
-        the next call.
+        It is early enough, or comes soon after the previous record.
         """
         if time is None or self._start_time is None or self._last_time is None:
             return False
@@ -325,7 +316,7 @@ def _is_prompt(record: Fields) -> bool:
 
 
 def _begins_turn(record: Fields) -> bool:
-    """Return whether a record begins a turn, as a prompt or the settings of a turn do."""
+    """Return whether a record is a prompt or the settings of a turn."""
     kind, payload = payload_of(record)
     if kind == "event_msg":
         return payload.get("type") in ("task_started", "turn_started", "user_message")
@@ -333,15 +324,14 @@ def _begins_turn(record: Fields) -> bool:
 
 
 Digest = tuple[Any, ...]
-"""The content of one record by itself: a key of ``_METHOD_BY_DIGEST_NAME`` and the arguments of
-that method. Empty for a record that shows nothing."""
+"""A record in short form: a key of ``_METHOD_BY_DIGEST_NAME`` and the arguments of that method.
+
+It is empty for a record that shows nothing.
+"""
 
 
 def digest_line(line: bytes) -> Digest | bytes:
-    """Return the digest of a line's record, which the parser needs instead of the record.
-
-    Return the line itself if only the parser can read it.
-    """
+    """Return the digest of a line's record, or the line itself if only the parser can read it."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -349,7 +339,7 @@ def digest_line(line: bytes) -> Digest | bytes:
     if type(record) is not dict:
         return line
     kind, payload = payload_of(record)
-    # The parser compares the thread of a ``session_meta`` with earlier ones.
+    # The parser compares the thread of a ``session_meta`` with earlier threads.
     return line if kind == "session_meta" else _digest_of(record, kind, payload)
 
 
@@ -379,7 +369,7 @@ def _step_digest(record: Fields, step: RolloutStep) -> Digest:
     """Return the digest of a step.
 
     - ``event``: an event that a response item may repeat, with its text
-    - ``item``: a message or a thought of a response item, without its text, which is read on demand
+    - ``item``: a message or a thought of a response item, without its text
     - ``step``: any other step
     """
     stamp = record.get("timestamp")
@@ -410,10 +400,7 @@ def _hosted_call_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _result_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a result, with its output only if this may be a short JSON object.
-
-    Such an object may name a new thread (a sub-agent).
-    """
+    """Return the digest of a result, with a short output that may name a sub-agent's thread."""
     output = output_of(payload)
     time = unix_seconds(record.get("timestamp"))
     short_output = output if may_be_object(output) else None
@@ -421,7 +408,7 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return what the parser needs of a ``token_count``: a call's tokens, and the sums so far."""
+    """Return the digest of a ``token_count``: the tokens of a call, and the sums so far."""
     info = fields_of(payload.get("info"))
     call_usage = info.get("last_token_usage")
     if not isinstance(call_usage, dict):
@@ -450,8 +437,8 @@ class WaitingEvent(NamedTuple):
 class CodexParser(CodexLines):
     """Makes the spans of one rollout.
 
-    An event waits for a response item with the same text. The hash counts have the texts of the
-    items, events and messages that the turn has shown, so that no text is shown twice.
+    An event waits for a response item with the same text. Counts of hashes prevent that a text is
+    shown twice within a turn.
     """
 
     digest = staticmethod(digest_line)
@@ -463,7 +450,7 @@ class CodexParser(CodexLines):
         self._forked_history = ForkedHistory()
         self._token_counts = _TokenCounts(self.table)
         self._last_call_by_id: dict[str, int] = {}
-        """The last call by id, for each id of several calls; the table finds all other calls."""
+        """The last call for each id of several calls; the table finds all other calls."""
         self._early_status_by_call: dict[str, SpanStatus] = {}  # reported before the result
         self._early_threads_by_call: dict[str, list[str]] = {}  # started before the result
         self._waiting_events: dict[Position, WaitingEvent] = {}
@@ -491,22 +478,19 @@ class CodexParser(CodexLines):
                 self._take_record(line_number, record_on_line)
 
     def take(self, line_number: int, digest: Digest, /) -> bool:
-        """Read the digest of a line, unless the parser needs the line itself.
+        """Read the digest of a line; return False if the parser needs the line itself.
 
         Args:
             line_number: The number of the line, from 1 on.
             digest: The digest of the record on the line.
-
-        Returns:
-            True if the digest was read.
         """
         if self._forked_history.may_continue:
-            return False  # The filter of a copied history compares whole records.
+            return False  # the filter needs whole records
         self._apply(line_number, digest)
         return True
 
     def _apply(self, line_number: int, digest: Digest) -> None:
-        """Call the method that reads a digest; do nothing for an empty one."""
+        """Call the method that reads a digest."""
         if digest:
             name, *arguments = digest
             _METHOD_BY_DIGEST_NAME[name](self, line_number, *arguments)
@@ -514,7 +498,7 @@ class CodexParser(CodexLines):
     def finish(self) -> None:
         """Add the spans of the events that still wait for an item with the same text.
 
-        If an item with the text is appended later, the item's span has the keys of both.
+        If such an item is appended later, the item's span has the keys of both.
         """
         self._add_waiting_events()
         self._token_counts.finish()
@@ -524,7 +508,7 @@ class CodexParser(CodexLines):
 
         Args:
             data: The content of its line.
-            kind: The kind of the span: a record may hold both a call and its result.
+            kind: The kind of the span, as a record may hold both a call and its result.
             index: The index of the span.
 
         Raises:
@@ -547,18 +531,13 @@ class CodexParser(CodexLines):
         return step_of(kind, payload)
 
     def _take_record(self, line_number: int, record: Fields) -> None:
-        """Add the spans of a record, unless it is a copy from another thread.
-
-        The file of a fork begins with the history of the thread from which it was forked. A filter
-        drops the records that belong to this history. It holds a record that may or may not, and
-        releases it with a later one.
-        """
+        """Add the spans of a record, unless it is part of a fork's copied history."""
         history_filter = self._forked_history
         kind, payload = payload_of(record)
         if kind == "session_meta":
             path = _spawn_text(payload, "agent_path")  # by which other agents address it
             begins_history = history_filter.note_session_meta(record, payload, path)
-            # Of a history, only the first ``session_meta`` is shown; the filter drops the others.
+            # Only the first ``session_meta`` of a history is shown; the filter drops the others.
             if begins_history or self.thread is None or not history_filter.may_continue:
                 self._take_session_meta(line_number, record, payload)
                 return
@@ -573,7 +552,7 @@ class CodexParser(CodexLines):
     def _take_session_meta(self, line_number: int, record: Fields, meta: Fields) -> None:
         """Set the thread, version and model of the run, unless they are set; add the record's span.
 
-        The span has the instructions of the run, or says that a copied history is left out.
+        The span has the instructions of the run, or a note on an omitted history.
         """
         if self.thread is None:
             self._set_thread(_thread_of(meta), meta)
@@ -589,14 +568,11 @@ class CodexParser(CodexLines):
             self.meta = self.meta._replace(model=model)
 
     def _set_thread(self, thread: Thread | None, meta: Fields) -> None:
-        """Set the thread of the file; for a sub-agent set also the key prefix and the agent's name.
-
-        If the file has spans already, their keys lack the prefix. Then the sub-agent is read as a
-        thread without a parent.
-        """
+        """Set the thread of the file, and for a sub-agent the key prefix and the name."""
         self.thread = thread
         if thread is None or thread.parent is None:
             return
+        # The keys of earlier spans lack the prefix, so the sub-agent is read as a main thread.
         if len(self.table):
             self.thread = Thread(thread.id)
             return
@@ -604,7 +580,7 @@ class CodexParser(CodexLines):
         self._agent = _agent_of(meta, thread)
 
     def _take_event(self, line_number: int, event: WaitingEvent) -> None:
-        """Let an event wait for a later item with its text, unless an earlier one has a span."""
+        """Let an event wait for a later item with its text, unless an earlier item has a span."""
         if self._item_hashes.remove(event.text_hashes):
             return
         position = (line_number, self._number_on_line)
@@ -619,7 +595,7 @@ class CodexParser(CodexLines):
         self._waiting_events = {}
         self._positions_by_hash.clear()
         for (event_line_number, number_on_line), event in events_by_position.items():
-            # Each added span is stored with the number of its record on the line.
+            # Each span is stored with the number of its record on the line.
             self._number_on_line = number_on_line
             step = RolloutStep(event.kind, event.role, event.text, name=event.name)
             time = unix_seconds(event.stamp)
@@ -628,7 +604,7 @@ class CodexParser(CodexLines):
         self._number_on_line = current_number_on_line
 
     def _drop_waiting_events(self, text_hashes: TextHashes) -> Sequence[int]:
-        """Remove the waiting events that have an item's text; return their line numbers."""
+        """Remove the waiting events with an item's text; return their line numbers."""
         event_lines: list[int] = []
         for text_hash in text_hashes:
             for position in self._positions_by_hash.pop(text_hash, ()):
@@ -640,8 +616,7 @@ class CodexParser(CodexLines):
     def _record_if_new(self, text_hashes: TextHashes) -> bool:
         """Record an item's text; return False instead if an earlier event with it has a span.
 
-        A rollout has most texts in an event and in an item. A later event with the text gets no
-        span. An earlier event counts for one item only.
+        An earlier event corresponds to one item only.
         """
         if self._event_hashes.remove(text_hashes):
             return False
@@ -659,10 +634,10 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the span of a message or a thought, unless an event with its text has a span.
 
-        A rollout has most texts twice, in an event and in such an item. Waiting events with the
-        same text are dropped. A prompt that no event announced ends the turn: the spans of the
-        events that still wait are added, and the texts of the turn are forgotten. ``task_text`` is
-        the task that a prompt states, None for other items.
+        A prompt without an event begins a turn, so the previous texts are forgotten.
+
+        Args:
+            task_text: The task in a prompt; None for other items.
         """
         kind, role, agent = speaker
         by_agent = role is _AGENT
@@ -697,8 +672,8 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the spans of all waiting events, then the span of a call.
 
-        A call that the model's host ran may also be an event, with the same ``text_hashes``; other
-        calls have none. If that event has a span already, nothing is added.
+        A call that the model's host ran may also be an event with the same ``text_hashes``. Nothing
+        is added if this event has a span.
         """
         event_lines = self._drop_waiting_events(text_hashes)
         if text_hashes and not (event_lines or self._record_if_new(text_hashes)):
@@ -716,7 +691,7 @@ class CodexParser(CodexLines):
         status: SpanStatus,
         output: object,
     ) -> None:
-        """Add the span of a result; record the threads of sub-agents that a spawn call started."""
+        """Add the span of a result; record the threads of the sub-agents that its call started."""
         call_index = self._last_call_index(call_id)
         result_index = self._add_result(line_number, time, call_id, status, call_index)
         name = None if call_index is None else self.table.name_of(call_index)
@@ -726,7 +701,7 @@ class CodexParser(CodexLines):
         named_thread = text_in(
             output_fields, "agent_id", "thread_id", "new_thread_id", "agent_thread_id"
         )
-        # A report on the call may have named threads before the result.
+        # An earlier report on the call may have named threads.
         reported_threads = self._early_threads_by_call.pop(call_id, ())
         for thread in (*reported_threads, named_thread):
             if thread is not None:
@@ -735,11 +710,8 @@ class CodexParser(CodexLines):
     def _add_call(
         self, line_number: int, time: float | None, call_id: str | None, name: str | None
     ) -> int:
-        """Add the span of a call and return its index.
-
-        If an earlier call has the same id, this one becomes the last call with the id.
-        """
-        repeats_before = self.table.repeats  # The table counts the keys that were in use before.
+        """Add the span of a call and return its index."""
+        repeats_before = self.table.repeats  # the number of repeated keys
         key = None if call_id is None else f"{call_id}:call"
         index = self._add_span(line_number, (_CALL, _AGENT, self._agent, name), key, time)
         is_repeated_key = self.table.repeats != repeats_before
@@ -761,7 +733,7 @@ class CodexParser(CodexLines):
         if call_index is not None:
             name = self.table.name_of(call_index)
             self.table.set_end(call_index, time)
-            if call_id is not None:  # A report on the call may have stated its status before.
+            if call_id is not None:  # an earlier report may have the status
                 status = self._early_status_by_call.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
         return self._add_span(
@@ -769,25 +741,23 @@ class CodexParser(CodexLines):
         )
 
     def _last_call_index(self, call_id: str | None) -> int | None:
-        """Return the index of the last call with this id; None if there is none."""
+        """Return the index of the last call with this id."""
         if call_id is None:
             return None
         if call_id in self._last_call_by_id:
             return self._last_call_by_id[call_id]
-        # The id was used once. The id of a message may look like the key of a call.
+        # The id of a message may look like the key of a call.
         index = self.table.find_own(f"{call_id}:call")
         return index if index is not None and self.table.kind_of(index) is _CALL else None
 
     def _take_step(self, line_number: int, time: float | None, step: RolloutStep) -> None:
         """Add the spans of a step, as its kind requires.
 
-        - an event, which a response item usually repeats: its span is added unless an item with its
-          text has a span
-        - the end of a turn: the spans of waiting events are added, and that of the turn's last
-          message unless the message has a span
-        - a report on a call, which an item with this call may hide, or on the sub-agents that a
-          call started: see ``_take_report``
-        - any other step: its span is always added
+        - The span of an event is added unless an item with its text has a span.
+        - The end of a turn adds the spans of waiting events, and its last message unless that has a
+          span.
+        - A report on a call may be hidden by an item with this call.
+        - The span of any other step is always added.
         """
         text_hashes: TextHashes = ()
         if step.kind is SpanKind.MESSAGE:
@@ -806,11 +776,10 @@ class CodexParser(CodexLines):
             self._add_step_span(line_number, time, step, text_hashes)
 
     def _take_report(self, line_number: int, time: float | None, report: RolloutStep) -> None:
-        """Record the status and the sub-agents that a report states for a call.
+        """Record the status and the sub-agents of a call from a report.
 
-        The report has spans of its own only if no response item has the call. The status and the
-        sub-agents belong to the call's result. If the result has not been read yet, they are kept
-        for it.
+        The report has spans only if no response item has the call. Its facts are kept until the
+        result of the call is read.
         """
         call_id = report.call_id
         has_call = self._last_call_index(call_id) is not None
@@ -831,9 +800,9 @@ class CodexParser(CodexLines):
                 self.table.spawned.setdefault(thread, self.table.key_of(report_index))
 
     def _add_report(self, line_number: int, time: float | None, report: RolloutStep) -> int:
-        """Add the spans of the call and of the result that a report describes.
+        """Add the spans of the call and the result in a report; return the index of the first.
 
-        A report without an output has a single span. Return the index of the first span.
+        A report without an output has a single span.
         """
         if report.output is None:
             return self._add_step_span(line_number, time, report, text_hashes=())
@@ -847,7 +816,7 @@ class CodexParser(CodexLines):
     ) -> int:
         """Add the span of a message, a thought or a log; return its index.
 
-        ``text_hashes`` are those of a message, by which a repetition of it is recognised later.
+        ``text_hashes`` are kept for a message, to find its repetitions.
         """
         agent = step.agent or _AGENT_BY_ROLE.get(step.role, self._agent)
         shape = (step.kind, step.role, agent, step.name)
@@ -870,14 +839,11 @@ _METHOD_BY_DIGEST_NAME: Final[Mapping[str, Callable[..., None]]] = {
     "model": CodexParser._take_model,
     "step": CodexParser._take_step,
 }
-"""The methods that read a digest, each by the name that its digests begin with."""
+"""The methods that read a digest, by the name with which digests begin."""
 
 
 def _thread_of(meta: Fields) -> Thread | None:
-    """Return the thread that a ``session_meta`` begins; None if it has no id.
-
-    A thread that the user began has no parent.
-    """
+    """Return the thread that a ``session_meta`` begins; a thread of the user has no parent."""
     thread_id = text_in(meta, "id", "session_id")
     if thread_id is None:
         return None
@@ -895,7 +861,7 @@ def _agent_of(meta: Fields, thread: Thread) -> str:
 
 
 def _spawn_text(meta: Fields, field: str) -> str | None:
-    """Return a text in a ``session_meta``, or in what it says of the call that began the thread."""
+    """Return a text in a ``session_meta``, or in its description of the call before it."""
     spawn_fields = fields_at(meta.get("source"), "subagent", "thread_spawn")
     return text_in(meta, field) or text_in(spawn_fields, field)
 
@@ -907,9 +873,9 @@ _BATCH_SECONDS: Final = 0.25
 class _TokenCounts:
     """Sets the tokens of each model call on the last of its spans.
 
-    Builds since late 2025 write a call's items as they come and the ``token_count`` after them.
-    Older builds wrote the ``token_count`` first, and all items within milliseconds after it.
-    Records on rate limits repeat a count; a repeated count is ignored.
+    Builds since late 2025 write the ``token_count`` after a call's items. Older builds wrote it
+    first, and all items within milliseconds after it. Records on rate limits repeat the last count;
+    these are ignored.
     """
 
     def __init__(self, table: SpanTable) -> None:
@@ -924,19 +890,19 @@ class _TokenCounts:
         """The last of the spans that came after ``_early_tokens``."""
 
     def add_span(self, index: int, time: float | None) -> None:
-        """Record the latest span of the model, on which the tokens of its call are set.
+        """Record the latest span of the model, which will have the tokens of its call.
 
-        The tokens come in a later record, or came early: in a record before the call's spans.
+        Early tokens came in a record before the call's spans.
 
         Args:
             index: The index of the span.
             time: The time of its record in Unix seconds.
         """
-        if self._early_tokens is None:  # The tokens are still to come.
+        if self._early_tokens is None:  # a later record has the tokens
             self._uncounted_span = index
         elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:
             self._early_span = index  # a span of the call whose tokens came early
-        else:  # The early tokens are of another call, whose spans are complete.
+        else:  # the early tokens belong to an earlier call
             self.finish()
             self._early_tokens = None
             self._uncounted_span = index
@@ -949,7 +915,7 @@ class _TokenCounts:
             counts: The tokens read and written by the call, and the sums so far.
         """
         if counts == self._last_counts:
-            return  # A record on rate limits repeats the last count.
+            return  # a record on rate limits
         input_count, output_count, *_sums = counts
         tokens = (as_count(input_count), as_count(output_count))
         if tokens == (None, None):

@@ -1,7 +1,7 @@
-"""The steps that the records of Codex state, each record read by itself.
+"""The steps in the records of Codex, each record read by itself.
 
-Rollouts and ``codex exec`` have the same reports on tools in three forms: events at the end of a
-call, turn items of rollouts, and items of ``exec``. ``report_step_of`` reads all of them.
+Reports on tools have three forms: events at the end of a call, turn items of rollouts, and items of
+``codex exec``. ``report_step_of`` reads all of them.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ CODEX: Final = "codex"
 class RewordedLines(SpanTable):
     """A table in which some spans have texts that are not in their lines.
 
-    These spans are logs with the reader's own words, and calls and results that share a line.
+    These spans are logs with the reader's own words, and calls and results on a common line.
 
     Attributes:
-        reworded_kinds: The kinds of spans whose texts are the reader's own words.
+        reworded_kinds: The kinds of spans with the reader's own words.
     """
 
     reworded_kinds: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
@@ -57,7 +57,7 @@ class RewordedLines(SpanTable):
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
         """Return the rows that may match the searched text although their lines do not.
 
-        Rows that share a line are among them, because the line has the text of only one of them.
+        Rows with a common line are among them, because the line has the text of only one.
 
         Args:
             prefilter: The filter for the searched text.
@@ -101,8 +101,8 @@ def _is_record(record: Fields) -> bool:
 class CodexLines:
     """The spans of a parser's lines, and the facts of the run.
 
-    A line whose line feeds were lost holds several records. Such lines are rare: a span that is
-    not in ``_part_by_span`` belongs to the first record of its line.
+    A damaged line may hold several records. A span that is not in ``_part_by_span`` belongs to the
+    first record of its line.
     """
 
     def __init__(self, table: RewordedLines) -> None:
@@ -122,17 +122,14 @@ class CodexLines:
         status: SpanStatus = SpanStatus.UNKNOWN,
         parent: int | None = None,
     ) -> int:
-        """Add a span of the current record of a line to the table; return the span's index."""
+        """Add a span of the current record of a line; return the span's index."""
         index = self.table.add(line_number, line_number, shape, key, parent, time, status)
         if self._number_on_line:
             self._part_by_span[index] = self._number_on_line
         return index
 
     def _damaged_records(self, line_number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
-        """Yield the records on a line that is no single JSON object.
-
-        When a record is yielded, ``_number_on_line`` is its number among them.
-        """
+        """Yield the records on a damaged line, and set ``_number_on_line`` for each."""
         problems = self.table.problems
         records = records_on_damaged_line(line, line_number, cut_off, problems, _is_record)
         for number_on_line, record in enumerate(records):
@@ -141,10 +138,7 @@ class CodexLines:
         self._number_on_line = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of a span from the bytes of its line; None if the line lacks it.
-
-        A damaged line may hold several records, among which the span's has a number.
-        """
+        """Return the record of a span from the bytes of its line; None if the line lacks it."""
         record = object_in(data)
         if record is not None:
             return record
@@ -158,14 +152,14 @@ class CodexLines:
 
 @dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
 class RolloutStep:
-    """A step that a record of a rollout states.
+    """A step in a record of a rollout.
 
     Attributes:
         agent: The acting agent, if it is not the agent of the rollout.
-        parts: The parts of the text. A record that repeats the step may hold only one of them.
+        parts: The parts of the text, each of which another record may repeat alone.
         is_event: Whether a response item usually repeats the step.
-        ends_turn: Whether the turn ends, so that no event waits any longer. The text may be empty.
-        output: The output of a call that has ended; None for any other step.
+        ends_turn: Whether the step ends the turn, for which events have waited.
+        output: The output of a call that has ended.
         only_without_call_item: Whether a response item with the ``call_id`` hides the step.
         seconds: The duration of the call.
         spawned_threads: The threads of the sub-agents that the call started.
@@ -195,7 +189,7 @@ def log_step(text: str, name: str, *, failed: bool = False) -> RolloutStep:
 
     Args:
         text: The text.
-        name: The name of the log; empty if it has none.
+        name: The name of the log; may be empty.
         failed: Whether the log is an error.
     """
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
@@ -209,10 +203,7 @@ def _report_step(
     status: SpanStatus = SpanStatus.UNKNOWN,
     spawned_threads: tuple[str, ...] = (),
 ) -> RolloutStep:
-    """Return the step of a record that reports a tool call and, if it is recorded, the output.
-
-    The step is shown only if no response item shows the call.
-    """
+    """Return the step of a report on a tool call, which a response item with the call hides."""
     return RolloutStep(
         SpanKind.TOOL_CALL,
         Role.AGENT,
@@ -233,12 +224,11 @@ _NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWE
 def report_step_of(kind: str, values: Fields) -> RolloutStep | None:
     """Return the step of a record that reports both a tool call and its output.
 
+    The result is None for a type that reports on no call.
+
     Args:
         kind: The type of the event or the item, such as ``exec_command_end``.
         values: The fields of the event or the item.
-
-    Returns:
-        The step; None for a type that reports on no call.
     """
     report_of = _REPORT_BY_KIND.get(kind)
     if report_of is None:
@@ -272,10 +262,8 @@ def _image_view_report(values: Fields) -> RolloutStep:
 
 
 def _mcp_report(values: Fields) -> RolloutStep:
-    """Return the report on a call of an MCP tool.
-
-    Events have the call under ``invocation``, and the result under ``Ok`` or ``Err``.
-    """
+    """Return the report on a call of an MCP tool."""
+    # Events have the call under ``invocation``, and the result under ``Ok`` or ``Err``.
     call = fields_of(values.get("invocation")) or values
     result = values.get("result")
     error = values.get("error")
@@ -292,7 +280,7 @@ def _mcp_report(values: Fields) -> RolloutStep:
 
 
 def _with_error(step: RolloutStep, error: object) -> RolloutStep:
-    """Return the step with an error added to its output; unchanged if the error is None."""
+    """Return the step with an error added to its output."""
     if error is None:
         return step
     message = content_text(error.get("message") if isinstance(error, Mapping) else error)
@@ -332,17 +320,14 @@ def _collaboration_item_report(values: Fields) -> RolloutStep:
 
 
 def _collaboration_report(values: Fields) -> RolloutStep:
-    """Return the report of ``exec`` on a call between agents.
-
-    Only ``spawn_agent`` begins new threads.
-    """
+    """Return the report of ``exec`` on a call between agents."""
     name = as_text(values.get("tool")) or "agent"
     receivers = _receiver_threads(values)
     thread_field = {"receiver_thread_ids": list(receivers)} if receivers else {}
     prompt_field = {"prompt": values["prompt"]} if values.get("prompt") else {}
     states_field = {"agents_states": values.get("agents_states")}
     if name == "spawn_agent":
-        # The threads are new, so they are part of the output.
+        # Only this call begins new threads, so they are part of the output.
         output = dump_text({**thread_field, **states_field})
         return _report_step(name, prompt_field, output, spawned_threads=receivers)
     return _report_step(name, {**prompt_field, **thread_field}, dump_text(states_field))
@@ -390,7 +375,7 @@ def hosted_call_step(values: Fields) -> RolloutStep:
 
 
 def _seconds_of(duration: object) -> float | None:
-    """Return the seconds of a duration such as ``{"secs": 1, "nanos": 500000000}``, or None."""
+    """Return the seconds of a duration such as ``{"secs": 1, "nanos": 500000000}``."""
     fields = fields_of(duration)
     whole_seconds = as_number(fields.get("secs"))
     if whole_seconds is None or whole_seconds < 0:
@@ -412,7 +397,7 @@ SILENT_TYPES: Final = name_set("""
     additional_tools compaction compaction_summary compaction_trigger configuration_update
     context_compaction ghost_snapshot
 """)
-"""The types of records, events, turn items and response items that show nothing.
+"""The types of records, events, turn items and response items that are not shown.
 
 They have no text, or a response item or a ``compacted`` record has the same text.
 """
@@ -426,7 +411,7 @@ _SPOKEN_EVENTS: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
     "AgentMessage": (SpanKind.MESSAGE, Role.AGENT, "content"),
     "Plan": (SpanKind.MESSAGE, Role.AGENT, "text"),
 }
-"""The events and turn items that response items repeat, with the fields that hold their texts."""
+"""The events and turn items that response items repeat, with the names of their text fields."""
 
 HOSTED_CALLS: Final[Mapping[str, str]] = {
     "web_search_call": "web_search",
@@ -436,10 +421,7 @@ HOSTED_CALLS: Final[Mapping[str, str]] = {
     "image_generation_end": "image_generation",
     "ImageGeneration": "image_generation",
 }
-"""The tool of a response item, event or turn item about a call that the model's host runs.
-
-Items of some builds have no ``call_id``, so the arguments tell which event an item repeats.
-"""
+"""The tool of a call that the model's host runs, by the type of the item or event."""
 
 _ERROR_EVENTS: Final = frozenset({"error", "stream_error"})
 
@@ -460,14 +442,11 @@ def payload_of(record: Fields) -> tuple[str, Fields]:
 
 
 def step_of(kind: str, payload: Fields) -> RolloutStep | None:
-    """Return the step that a record states.
+    """Return the step in a record; None for a record that shows nothing.
 
     Args:
         kind: The type of the record.
         payload: The payload of the record.
-
-    Returns:
-        The step; None for a record that shows nothing.
     """
     if kind == "response_item":
         return item_step(payload)
@@ -493,10 +472,9 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
 
 
 def _event_step(payload: Fields) -> RolloutStep | None:
-    """Return the step of an event.
+    """Return the step of an event; None for an event that shows nothing.
 
-    Newer builds of Codex write a turn item in place of an event, with a type in camel case. The
-    result is None for an event that shows nothing. An event of an unknown type becomes a log.
+    Newer builds of Codex write a turn item in place of an event, with a type in camel case.
     """
     kind = kind_of(payload)
     if kind in SILENT_TYPES:
@@ -510,7 +488,7 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     if step is None:
         text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
         step = log_step(text, kind, failed=kind in _ERROR_EVENTS)
-        # A call from agent to agent, which the item of the call shows too.
+        # The item of a call between agents shows the call too.
         step.only_without_call_item = kind.startswith("collab_")
     step.call_id = text_in(payload, *_ID_FIELDS)
     return step
@@ -527,7 +505,7 @@ def _turn_boundary_step(payload: Fields) -> RolloutStep:
 
 
 def _abort_step(payload: Fields) -> RolloutStep:
-    """Return a log step with the reason for which a turn was aborted."""
+    """Return a log step with the reason why a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
     error_message = error.get("message") if isinstance(error, Mapping) else error
@@ -537,7 +515,7 @@ def _abort_step(payload: Fields) -> RolloutStep:
 
 
 def _rollback_step(payload: Fields) -> RolloutStep:
-    """Return a log step with the number of turns that a rollback took out of the history."""
+    """Return a log step with the number of turns that a rollback removed from the history."""
     count = as_count(payload.get("num_turns"))
     if count is None:
         turns_phrase = "turns before this were"
@@ -562,13 +540,10 @@ def _sub_agent_step(values: Fields) -> RolloutStep:
 
 
 def _spawn_step(payload: Fields) -> RolloutStep:
-    """Return the log step for the end of a call that starts a sub-agent.
-
-    The step is shown only if no response item has the call. Without a thread id in the payload, no
-    sub-agent was started.
-    """
+    """Return the log step for the end of a call that starts a sub-agent."""
     thread = as_text(payload.get("new_thread_id"))
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
+    # Without a thread id, no sub-agent was started.
     text = f"sub-agent {name}: started" if thread else "no sub-agent was started"
     return replace(
         log_step(text, "collab_agent_spawn_end"),
@@ -597,7 +572,7 @@ _STEP_OF_EVENT: Final[Mapping[str, Callable[[Fields], RolloutStep | None]]] = {
 def _text_event_step(
     kind: SpanKind, role: Role, text: str, parts: tuple[str, ...] = ()
 ) -> RolloutStep | None:
-    """Return the step of an event with a message or a thought; None for a blank text."""
+    """Return the step of an event with a message or a thought, unless its text is blank."""
     if not text.strip():
         return None
     return RolloutStep(kind, _speaker_role(role, text), text, parts=parts, is_event=True)
@@ -630,7 +605,7 @@ _CALL_FIELDS: Final = frozenset({"type", "id", "call_id", "name", "status", "res
 
 
 def item_step(payload: Fields) -> RolloutStep | None:
-    """Return the step of a response item; None for an item without readable text."""
+    """Return the step of a response item, if it has readable text."""
     kind = kind_of(payload) or ("message" if "role" in payload else "")
     key = as_text(payload.get("id"))
     if kind == "message":
@@ -657,7 +632,7 @@ def item_step(payload: Fields) -> RolloutStep | None:
 
 
 def call_id_and_name(payload: Fields) -> tuple[str | None, str]:
-    """Return the id of a call, and the name of its tool or, without one, the type of the call."""
+    """Return the id of a call, and the name of its tool, else the type of the call."""
     call_id = as_text(payload.get("call_id")) or as_text(payload.get("id"))
     return call_id, as_text(payload.get("name")) or str(payload.get("type")).removesuffix("_call")
 
@@ -668,7 +643,7 @@ def output_of(payload: Fields) -> object:
 
 
 def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
-    """Return the step of a chat message; None for a message without text."""
+    """Return the step of a chat message, if it has a text."""
     content = payload.get("content")
     text = content_text(content)
     parts = _nonblank_texts(content)
@@ -676,7 +651,7 @@ def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
         return None
     role = payload.get("role")
     if role == "assistant":
-        if text.startswith(_ENVELOPE):  # Older builds write messages between agents as JSON texts.
+        if text.startswith(_ENVELOPE):  # older builds: messages between agents
             envelope = fields_of(json_in(text))
             if {"author", "recipient", "content"} <= envelope.keys():
                 return _agent_message_step(envelope, key=key)
@@ -689,9 +664,8 @@ def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
 def is_from_harness(message: Fields) -> bool:
     """Return whether Codex itself, the model's harness, wrote a message in the user's name.
 
-    It did if the text begins like one of the harness's texts. Newer builds also record a kind for
-    each part of a message. The kinds of a harness's message have a dot, and none begins with
-    ``user.``.
+    Its text begins like one of the harness's texts. In newer builds, the recorded kinds of its
+    parts have a dot, and none begins with ``user.``.
     """
     if _speaker_role(Role.USER, content_text(message.get("content"))) is Role.SYSTEM:
         return True
@@ -731,7 +705,7 @@ def _thought_of(summary: object, content: object) -> tuple[str, tuple[str, ...]]
 
 
 def _nonblank_texts(content: object) -> tuple[str, ...]:
-    """Return the texts of a content's parts, without blank texts."""
+    """Return the nonblank texts of a content's parts."""
     pieces = content if isinstance(content, list) else [content]
     return tuple(text for piece in pieces if (text := content_text(piece)).strip())
 
@@ -753,7 +727,7 @@ def text_of_output(output: object) -> str:
 def status_of_output(output: object) -> SpanStatus:
     """Return the status of a call from its output: the exit code, the success flag or the text."""
     if type(output) is str and output.startswith(_WRAPPING_START):
-        # The end of the wrapping has the exit code, so a long text need not be parsed.
+        # The end of the wrapping has the exit code, which saves the parsing of a long text.
         search_start = max(0, len(output) - _WRAPPING_END_CHARS)
         label_start = output.rfind(_EXIT_CODE_LABEL, search_start)
         if label_start >= 0:
@@ -765,22 +739,19 @@ def status_of_output(output: object) -> SpanStatus:
 
 
 def may_be_object(output: object) -> bool:
-    """Return whether an output may be a short JSON object.
-
-    The object with which a call answers may name a new thread; it is never long.
-    """
+    """Return whether an output may be a short JSON object, such as the name of a new thread."""
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:
         return False
     content_start = len(_WRAPPING_START) if output.startswith(_WRAPPING_START) else 0
     first_character = output[content_start : content_start + 1]
-    # Wrapped content is a JSON string, in which a line feed before the object is an escape.
+    # Wrapped content is a JSON string, in which a line feed is an escape.
     return first_character in ("{", "\\") or first_character.isspace()
 
 
 def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
-    """Return the text of an output, and the status that its JSON wrapping states, else None."""
+    """Return the text of an output, and the status in its JSON wrapping."""
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, None

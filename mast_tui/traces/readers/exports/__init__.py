@@ -1,7 +1,6 @@
-"""Runs that tools export as one JSON document, turned into lists of chat messages.
+"""Runs that tools export as one JSON document, converted to lists of chat messages.
 
-A format is an ``ExportFormat``: how it is recognised, and how a document becomes runs. Add one to a
-module here and to ``FORMATS``.
+To add a format, define an ``ExportFormat`` in a module of this folder and add it to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.exports.agents import (

@@ -69,10 +69,7 @@ def _is_smolagents_step(step: object) -> bool:
 
 
 def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) -> Messages:
-    """Yield the messages of a run: its system prompt, its steps and its output.
-
-    The output is left out if the last message of the steps contains it.
-    """
+    """Yield the messages of a run: its system prompt, its steps and its output."""
     run_fields = fields_of(run)
     prompt = run_fields.get("system_prompt")
     if text := as_text(prompt) or as_text(fields_of(prompt).get("system_prompt")):
@@ -81,6 +78,7 @@ def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) ->
     messages = messages_of_each(steps, steps_pointer, _smolagents_messages)
     yield from messages
     last_message = fields_of(messages[-1][1]) if messages else {}
+    # The last message of the steps usually contains the output.
     output = dump_text(run_fields.get("output"))
     if output.strip() and output not in dump_text(last_message.get("content")):
         yield "/output", {"role": "assistant", "content": output}
@@ -127,7 +125,7 @@ def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> M
     if not content and not calls:
         return
 
-    # Without a call, the result gets an id that no call has, so that it answers none.
+    # Without a call, the result has an id that no call has, so that it answers none.
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
     result = result_message(content, call_id, None, is_error=True if error_text else None)
     end = fields_of(step.get("timing")).get("end_time") or step.get("end_time")
@@ -152,7 +150,7 @@ SMOLAGENTS: Final = ExportFormat(
 def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in histories of browser-use.
 
-    Their outcome stays unknown, because a history has only the agent's own verdict on its success.
+    Their outcome is unknown: a history has only the agent's own verdict.
     """
     return (
         ExportedRun(
@@ -171,7 +169,7 @@ def _is_browser_use_step(step: object) -> bool:
 
 
 def _judgement_key(steps: Sequence[object]) -> AnswerKey:
-    """Return the answer key with a model's judgements of the run, hidden from the annotator."""
+    """Return the answer key with a model's judgements of the run."""
     draft = AnswerKeyDraft()
     for step in steps:
         for result in items_of(fields_of(step).get("result")):
@@ -180,15 +178,12 @@ def _judgement_key(steps: Sequence[object]) -> AnswerKey:
 
 
 def _browser_use_messages(step: Fields, pointer: str) -> Messages:
-    """Yield the messages of a step: its web page, the model's answer, and the actions' results.
-
-    The answer has the model's thoughts, and its actions as calls.
-    """
+    """Yield the messages of a step: its web page, the model's answer, and the actions' results."""
     if page := _browser_use_page(fields_of(step.get("state"))):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
 
     metadata = fields_of(step.get("metadata"))
-    # Actions have no ids, so the pointer to an action is the id of its call.
+    # An action has no id, so its JSON pointer is the id of its call.
     action_pointer = f"{pointer[1:]}/action"
     if output := step.get("model_output"):
         answer = {
@@ -209,13 +204,13 @@ def _browser_use_messages(step: Fields, pointer: str) -> Messages:
 
 
 def _browser_use_page(state: Fields) -> str:
-    """Return the title and the address of a web page, and a mark for a picture of it."""
+    """Return the title and the address of a web page, and a mark for a screenshot."""
     has_picture = any(as_text(state.get(name)) for name in ("screenshot", "screenshot_path"))
     return "\n".join((texts_in(state, "title", "url"), "[image]" if has_picture else "")).strip()
 
 
 def _browser_use_answer(output: object, action_pointer: str) -> Fields:
-    """Return the model's output as an answer with thoughts, and with its actions as calls."""
+    """Return the model's output as an answer with its thoughts, and its actions as calls."""
     actions = _as_list(fields_of(output).get("action"))
     return {
         "role": "assistant",
@@ -229,14 +224,13 @@ def _browser_use_answer(output: object, action_pointer: str) -> Fields:
 
 
 def _browser_use_thoughts(output: Fields) -> str:
-    """Return all texts in the fields of the model's output, such as its thoughts and its memory."""
+    """Return the texts in the model's output, such as its thoughts and its memory."""
     objects = (output, fields_of(output.get("current_state")))
     texts = [texts_in(fields, *fields) for fields in objects]
     return "\n".join(text for text in texts if text)
 
 
 def _browser_use_result(result: object) -> str:
-    """Return the texts of an action's result and the names of its files."""
     if not isinstance(result, Mapping):
         return dump_text(result)
     fields = ("extracted_content", "long_term_memory", "error")
@@ -253,7 +247,7 @@ def _browser_action(action: object) -> Fields:
 
 
 def _as_list(value: object) -> Sequence[object]:
-    """Return a list as it is, null as an empty list, and any other value as a list of one."""
+    """Return a list unchanged, null as an empty list, and any other value as a list of one."""
     if isinstance(value, list):
         return value
     return () if value is None else (value,)
@@ -286,9 +280,10 @@ def _is_crewai_entry(entry: object) -> bool:
 def _crewai_messages(shown_tasks: set[str], entry: Fields, pointer: str) -> Messages:
     """Yield the task of an entry, its output and its error as messages.
 
+    A task is yielded when an entry starts it, or when no earlier entry has it.
+
     Args:
-        shown_tasks: The tasks of the earlier entries; the entry's task is added. A task among them
-            is yielded again only if the entry starts it.
+        shown_tasks: The tasks of the earlier entries; the entry's task is added.
         entry: An entry of the log.
         pointer: The JSON pointer of the entry.
     """
@@ -310,7 +305,7 @@ def _crewai_messages(shown_tasks: set[str], entry: Fields, pointer: str) -> Mess
 def _agentscope_runs(document: object) -> Iterable[ExportedRun]:
     """Yield a run for each agent in a saved session: the messages in the agent's memory."""
     for agent, state in fields_of(document).items():
-        # Newer releases keep a message as the first element of a list; labels of it follow.
+        # Newer releases have a message as the first element of a list; its labels follow.
         values = [
             value[0] if isinstance(value, list) and value else value
             for value in items_of(fields_at(state, "memory").get("content"))
@@ -345,7 +340,7 @@ AGENTSCOPE: Final = ExportFormat(
 
 
 def _owl_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the run in a list of rounds, each with an instruction, calls and the solution."""
+    """Return the run in a list of rounds, each with an instruction, calls and a solution."""
     if isinstance(document, list) and mostly(_is_owl_round, document):
         messages = messages_of_each(document, "", _owl_messages)
         yield ExportedRun(document, messages, meta=TraceMeta(system="OWL"))
@@ -358,7 +353,7 @@ def _is_owl_round(value: object) -> bool:
 
 
 def _owl_messages(value: object, pointer: str) -> Messages:
-    """Yield the messages of a round; any other value is yielded as it is."""
+    """Yield the messages of a round; yield any other value unchanged."""
     if not _is_owl_round(value):
         yield pointer, value
         return
@@ -396,7 +391,7 @@ def _is_task_output(task: object) -> bool:
 
 
 def _crew_messages(output: Fields) -> Messages:
-    """Yield each task and its output, and then the crew's output unless a task has the same."""
+    """Yield each task and its output, then the crew's output unless a task has the same."""
     messages = messages_of_each(
         items_of(output.get("tasks_output")), "/tasks_output", _crew_task_messages
     )
@@ -424,7 +419,7 @@ CREW_OUTPUT: Final = ExportFormat(
 
 _SIMULATION_FIELDS: Final = frozenset({"task_id", "messages", "termination_reason"})
 _COUNT_FIELDS: Final = frozenset({"input_token_count", "output_token_count", "latency"})
-"""The fields of a result of BFCL that has no log."""
+"""The fields of a BFCL result without a log."""
 
 _CHECK_NAMES: Final = names("""
     db_check env_assertions action_checks nl_assertions communicate_checks reward_breakdown
@@ -434,7 +429,7 @@ _CHECK_NAMES: Final = names("""
 def _tau2_runs(document: object) -> Iterable[ExportedRun]:
     """Return the simulations of tau2-bench.
 
-    The document has them under ``simulations``, is a list of simulations, or a single simulation.
+    A document is a simulation, a list of them, or an object with a list under ``simulations``.
     """
     results = fields_of(document)
     tasks = map(fields_of, items_of(results.get("tasks")))
@@ -462,7 +457,7 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _tau2_messages(message: Fields, pointer: str) -> Messages:
-    """Yield a message, or the results in it; the ``id`` of a result is that of its call."""
+    """Yield a message, or the results in it; a result has the ``id`` of its call."""
     if results := items_of(message.get("tool_messages")):
         for result_index, result in enumerate(map(fields_of, results)):
             tool_message = {**result, "role": "tool", "tool_call_id": result.get("id")}
@@ -494,7 +489,7 @@ def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
 
 
 def _tau2_answer_key(environment: Fields, task: Fields, simulation: Fields) -> AnswerKey:
-    """Return the answer key, hidden from the annotator: expectations of the task, and scores."""
+    """Return the answer key: expectations of the task, and scores."""
     draft = AnswerKeyDraft()
     for name, value in fields_of(task.get("evaluation_criteria")).items():
         if name == "actions":
@@ -518,7 +513,7 @@ TAU2: Final = ExportFormat(
 
 
 def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in BFCL's results, which have an ``inference_log`` or counts of tokens."""
+    """Return the runs in BFCL's results, which have an ``inference_log`` or token counts."""
     return (
         ExportedRun(
             value=entry,
@@ -537,7 +532,7 @@ def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _bfcl_messages(entry: Fields) -> Messages:
-    """Yield the messages of an entry's log; if the log has no answer, also the entry's result."""
+    """Yield the messages of an entry's log, and the entry's result if the log has no answer."""
     has_answer = False
     for pointer, message in _bfcl_log(items_of(entry.get("inference_log"))):
         has_answer = has_answer or fields_of(message).get("role") == "assistant"
@@ -575,10 +570,9 @@ def _bfcl_log(log: Sequence[object]) -> Messages:
 
 
 def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
-    """Yield the messages of a step.
+    """Yield the messages of a step, with the decoded calls added to its first answer.
 
-    The harness logs the decoded calls of an answer in a separate entry. They are added to the first
-    answer of the step.
+    The harness logs these calls in a separate entry.
     """
     decoded_calls: Sequence[object] = ()
     for entry in entries:
@@ -607,14 +601,14 @@ def _bfcl_result(result: object, pointer: str) -> Messages:
 
 
 def _only_repeats_calls(entry: Fields) -> bool:
-    """Return whether an entry only repeats the calls of a model's answer and has no error."""
+    """Return whether an entry repeats the calls of a model's answer and has no error."""
     return bool(items_of(entry.get("model_response_decoded"))) and "error" not in entry
 
 
 def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
-    """Return an answer as a message with calls; a text that only repeats the calls is left out.
+    """Return an answer as a message with calls, without a text that repeats the calls.
 
-    Without ``decoded_calls``, the calls are the items of the entry's content.
+    The default calls are the items of the entry's content.
     """
     content = entry.get("content")
     calls = [_bfcl_call(call) for call in decoded_calls or items_of(content)]
@@ -630,7 +624,7 @@ def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
 
 
 def _is_text_of_calls(text: str) -> bool:
-    """Return whether a text is in brackets or in ``tool_call`` tags, as a text of calls is."""
+    """Return whether a text is in brackets or in ``tool_call`` tags, like a text of calls."""
     stripped_text = text.strip()
     return any(
         stripped_text.startswith(opening) and stripped_text.endswith(closing)
@@ -659,9 +653,9 @@ BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl
 
 
 def _run_state_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs whose states OpenAI's Agents SDK saved.
+    """Return the runs in saved run states of OpenAI's Agents SDK.
 
-    A run may wait for agents that it uses as tools. Their messages follow those of the run.
+    The messages of nested agents, which the run uses as tools, follow those of the run.
     """
     for pointer, state in objects_in(document):
         states = [("", state)]
@@ -674,10 +668,7 @@ def _run_state_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _run_state_messages(state: Fields, pointer: str) -> Messages:
-    """Yield the input and the items of a run, each once.
-
-    The session items may lack those of the last turn, which the generated items have.
-    """
+    """Yield the input and the items of a run, each once."""
     fields = snake_fields(state)
     if "original_input" not in fields or "generated_items" not in fields:
         return
@@ -727,14 +718,14 @@ def _nested_run_states(state: Fields, pointer: str) -> Iterable[tuple[str, Field
 
 
 def _run_input(value: object, pointer: str) -> Messages:
-    """Yield the messages of an input, which is a text or a list."""
+    """Yield the messages of an input: a text or a list."""
     if text := as_text(value):
         yield pointer, {"role": "user", "content": text}
     yield from located_items(value, pointer)
 
 
 def _with_usage(item: object, usage_by_last_item: dict[bytes, object]) -> object:
-    """Return an item of a run; if it is the last item of a response, with the response's tokens."""
+    """Add a response's tokens to an item if it is the last item of the response."""
     fields = fields_of(item)
     raw_item = fields_of(first_in(fields, "raw_item", "rawItem"))
     # The tokens are removed, so that an equal item does not get them too.

@@ -50,13 +50,11 @@ _KERNEL_LISTS: Final = (
 def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
     """Return the ids from the root of a tree down to a leaf.
 
+    The root has no known parent. A cycle of parents ends the branch too.
+
     Args:
         leaf: The id of the last message of the branch.
         parents: The id of the parent of each message.
-
-    Returns:
-        The ids of the branch. Its root is the message whose parent is None, is not in ``parents``,
-        or is in the branch already.
     """
     branch: dict[str, None] = {}
     node_id: str | None = leaf
@@ -69,8 +67,7 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
 def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | None]:
     """Map the id of each message in a list to the id of its parent.
 
-    A message that names no parent follows the previous message. The parent is None for the first
-    message, and for a message whose parent is not in the list.
+    The default parent is the previous message. An unknown parent becomes None.
     """
     parents: dict[str, str | None] = {}
     previous_id: str | None = None
@@ -84,7 +81,7 @@ def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | 
 
 
 def branch_problems(count: int) -> list[str]:
-    """Return a problem that says how many messages of other branches are left out, if any."""
+    """Return a problem with the number of messages on other branches, if there are any."""
     if count == 0:
         return []
     singular = "message of another branch left out"
@@ -93,11 +90,7 @@ def branch_problems(count: int) -> list[str]:
 
 
 def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of a ChatGPT export, each along one branch.
-
-    The branch is that of ``current_node``, or of the last node if a program left ``current_node``
-    out.
-    """
+    """Return the conversations of a ChatGPT export, each along one branch."""
     for run in _mapped_runs(document, ("author", "content"), _chatgpt_message):
         _link_chatgpt_results(run.messages)
         yield run
@@ -108,12 +101,11 @@ def _mapped_runs(
     message_fields: Sequence[str],
     message_of: Callable[[Fields], dict[str, object] | None],
 ) -> Iterable[ExportedRun]:
-    """Yield the conversations of an export whose ``mapping`` has the messages as nodes of a tree.
+    """Yield the conversations of an export with a tree of messages under ``mapping``.
 
     Args:
-        document: The export.
-        message_fields: The fields that a message of the product has.
-        message_of: A function that returns the message of a node in chat form, or None.
+        message_fields: The fields of the product's messages.
+        message_of: Returns the message of a node in chat form.
     """
     for pointer, conversation in objects_in(document):
         mapping = fields_of(conversation.get("mapping"))
@@ -148,9 +140,9 @@ def run_of_branch(
     Args:
         conversation: The conversation.
         pointer: The JSON pointer to it in the document.
-        messages: The messages of each node that has any, with their pointers in the conversation.
+        messages: The messages of each node, with their JSON pointers in the conversation.
         parents: The parent of each node.
-        leaf: The last node of the branch. If it is no node, the last of all nodes is used.
+        leaf: The last node of the branch; by default the last of all nodes.
         model: The model, if the conversation names it.
     """
     if leaf is None or leaf not in parents:
@@ -177,11 +169,10 @@ def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
 
 
 def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
-    """Set the ids of calls, and the call ids of results, which ChatGPT's export lacks.
+    """Set the ids of calls and the call ids of results, which ChatGPT's export lacks.
 
-    The id of a call is the pointer of its message, which has at most one call. A result answers
-    the last call of the same tool since the user's last message, else the last call of any tool.
-    A call may have several results.
+    The id of a call is the pointer of its message. A result answers the last call of its tool since
+    the user's last message, else the last call of any tool.
     """
     call_id_by_family: dict[str, str] = {}
     last_call_id: str | None = None
@@ -201,12 +192,12 @@ def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
 
 
 def _tool_family(tool: object) -> str:
-    """Return the part of a tool's name before its first dot."""
+    """Return the part of a tool's name before the first dot."""
     return (as_text(tool) or "").partition(".")[0]
 
 
 def _chatgpt_message(node: Fields) -> dict[str, object] | None:
-    """Return the message of a node in chat form; None if it has no text."""
+    """Return the message of a node in chat form, if it has a text."""
     message = fields_of(node.get("message"))
     author = fields_of(message.get("author"))
     content = message.get("content")
@@ -236,7 +227,7 @@ def _chatgpt_message(node: Fields) -> dict[str, object] | None:
 
 
 def _chatgpt_text(content: object) -> str:
-    """Return the text of a message's content; of an unknown type, the texts in all fields."""
+    """Return the text of a message's content; for an unknown type, the texts in all fields."""
     if not isinstance(content, Mapping):
         return as_text(content) or ""
     parts = [
@@ -263,7 +254,7 @@ CHATGPT: Final = ExportFormat(
 
 
 def _deepseek_message(node: Fields) -> dict[str, object] | None:
-    """Return the message of a node in chat form; None if it has no text."""
+    """Return the message of a node in chat form, if it has a text."""
     message = fields_of(node.get("message"))
     fragments = list(map(fields_of, items_of(message.get("fragments"))))
     blocks = [block for fragment in fragments for block in _deepseek_blocks(fragment)]
@@ -383,7 +374,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
 
 
 def _claude_ai_message(message: object) -> object:
-    """Return a message in chat form, with its files; a value that is no object, unchanged."""
+    """Return a message in chat form, with its files; any value that is no object unchanged."""
     if not isinstance(message, Mapping):
         return message
     content = message.get("content")
@@ -407,12 +398,12 @@ def _claude_ai_message(message: object) -> object:
 
 
 def _block_text(block: object) -> object:
-    """Return the text of a text block; any other block is returned unchanged."""
+    """Return the text of a text block; any other block unchanged."""
     return fields_of(block).get("text") if kind_of(block) == "text" else block
 
 
 def _file_note(file: object) -> str:
-    """Return ``[file log.txt]`` for an attached file; empty if the file has no name."""
+    """Return ``[file log.txt]`` for an attached file with a name."""
     name = text_in(fields_of(file), "file_name", "name")
     return f"[file {name}]" if name else ""
 
@@ -433,10 +424,8 @@ def _librechat_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
-    """Return the messages by their JSON pointers, each before its children.
-
-    The export has a list of messages, or a tree of messages with ``children``.
-    """
+    """Return the messages by JSON pointer, each before its children."""
+    # The tree has ``children`` in its messages.
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
     remaining = located_objects(conversation.get(field), f"/{field}")[::-1]
@@ -450,7 +439,7 @@ def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
     """Return a conversation along the branch of its last message with a ``messageId``.
 
-    A message without one has its JSON pointer as id.
+    The JSON pointer of a message is its default id.
     """
     id_by_pointer = {
         node_pointer: text_in(message, "messageId") or node_pointer
@@ -481,7 +470,7 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
 
 
 def _librechat_problems(branch: Sequence[str], id_by_pointer: Mapping[str, str]) -> list[str]:
-    """Return problems that say how many messages outside of a branch are left out."""
+    """Return problems with the number of messages outside of a branch."""
     omitted_without_id = sum(
         pointer == message_id
         for pointer, message_id in id_by_pointer.items()
@@ -498,8 +487,7 @@ def _librechat_parents(
 ) -> dict[str, str | None]:
     """Map the id of each message to the id of its parent.
 
-    It is the parent that the message names, else the message whose ``children`` contain it, else
-    the previous message.
+    The parent is the one that the message names, else the message around it, else the previous one.
     """
     parents: dict[str, str | None] = {}
     previous_id: str | None = None
@@ -512,7 +500,6 @@ def _librechat_parents(
 
 
 def _librechat_message(message: Fields) -> Fields:
-    """Return a message in chat form, with its files."""
     parts = [_librechat_part(part) for part in items_of(message.get("content"))]
     if not parts and (text := text_in(message, "text")):
         kind = "error" if message.get("error") is True else "text"
@@ -535,7 +522,7 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a thought in Anthropic's form, and a call with its output in that of Vercel's AI SDK.
+    """Convert a thought to Anthropic's form, and a call to that of Vercel's AI SDK.
 
     Any other part is returned unchanged.
     """
@@ -547,7 +534,7 @@ def _librechat_part(part: object) -> object:
     if kind != "tool_call":
         return part
     call = fields_of(fields.get("tool_call"))
-    # A call of an assistant has its details in a field that is named after its type.
+    # A call of an assistant has its details in a field with the name of its type.
     details = fields_of(call.get(kind_of(call))) or call
     output = first_in(details, "output", "outputs")
     if output == "" and call.get("progress") != 1:
@@ -610,7 +597,7 @@ def _normalized_fields(value: object) -> Fields:
 
 
 def _semantic_kernel_message(message: object) -> object:
-    """Return a message in chat form; a value that is no object, unchanged."""
+    """Return a message in chat form; any value that is no object unchanged."""
     if not isinstance(message, Mapping):
         return message
     fields = _normalized_fields(message)
@@ -678,11 +665,10 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 
 
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
-    """Return each thread of an export of OpenAI's Assistants API as one exported run.
+    """Return each thread of an export of OpenAI's Assistants API as one run.
 
-    The document lists the API's messages, runs and run steps. An object without a thread's id
-    belongs to the first thread. The result is empty if all objects are runs of the API, because
-    these have no content.
+    The document lists messages, runs and run steps of the API. The API's runs alone have no
+    content. An object without a thread's id belongs to the first thread.
     """
     items_by_thread: dict[str | None, list[tuple[str, Fields]]] = {}
     has_content = False
@@ -696,9 +682,9 @@ def _assistants_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
-    """Return a thread with its messages sorted by time, because the API lists the newest first.
+    """Return a thread with its messages sorted by time, without repeated instructions.
 
-    Instructions are left out if they repeat the previous instructions.
+    The API lists the newest message first.
     """
     timed_messages = [timed for pointer, item in items for timed in _timed_messages(pointer, item)]
     timed_messages.sort(key=lambda timed_message: (timed_message.time, timed_message.rank))
@@ -721,16 +707,14 @@ def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) 
 
 
 def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
-    """Yield the messages, runs and steps in a value, at most ``_MAX_DEPTH`` levels down.
-
-    A list with the newest object first is reversed, so that objects of one second are in order.
-    """
+    """Yield the messages, runs and steps in a value, at most ``_MAX_DEPTH`` levels down."""
     fields = fields_of(value)
     if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP, _RUN):
         yield pointer, fields
     elif depth < _MAX_DEPTH:
         items = items_of(value)
         named_items = [(str(index), item) for index, item in enumerate(items)]
+        # Objects of one second keep this order later.
         if len(items) > 1 and _creation_time(items[0]) > _creation_time(items[-1]):
             named_items.reverse()
         for name, item in named_items or fields.items():
@@ -749,7 +733,7 @@ _ERROR_RANK: Final = 4
 
 
 class _TimedMessage(NamedTuple):
-    """A message with its time; messages of one second are ordered by ``rank``."""
+    """A message with its time, and a rank for the order within one second."""
 
     time: float
     rank: int
@@ -758,10 +742,7 @@ class _TimedMessage(NamedTuple):
 
 
 def _timed_messages(pointer: str, item: Fields) -> Iterator[_TimedMessage]:
-    """Yield a thread's message, or the instructions, the calls and the error of a run or a step.
-
-    Each has a time, and a rank for the order within one second.
-    """
+    """Yield a thread's message, or the instructions, the calls and the error of a run or a step."""
     time = _creation_time(item)
     if item.get("object") == _THREAD_MESSAGE:
         role = text_in(item, "role") or "assistant"

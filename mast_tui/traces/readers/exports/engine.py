@@ -1,4 +1,4 @@
-"""The formats of exported documents: each turns a document into runs, and these into traces."""
+"""The engine of exported documents: a format finds the runs, and these become traces."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.run_facts import task_of
 
 Messages = Iterator[tuple[str, object]]
-"""Chat messages, each after its JSON pointer in the run."""
+"""Chat messages, as pairs of JSON pointer in the run and message."""
 
 NO_FACTS: Final = TraceMeta()
 _CHECKED_VALUES: Final = 40
-"""The first values of a list of which one has to be a step."""
+"""The number of first values of a list that may contain a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,11 @@ class ExportedRun:
 
     Attributes:
         value: The JSON value of the run, which identifies it.
-        messages: Messages that ``chat.turns`` understands, each with its pointer in ``value``. A
-            value that is no object becomes a log with a problem.
+        messages: Messages that ``chat.turns`` understands, with their JSON pointers in ``value``.
         pointer: The JSON pointer to ``value`` in the document.
-        native_id: The id of the run in the document; None if it has none.
-        meta: The facts of the run. If they have no task, it is the first message of a user; if they
-            have no system, it is that of the format.
-        problems: Messages about parts of the run that are left out.
+        native_id: The id of the run in the document, if it has one.
+        meta: The facts of the run. The default task is the first message of a user.
+        problems: Messages about omitted parts of the run.
     """
 
     value: object
@@ -66,7 +64,7 @@ class ExportFormat:
         name: The name that ``inspect`` shows.
         marks: Byte strings that every file of the format contains.
         system: The product that writes the files; None if each run names its system.
-        runs: Returns the runs of a JSON document; none if the document is of another format.
+        runs: Returns the runs of a JSON document; none for a document of another format.
     """
 
     name: str
@@ -97,7 +95,7 @@ class ExportFormat:
         return report_of(self, source, traces, problems)
 
     def _trace_of_run(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
-        """Return the trace of a run; ``record`` is the run's number, None for a file's only run."""
+        """Return the trace of a run; ``record`` is its number, None for a file's only run."""
         steps = StepList()
         mapper = MessageMapper(steps, prefix=run.pointer)
         for pointer, message in run.messages:
@@ -114,10 +112,10 @@ class ExportFormat:
 
 
 def objects_in(document: object) -> list[tuple[str, Fields]]:
-    """Return the objects of a document, each after its JSON pointer.
+    """Return the objects of a document, as pairs of JSON pointer and object.
 
-    The document is a list of objects, or has such a list under ``conversations``. Any other
-    document is itself the only object.
+    The document is a list of objects, has such a list under ``conversations``, or is the only
+    object.
     """
     conversations = fields_of(document).get("conversations")
     values = conversations if isinstance(conversations, list) else document
@@ -149,11 +147,9 @@ def step_lists(
     """Yield the list of steps of each run in a document.
 
     Args:
-        document: A run, or a list of runs. A run is a list of steps, or an object with such a
-            list.
+        document: A run, or a list of runs. A run is a list of steps, or an object with such a list.
         list_paths: The dotted paths in an object that may lead to the list.
-        is_step: Returns whether a value is a step. A list is a list of steps if one of its first
-            values is a step.
+        is_step: Returns whether a value is a step.
     """
 
     def is_list_of_steps(value: object) -> bool:
@@ -212,7 +208,7 @@ def result_message(
 
 
 def join_distinct_texts(texts: Iterable[object]) -> str:
-    """Join the texts among some values by line breaks, except texts within an earlier text."""
+    """Join texts by line breaks, without a text that an earlier text contains."""
     distinct_texts: list[str] = []
     for value in texts:
         text = as_text(value)

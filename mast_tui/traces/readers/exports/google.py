@@ -39,10 +39,7 @@ _AFTER_UNDERSCORE: Final = re.compile(r"_([a-z])")
 
 
 def _adk_eval_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations in an evaluation set of Google's ADK, or in the results of one.
-
-    A case with only the user's questions is no run.
-    """
+    """Return the conversations in an evaluation set of Google's ADK, or in its results."""
     eval_set = snake_fields(document)
     for name in ("eval_cases", "eval_case_results"):
         is_in_snake_case = name in fields_of(document)
@@ -53,22 +50,22 @@ def _adk_eval_runs(document: object) -> Iterable[ExportedRun]:
             if not is_in_snake_case:  # A pointer has the names that are in the file.
                 case_pointer = in_camel_case(case_pointer)
                 messages = [(in_camel_case(pointer), message) for pointer, message in messages]
+            # A case with only the user's questions is no run.
             if any(fields_of(message).get("role") != "user" for _pointer, message in messages):
                 meta = _facts_of_eval_case(case, eval_set.get("eval_set_id"))
                 yield ExportedRun(value, messages, case_pointer, meta=meta)
 
 
 def in_camel_case(pointer: str) -> str:
-    """Return a JSON pointer with its fields in camel case; the name of an agent stays as it is."""
+    """Return a JSON pointer with its fields in camel case, except the name of an agent."""
     fields, separator, agent = pointer.partition("/agent_details/")
     return _AFTER_UNDERSCORE.sub(lambda letter: letter[1].upper(), fields + separator) + agent
 
 
 def _eval_case_messages(case: Fields) -> Messages:
-    """Yield the messages of a case.
+    """Yield the messages of a case, from the events of the session or from the invocations.
 
-    An agent's instructions come before its first invocation, and again when they change. If the
-    results have the events of the session, these replace the messages of the invocations.
+    An agent's instructions come before its first invocation, and again when they change.
     """
     events = items_of(snake_fields(case.get("session_details")).get("events"))
     yield from located_items(case.get("context_messages"), "/context_messages")
@@ -89,7 +86,7 @@ def _eval_case_messages(case: Fields) -> Messages:
 
 
 def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
-    """Yield the actual invocations of a case, not the expected ones, each after its pointer."""
+    """Yield the actual invocations of a case, without the expected ones, and their pointers."""
     results = items_of(case.get("eval_metric_result_per_invocation"))
     for number, result in enumerate(map(snake_fields, results)):
         location = f"/eval_metric_result_per_invocation/{number}/actual_invocation"
@@ -127,7 +124,7 @@ def _eval_invocation_messages(invocation: Fields, pointer: str) -> Messages:
 
 
 def _eval_call_items(invocation: Fields) -> Messages:
-    """Yield the calls in the lists of an invocation, each before its result; then other results."""
+    """Yield the calls of an invocation, each before its result; then all other results."""
     steps = snake_fields(invocation.get("intermediate_data"))
     open_results = dict(enumerate(map(fields_of, items_of(steps.get("tool_responses")))))
     list_pointer = "/intermediate_data/tool_uses"
@@ -165,10 +162,7 @@ def _eval_result_item(index: int, result: Fields) -> tuple[str, object]:
 
 
 def _facts_of_eval_case(case: Fields, eval_set_id: object) -> TraceMeta:
-    """Return the facts of a case.
-
-    Expected calls and answers, and scores, are in the answer key, which annotators do not see.
-    """
+    """Return the facts of a case, with expectations and scores in the answer key."""
     draft = AnswerKeyDraft()
     for result in map(snake_fields, items_of(case.get("eval_metric_result_per_invocation"))):
         expected = _eval_invocation_messages(snake_fields(result.get("expected_invocation")), "")
@@ -221,7 +215,7 @@ class Interaction(NamedTuple):
 def _interaction_runs(document: object) -> Iterable[ExportedRun]:
     """Yield the runs in a document with one or several interactions with Gemini.
 
-    An interaction that names a previous one belongs to the same run.
+    An interaction belongs to the run of its previous interaction.
     """
     interactions: dict[str, Interaction] = {}
     for number, interaction in enumerate(_interactions(document)):
@@ -307,10 +301,7 @@ def _interaction_messages(interaction: Interaction) -> Messages:
 
 
 def _step_message(step: object, role: str) -> dict[str, object]:
-    """Return a step, or a part of a content, as a message, a call or a result.
-
-    The speaker of a part is ``role``.
-    """
+    """Return a step, or a part of a content, as a message, a call or a result."""
     fields = dict(fields_of(step))
     kind = kind_of(step)
     if kind == "thought":
@@ -329,7 +320,6 @@ def _step_message(step: object, role: str) -> dict[str, object]:
 
 
 def _error_message(error: object) -> dict[str, object]:
-    """Return the log of an error."""
     text = texts_in(fields_of(error), "code", "message", between=": ") or dump_text(error)
     return {"role": "assistant", "content": [{"type": "error", "error": text}]}
 
@@ -367,10 +357,10 @@ def _live_record(value: object) -> Fields:
 
 
 def _live_messages(records: Sequence[Fields]) -> Messages:
-    """Yield the messages of a live session.
+    """Yield the messages of a live session, without sound.
 
-    The texts that a speaker streams are joined until the turn ends or a message of another kind
-    follows. Sound is left out.
+    The streamed texts of a speaker are joined until the turn ends or another kind of message
+    follows.
     """
     spoken_texts = _SpokenTexts()
     for pointer, record in located_objects(records, ""):
@@ -399,7 +389,6 @@ def _live_messages(records: Sequence[Fields]) -> Messages:
 
 
 def _live_items(record: Fields, pointer: str) -> Messages:
-    """Yield the instructions, the user's turns, the calls and the results in a message."""
     setup = snake_fields(record.get("setup"))
     if instruction := fields_of(setup.get("system_instruction")):
         yield f"{pointer}/setup/system_instruction", {**instruction, "role": "system"}
@@ -417,22 +406,19 @@ def _live_items(record: Fields, pointer: str) -> Messages:
 
 
 class _SpokenTexts:
-    """The texts that a live session has streamed since the last message, by speaker."""
+    """The texts of a live session since the last message, by speaker."""
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, bool], tuple[str, list[str]]] = {}
         """By role, and True for thoughts: the pointer to the first message, and the texts."""
 
     def add(self, pointer: str, role: str, part: Fields) -> bool:
-        """Add the text of a part.
+        """Add the text of a part; return False if it has no text.
 
         Args:
             pointer: The JSON pointer to the message.
             role: The speaker.
             part: The part, or a transcription.
-
-        Returns:
-            False if the part has no text, so that nothing was added.
         """
         text = part.get("text")
         if not isinstance(text, str):
@@ -468,10 +454,7 @@ _CHUNK_FACTS: Final = name_set("""
 
 
 def _studio_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the run in a prompt that was saved in AI Studio: a list of chunks, most of them texts.
-
-    What the user has typed and not yet sent, the pending inputs, is left out.
-    """
+    """Return the run in a prompt that AI Studio saved: a list of chunks, most of them texts."""
     prompt = fields_of(document)
     chunks = [
         fields_of(chunk) for chunk in items_of(fields_of(prompt.get("chunkedPrompt")).get("chunks"))

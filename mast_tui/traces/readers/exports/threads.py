@@ -61,7 +61,6 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _lm_studio_prompt(conversation: Fields) -> Messages:
-    """Yield the system prompt, if the conversation has one."""
     settings = items_of(fields_of(conversation.get("perChatPredictionConfig")).get("fields"))
     prompts = [
         text_in(setting, "value")
@@ -74,7 +73,7 @@ def _lm_studio_prompt(conversation: Fields) -> Messages:
 
 
 def _lm_studio_messages(version: Fields, pointer: str) -> Messages:
-    """Yield a version of a message: one message, or the messages of its steps if it has steps."""
+    """Yield a version of a message: one message, or the messages of its steps."""
     role = text_in(version, "role") or "assistant"
     if not isinstance(version.get("steps"), list):
         yield pointer, {"role": role, "content": _lm_studio_blocks(version)}
@@ -93,8 +92,7 @@ def _lm_studio_step(
 ) -> Messages:
     """Yield the text, the thought or the calls of a step, then the results in it.
 
-    A call has a number beside the id that the model gave it; both are added to
-    ``call_id_by_number``. A result may have only the number.
+    A result may name its call only by number. Calls are added to ``call_id_by_number``.
     """
     calls = []
     results: list[tuple[str, object]] = []
@@ -150,7 +148,7 @@ LM_STUDIO: Final = ExportFormat(
 
 
 _ZED_RESUME: Final = "Resume"
-"""A mark in place of a message: the user let the agent continue."""
+"""A mark in place of a message, for the user's command to continue."""
 
 
 def _zed_runs(document: object) -> Iterable[ExportedRun]:
@@ -174,7 +172,7 @@ def _is_zed_message(value: object) -> bool:
 def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> list[tuple[str, object]]:
     """Return the messages of a thread.
 
-    The thread states tokens for each prompt. The last answer to the prompt gets them.
+    The last answer to each prompt has the prompt's tokens.
     """
     last_answer_by_prompt: dict[str, dict[str, object]] = {}
     prompt_id = ""
@@ -193,9 +191,9 @@ def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> list[tuple
 
 
 def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield a message and the results of its calls; nothing for a mark that is no message.
+    """Yield a message and the results of its calls; a mark without a message yields nothing.
 
-    Newer threads have a message in a field that is named after its author: ``User`` or ``Agent``.
+    Newer threads have a message in the field ``User`` or ``Agent``.
     """
     tagged_message = fields_of(value)
     fields = fields_of(first_in(tagged_message, "User", "Agent")) or tagged_message
@@ -236,10 +234,7 @@ def _zed_text(content: object) -> str:
 
 
 def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
-    """Yield a part of a message as a block in Anthropic's form; an unknown part unchanged.
-
-    An empty text yields nothing.
-    """
+    """Yield a part of a message as a block in Anthropic's form; an unknown part unchanged."""
     fields = fields_of(part)
     mention = fields_of(fields.get("Mention"))
     thought = fields_of(fields.get("Thinking"))
@@ -290,10 +285,7 @@ def _is_letta_message(value: object) -> bool:
 
 
 def _letta_stored_messages(message: Fields, pointer: str) -> Messages:
-    """Yield each result in a tool's message, or the decision and the calls in an approval.
-
-    Any other message of the agent file is yielded as it is.
-    """
+    """Yield the results of a tool's message, the parts of an approval, or any other message."""
     results = [fields_of(result) for result in items_of(message.get("tool_returns"))]
     if message.get("role") == "tool" and results:
         for number, result in enumerate(results):
@@ -386,7 +378,7 @@ def _is_stored_message(value: object) -> bool:
 
 
 def _llama_index_message(value: object) -> object:
-    """Return a message in chat form; a value that is no object, unchanged."""
+    """Return a message in chat form; any value that is no object unchanged."""
     if not isinstance(value, Mapping):
         return value
     extras = fields_of(value.get("additional_kwargs"))
@@ -462,7 +454,7 @@ def _is_llama_index_event(value: object) -> bool:
 class _EventLog:
     """The messages in the events of a workflow, each once.
 
-    The input of an agent repeats the history, the event of a call the agent's output.
+    Events repeat messages of earlier events.
     """
 
     def __init__(self) -> None:
@@ -470,14 +462,14 @@ class _EventLog:
         self._streamed_answer: tuple[str, Fields] | None = None
 
     def messages(self, event: Fields, pointer: str) -> Messages:
-        """Yield the messages of an event that are new; an event of an unknown type unchanged.
+        """Yield the new messages of an event; an event of an unknown type is yielded unchanged.
 
         Args:
             event: The event.
             pointer: Its JSON pointer.
         """
         value = fields_of(event.get("value"))
-        # The fields of an event without a class of its own are in ``_data``.
+        # An event without its own class has its fields in ``_data``.
         value = fields_of(value.get("_data")) or value
         kind = (text_in(event, "qualified_name") or "").rpartition(".")[2]
         match kind:
@@ -527,7 +519,7 @@ class _EventLog:
         return {**chat, "role": "assistant", "name": agent, "tool_calls": tool_calls}
 
     def unfinished_messages(self) -> Messages:
-        """Yield the part of an answer that was streamed before the run was cut off, if any."""
+        """Yield the streamed part of an answer that was cut off."""
         if self._streamed_answer is not None:
             pointer, value = self._streamed_answer
             agent = text_in(value, "current_agent_name")
@@ -599,10 +591,7 @@ def _grok_messages(response: Fields, pointer: str) -> Messages:
 
 
 def _grok_time(value: object) -> object:
-    """Return the text or the milliseconds of a time as MongoDB exports it: ``{"$date": TIME}``.
-
-    A value in any other form is unchanged.
-    """
+    """Return the text or the milliseconds of MongoDB's ``{"$date": TIME}``; else the value."""
     date = fields_of(value).get("$date", value)
     return fields_of(date).get("$numberLong", date)
 

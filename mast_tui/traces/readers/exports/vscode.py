@@ -43,7 +43,7 @@ _TEXT_FIELDS: Final = (
 )
 _SNAPSHOT: Final = 0
 _APPEND: Final = 2
-"""Kinds of records in a log of changes. The others set a value, or delete it."""
+"""Kinds of records in a log of changes; other kinds set or delete a value."""
 
 _LONGEST_PATH: Final = 20
 _REPEATED_PROMPT: Final = re.compile(r"<userRequest>.*?</userRequest>", re.DOTALL)
@@ -73,12 +73,12 @@ def _vscode_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _replay(records: Sequence[object]) -> object:
-    """Return the document that results from a log of changes; None without a snapshot."""
+    """Return the document that results from a log of changes."""
     document: object = None
     for record in map(fields_of, records):
         path = items_of(record.get("k"))
         is_change = bool(path) or record.get("kind") == _SNAPSHOT
-        # A longer path would exceed the limit of recursion.
+        # A longer path would exceed the recursion limit.
         if is_change and len(path) <= _LONGEST_PATH:
             document = _with_change(document, path, record)
     return document
@@ -89,7 +89,7 @@ def _with_change(value: object, path: Sequence[object], change: Fields) -> objec
     if not path:
         if change.get("kind") != _APPEND:
             return change.get("v")
-        # The list is cut to the length ``i`` before the items are appended.
+        # ``i`` is the number of items to keep before the new items.
         length = change.get("i")
         kept_items = items_of(value)[: length if isinstance(length, int) else None]
         return [*kept_items, *items_of(change.get("v"))]
@@ -104,8 +104,8 @@ def _with_change(value: object, path: Sequence[object], change: Fields) -> objec
 def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, None]) -> Messages:
     """Yield the prompt, the answers and the error of a request; record unknown kinds of parts.
 
-    ``toolCallRounds`` have what the model wrote: texts and calls. The parts of ``response`` have
-    what the user saw, which repeats much of that.
+    ``toolCallRounds`` have the model's texts and calls. The parts of ``response``, which the user
+    saw, repeat many of them.
     """
     metadata = fields_at(request, "result", "metadata")
     shared_fields = {
@@ -144,8 +144,8 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
 def _failed_call_ids(rounds: Iterable[Fields], parts: Iterable[object]) -> set[str]:
     """Return the ids of those calls in the rounds that failed according to the response's parts.
 
-    Parts have other ids than calls. So the calls of a tool are assigned to its parts in order, if
-    there are as many of them.
+    The ids of parts differ from those of calls. So the calls and the parts of a tool are paired in
+    order if their numbers are equal.
     """
     failures_by_tool: dict[str, list[bool]] = {}
     for part in map(fields_of, parts):
@@ -200,7 +200,6 @@ def _round_messages(
 
 
 def _thought_of(model_round: Fields) -> str:
-    """Return the text of the thought in a round."""
     return _text_of(model_round.get("thinking"))
 
 
@@ -213,8 +212,8 @@ def _part_messages(
 ) -> Messages:
     """Yield the texts, thoughts and calls in a response's parts that its rounds do not contain.
 
-    A round is one answer of the model, with its calls. Texts are compared one by one. Thoughts are
-    left out if any round has a thought, and calls likewise. Unknown kinds of parts are recorded.
+    A round is one answer of the model, with its calls. The text of a part is left out if a round
+    has it. All thoughts are left out if any round has a thought, and calls likewise.
     """
     round_text = "\n".join(dump_text(model_round.get("response")) for model_round in rounds)
     has_calls = any(items_of(model_round.get("toolCalls")) for model_round in rounds)
@@ -246,13 +245,13 @@ def _part_messages(
 
 
 def _shown_text(text: str, part: Fields) -> str:
-    """Return the text of a part as the model writes it: without fences, a file by its name."""
+    """Return the text of a part in the model's form: without fences, a file as its name."""
     text = text.strip("`\n ")
     return text.rpartition("/")[2] if part.get("kind") == "inlineReference" else text
 
 
 def _group_of(part: Fields) -> str:
-    """Return the kind of a part; ``text`` for a part with any kind of text, or with none."""
+    """Return the kind of a part, or ``text`` for a part with any kind of text or with none."""
     kind = dump_text(part.get("kind"))
     return "text" if not kind or kind in _TEXT_KINDS or kind in _SILENT_KINDS else kind
 
@@ -311,7 +310,7 @@ VSCODE_CHAT: Final = ExportFormat(
 
 
 _REPLAY_ROLES: Final = ("system", "user")
-"""The roles of a request's messages that are not the model's words or a tool's, by their number."""
+"""The roles of messages that are neither the model's nor a tool's, by their number."""
 
 
 def _replay_log_runs(document: object) -> Iterable[ExportedRun]:
@@ -324,10 +323,9 @@ def _replay_log_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _replay_log_messages(prompts: Mapping[str, object]) -> Messages:
-    """Yield the messages, calls and results of prompts, which are given by their pointers.
+    """Yield the messages, calls and results of prompts, which are in a mapping by JSON pointer.
 
-    Each request repeats the history, of which only new instructions are yielded: answers and
-    results have entries of their own.
+    Each request repeats the history. Only new instructions are yielded from it.
     """
     last_prompt: str | None = None
     seen_texts: set[str] = set()

@@ -1,7 +1,7 @@
-"""Spans of the events of an Inspect sample, ordered by the time at which results arrived.
+"""Spans of the events of an Inspect sample, with results at their times of arrival.
 
-The events of scorers make no spans, because they reveal the ground truth. Their texts go to the
-answer key.
+The events of scorers reveal the ground truth, so they make no spans. Their texts go to the answer
+key.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Scope:
     agent: str | None = None
     parent: str | None = None
     is_grading: bool = False
-    """Whether a scorer makes the events."""
+    """Whether the events are a scorer's."""
     agent_key: str | None = None
-    """The key of the span "agent … begins", whose end time the end of the scope sets."""
+    """The key of the span "agent … begins", which gets the end time of the scope."""
 
 
 @dataclass(slots=True)
 class _PendingResult:
-    """A result whose spans are added at its time, after the events that happened meanwhile."""
+    """A result with the time of its arrival, which follows the events before that time."""
 
     text: str
     add_spans: Callable[[], object]
@@ -110,10 +110,7 @@ class EventWalk:
         self._add_results_until(time=None)  # all that are left
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
-        """Add the spans of a list of events, which may open and close scopes within ``base``.
-
-        A scope is the agent, the parent span and the message history of nested events.
-        """
+        """Add the spans of a list of events, which may open and close scopes within ``base``."""
         open_scopes = [base]
         for event_pointer, event in located_items(events, pointer):
             if not isinstance(event, Mapping):
@@ -121,7 +118,7 @@ class EventWalk:
                 self.spans.add_problem(event_pointer, "not an event but a bare value")
                 continue
             if (time := unix_seconds(event.get("timestamp"))) is not None:
-                self._add_results_until(time)  # of the calls that ended before this event
+                self._add_results_until(time)
             span_id = event.get("span_id")
             scope = self._scope_by_span_id.get(span_id) if isinstance(span_id, str) else None
             self._add_event(event, event_pointer, scope or open_scopes[-1], open_scopes, depth)
@@ -132,12 +129,10 @@ class EventWalk:
         """Add the spans of an event, or open or close the scope that the event begins or ends.
 
         Args:
-            event: The event.
-            pointer: The JSON pointer of the event.
-            scope: The scope that the event's ``span_id`` names, else the innermost open scope.
-            open_scopes: The scopes that are open in this list of events, the innermost last. The
-                ``step`` events of older logs add and remove scopes.
-            depth: The number of events within which the list of events is nested.
+            scope: The scope of the event's ``span_id``, else the innermost open scope.
+            open_scopes: The open scopes in this list of events, the innermost last. The ``step``
+                events of older logs change it.
+            depth: The number of events around the list.
         """
         kind = event.get("event")
         if kind == "span_begin":
@@ -172,10 +167,7 @@ class EventWalk:
     def _open_scope(
         self, event: Fields, pointer: str, outer_scope: Scope, span_id: str | None
     ) -> Scope:
-        """Return the scope that an event begins; add a log span if an agent begins.
-
-        The scope is ``outer_scope`` itself unless a scorer, agent, tool or subtask begins.
-        """
+        """Return the scope that an event begins; add a log span if an agent begins."""
         begun_type = event.get("type")
         name = short_name(event.get("name"))
         if begun_type in ("scorer", "scorers"):
@@ -196,13 +188,13 @@ class EventWalk:
         return replace(outer_scope, history=History(), parent=call_key or outer_scope.parent)
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
-        """Set the end time of the log span with which the agent of a scope began, if it has one."""
+        """Set the end time of the log span with which a scope's agent began."""
         end = unix_seconds(event.get("timestamp"))
         if scope is not None and scope.agent_key is not None and end is not None:
             self.spans.steps.amend(scope.agent_key, end=end)
 
     def _pending_call_key(self, name: str) -> str | None:
-        """Return the key of a tool's latest call; None if the call's result has a span already."""
+        """Return the key of a tool's latest call, unless the result has a span already."""
         pending_result = self._latest_result_by_tool.get(name)
         if pending_result is None or pending_result.is_added:
             return None
@@ -212,7 +204,7 @@ class EventWalk:
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
         """Add the new messages of a model call, its answer and its error.
 
-        If a scorer made the call, record only the answer's text.
+        Of a scorer's call, only the answer's text is recorded.
         """
         if scope.is_grading:
             self._add_grading_text(event)
@@ -251,7 +243,7 @@ class EventWalk:
             self.spans.steps.amend(last_key, tokens=tokens)
 
     def _pending_result_in(self, message: object) -> _PendingResult | None:
-        """Return the queued result that a tool's message repeats, else None."""
+        """Return the queued result that a tool's message repeats."""
         fields = fields_of(message)
         if fields.get("role") != "tool":
             return None
@@ -261,14 +253,14 @@ class EventWalk:
     def _new_input_messages(
         self, event: Fields, pointer: str, scope: Scope
     ) -> Iterator[tuple[object, str]]:
-        """Yield the messages of a model call's input that have no spans yet, with pointers."""
+        """Yield the messages of a model call's input that have no spans yet, with JSON pointers."""
         messages = event.get("input")
         refs = event.get("input_refs")
         if not messages and isinstance(refs, list):
             yield from self.pool.new_in(refs, f"{pointer}/input_refs", scope.history)
             return
-        # Only an input in the pool continues the counts of the previous one. This input holds all
-        # its messages, so they are counted anew.
+        # This input has all its messages itself, so they are counted anew. Only an input in the
+        # pool continues the counts of the previous input.
         scope.history.input_counts = Counter()
         scope.history.input_ranges = []
         if isinstance(messages, str):
@@ -286,10 +278,9 @@ class EventWalk:
         return self.spans.log(text, pointer, context, own_key, status=SpanStatus.ERROR)
 
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
-        """Add the span of a tool call unless a message has the call; add its events and its result.
+        """Add the spans of a tool call, of the events inside it and of its result.
 
-        The result is queued until its time, so that it follows the events that happened meanwhile.
-        A call that is still pending has no result.
+        The result is queued until its time, so that it follows the events before.
         """
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._skipped_call_ids:
@@ -315,7 +306,7 @@ class EventWalk:
 
         def add_spans() -> None:
             if call_id:
-                # The tool's message, which a later model call reads, then adds no other span.
+                # Then the tool's message, which a later model call reads, adds no span.
                 message = {"id": as_text(event.get("message_id"))}
                 self.spans.mark(("tool", "", (call_id,)), scope.history, message)
             self.spans.result(call_id, text, pointer, context, name=name, status=status, key=key)
@@ -324,7 +315,7 @@ class EventWalk:
         if call_id:
             self._result_by_call_id[call_id] = pending_result
             self._latest_result_by_tool[name or ""] = pending_result
-        # After the events inside the call, its result follows at once.
+        # The result directly follows the events inside the call.
         self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
@@ -347,7 +338,7 @@ class EventWalk:
         result_key = f"{uuid or pointer}/result"
         add_spans = partial(self.spans.log, text, pointer, context, result_key)
         pending_result = _PendingResult(text, add_spans)
-        # After the events inside the subtask, its result follows at once.
+        # The result directly follows the events inside the subtask.
         self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_nested_events(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
@@ -374,7 +365,7 @@ class EventWalk:
     def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
         """Add the log span of an event; record the error, the limit or the score in it."""
         kind = event.get("event")
-        # The result of the call that ran the command will show the output.
+        # The result of the call that ran the command shows the output.
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = without(event, ("output",))
         piece = _event_piece(event, self._attachments)
@@ -400,21 +391,18 @@ class EventWalk:
             self.score_events.append((key, event))
 
     def _equals_pending_result(self, output: object) -> bool:
-        """Return whether one of the next queued results has the text of an output.
-
-        White space around the texts may differ.
-        """
+        """Return whether one of the next queued results has the text of an output."""
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
-        # Comparing the lengths first saves copies of long results.
+        # The comparison of the lengths saves copies of long results.
         return any(
             abs(len(result.text) - len(text)) <= _MAX_BLANKS and result.text.strip() == text
             for _time, _number, result in self._pending[:_COMPARED_RESULTS]
         )
 
     def _add_grading_text(self, event: Fields) -> None:
-        """Record the texts that a scorer's model wrote, up to ``_GRADING_CHARS`` in all."""
+        """Record the texts of a scorer's model, up to ``_GRADING_CHARS`` in all."""
         for choice in items_of(fields_of(event.get("output")).get("choices")):
             content = fields_at(choice, "message").get("content")
             text = self._attachments.content(content)[: self._grading_chars_left]
@@ -423,7 +411,7 @@ class EventWalk:
                 self.grading_texts.append(text)
 
     def _add_result_when_due(self, result: _PendingResult, *, due: float | None) -> None:
-        """Queue a result until the events reach the time ``due``; if that is None, add it now."""
+        """Queue a result until the time ``due``, or add it now if that is None."""
         if due is None:
             self._add_result(result)
         else:
@@ -431,7 +419,7 @@ class EventWalk:
             heappush(self._pending, (due, self._queued_count, result))
 
     def _add_results_until(self, time: float | None) -> None:
-        """Add the pending results of this time and earlier times; all if ``time`` is None."""
+        """Add the queued results up to a time, or all if it is None."""
         while self._pending:
             result_time, _number, result = self._pending[0]
             if time is not None and result_time > time:
@@ -467,7 +455,7 @@ _FAILED_LEVELS: Final = frozenset({"error", "critical"})
 
 
 def _event_piece(event: Fields, attachments: Attachments) -> Piece:
-    """Return the log of an event; for an unknown kind or shape, the event's own fields as JSON."""
+    """Return the log of an event; for an unknown kind or shape, the event's fields as JSON."""
     kind = event.get("event")
     formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
     if formatter is not None and (piece := formatter(event, attachments)) is not None:
@@ -491,7 +479,7 @@ def _info_piece(event: Fields, attachments: Attachments) -> Piece:
 
 
 def _logger_piece(event: Fields, attachments: Attachments) -> Piece | None:
-    """Return the log of a logger's message, with its level; None if the event has no message."""
+    """Return the log of a logger's message with its level."""
     log_message = event.get("message")
     if not isinstance(log_message, Mapping):
         return None
@@ -503,7 +491,7 @@ def _logger_piece(event: Fields, attachments: Attachments) -> Piece | None:
 
 
 def _approval_piece(event: Fields, attachments: Attachments) -> Piece | None:
-    """Return the log of a decision on a tool call; None if the event names no decision."""
+    """Return the log of a decision on a tool call."""
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
@@ -515,7 +503,7 @@ def _approval_piece(event: Fields, attachments: Attachments) -> Piece | None:
 
 
 def _sandbox_piece(event: Fields, attachments: Attachments) -> Piece | None:
-    """Return the log of an action in a sandbox; None if the event names no action."""
+    """Return the log of an action in a sandbox."""
     action = as_text(event.get("action"))
     if action is None:
         return None

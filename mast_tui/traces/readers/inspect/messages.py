@@ -1,7 +1,7 @@
-"""Spans of the chat messages of an Inspect sample, one for each message that calls repeat.
+"""Spans of the chat messages of an Inspect sample, one for all repetitions of a message.
 
-Newer logs store messages in a pool, and the inputs of model calls as index ranges of the pool. A
-sample stores some texts once and refers to them as ``attachment://<hash>``.
+Newer logs have messages in a pool, and the inputs of model calls as index ranges of the pool. A
+sample has some texts once and refers to them as ``attachment://<hash>``.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _MAX_INDENT_EXTRA: Final = 4 << 10
 class Attachments:
     """The attachments of one sample by hash (by number in chunked logs).
 
-    A reference to an unknown attachment stays as it is and is counted in ``missing_count``. Within
-    a longer text every use of an attachment copies it. So only ``_MAX_COPIED_CHARS`` characters
-    are filled in there, and further references are counted in ``skipped_count``.
+    A reference to an unknown attachment stays as it is and is counted in ``missing_count``. A copy
+    of an attachment within a longer text counts against ``_MAX_COPIED_CHARS``. References beyond
+    the limit stay and are counted in ``skipped_count``.
     """
 
     def __init__(self, texts: object) -> None:
-        if isinstance(texts, list):  # Chunked logs refer to an attachment by its number.
+        if isinstance(texts, list):  # chunked logs, with numbers as references
             self._texts = {str(number): text for number, text in enumerate(texts)}
         else:
             self._texts = dict(texts) if isinstance(texts, Mapping) else {}
@@ -56,7 +56,7 @@ class Attachments:
         self.missing_count = 0
         """The number of references to attachments that the sample lacks."""
         self.skipped_count = 0
-        """The number of references that are shown as they are, since the limit is reached."""
+        """The number of references beyond the limit."""
 
     def text(self, text: str) -> str:
         """Return ``text``, or the attachment that it refers to."""
@@ -68,7 +68,7 @@ class Attachments:
     def piece(self, value: object) -> str:
         """Return a JSON value as text for use inside a longer text.
 
-        A reference stays if the limit allows no further copy of its attachment.
+        A reference stays if the limit forbids a further copy of its attachment.
         """
         if not isinstance(value, str):
             return self.dumped(value)
@@ -90,7 +90,7 @@ class Attachments:
         if not isinstance(content, list):
             return "" if content is None else self.part(content)
         if len(content) == 1:
-            # An attachment that is the whole text does not count as a copy, so it has no limit.
+            # An attachment that is the whole text is no copy, so it has no limit.
             return self.part(content[0])
         return "\n".join(self.part(part, is_within_text=True) for part in content)
 
@@ -107,7 +107,7 @@ class Attachments:
         fields = fields_of(part)
         reasoning = fields.get("reasoning")
         text = reasoning if isinstance(reasoning, str) else known_part_text(fields)
-        if text is None or kind_of(part) == "data":  # Data may have references within.
+        if text is None or kind_of(part) == "data":  # data may have references within
             return self.dumped(part)
         return fill_in(text)
 
@@ -138,9 +138,9 @@ class Attachments:
         return text, SpanStatus.ERROR
 
     def _quoted_attachment(self, match: re.Match[str]) -> str:
-        """Return the attachment that a match refers to as a JSON string.
+        """Return the attachment of a reference as a JSON string.
 
-        Return the reference if the attachment is missing, or the limit allows no further copy.
+        The reference stays if the attachment is missing, or the limit forbids a further copy.
         """
         text = self._attachment_text(match[1])
         if text is None or not self._reserve_copy(text):
@@ -156,7 +156,7 @@ class Attachments:
         return True
 
     def _attachment_text(self, name: str) -> str | None:
-        """Return the attachment with this name; if there is none, count it and return None."""
+        """Return the attachment with this name; count a missing attachment."""
         text = self._texts.get(name)
         if isinstance(text, str):
             return text
@@ -170,7 +170,7 @@ def json_text(value: object) -> str:
         return value or ""
     try:
         compact_text = orjson.dumps(value).decode()
-    except TypeError:  # orjson refuses deep values.
+    except TypeError:  # orjson refuses deep values
         return dump_text(value)
     if len(compact_text) > _MAX_INDENTED_CHARS:
         return compact_text
@@ -186,7 +186,7 @@ _ROLES: Final[Mapping[str, Role]] = {
     "user": Role.USER,
 }
 _KIND_BY_PART_TYPE: Final = {"reasoning": SpanKind.REASONING, "tool_use": SpanKind.TOOL_CALL}
-"""The parts of a model's message that are no text. A ``tool_use`` ran at the provider."""
+"""The parts of a model's message other than texts. A ``tool_use`` ran at the provider."""
 
 
 MessageIdentity = tuple[str, Hashable, tuple[str, ...]]
@@ -216,14 +216,14 @@ class History:
 
 
 class TooManySpans(Exception):
-    """A sample with more spans than the limit, which the message names."""
+    """A sample with more spans than the limit."""
 
 
 class MessageSpans:
     """The spans of messages, tool calls and tool results of one sample.
 
-    A span's place is ``prefix`` and a JSON pointer within the sample. Every method that adds a
-    span raises ``TooManySpans`` if there are ``max_spans`` spans already.
+    A span's place is ``prefix`` and a JSON pointer in the sample. Every method that adds a span
+    raises ``TooManySpans`` if the sample has ``max_spans`` spans already.
     """
 
     def __init__(self, attachments: Attachments, prefix: str, max_spans: int) -> None:
@@ -250,10 +250,10 @@ class MessageSpans:
             self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> MessageIdentity:
-        """Return a value that is equal for all repetitions of a message, even under other ids.
+        """Return a value that is equal for all repetitions of a message, even with other ids.
 
-        The identity of a tool's result is its role and the id of its call. The identity of any
-        other message is its role, its content and the ids of its calls.
+        The identity of a tool's result is its role and the id of its call. That of any other
+        message is its role, its content and the ids of its calls.
         """
         if not isinstance(message, Mapping):
             return json_text(message), "", ()
@@ -271,15 +271,13 @@ class MessageSpans:
     def is_new(self, message: object, identity: MessageIdentity, history: History) -> bool:
         """Return whether the next message in the input of a model call has no span yet.
 
-        A message is not new if a message with its id has spans. Otherwise the messages with the
-        same identity are counted: if three of them have spans, the fourth in an input is new. The
-        agent's own messages are counted, and those of all agents if its id does not show that the
-        message is another one.
+        A message whose id has spans is not new. Otherwise equal messages are counted: if three of
+        them have spans, the fourth in an input is new.
 
         Args:
             message: The message.
             identity: The ``identity`` of the message.
-            history: The messages of the agent's calls so far, in which this message is counted.
+            history: The messages of the agent's calls so far; this message is counted in it.
         """
         history.input_counts[identity] += 1
         count = history.input_counts[identity]
@@ -290,18 +288,18 @@ class MessageSpans:
             return False
         _role, _content, call_ids = identity
         if message_id is not None and not call_ids:
-            return True  # The id is new, so spans with the same content show other messages.
+            return True  # equal messages with spans have other ids
         return count > self._shown_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
-        """Return the index of the message after the last one that has spans; 0 if none has any."""
+        """Return the index after the last message with spans; 0 if no message has any."""
         counts: Counter[MessageIdentity] = Counter()
         first_index = 0
         for message_index, message in enumerate(messages):
             identity = self.identity(message)
             counts[identity] += 1
             has_known_id = _message_id(message) in self._message_ids
-            # Of several messages with the same identity, the first ones have the spans.
+            # The first of several equal messages have the spans.
             if has_known_id or counts[identity] <= self._shown_counts[identity]:
                 first_index = message_index + 1
         return first_index
@@ -311,8 +309,8 @@ class MessageSpans:
 
         Args:
             identity: The ``identity`` of the message.
-            history: The messages of the agent's calls so far, in which this message is counted.
-            message: The message, whose id is recorded too.
+            history: The messages of the agent's calls so far; this message is counted in it.
+            message: The message with the id to record.
         """
         history.shown_counts[identity] += 1
         self._shown_counts[identity] += 1
@@ -326,10 +324,10 @@ class MessageSpans:
 
         Args:
             message: The message.
-            pointer: The JSON pointer of the message within the sample.
+            pointer: The JSON pointer of the message in the sample.
             context: The agent, parent span and times.
-            history: The messages of the agent's calls so far, in which this message is counted.
-            key: The span key of a message without an id; None for its pointer.
+            history: The messages of the agent's calls so far; this message is counted in it.
+            key: The span key of a message without an id; by default its pointer.
 
         Returns:
             The key of the last span.
@@ -368,7 +366,7 @@ class MessageSpans:
             text: The text.
             pointer: The JSON pointer in the sample.
             context: The parent span and the times.
-            key: The key of the span; None for the pointer.
+            key: The key of the span; by default the pointer.
             name: The author of the log.
             status: The status of the span.
         """
@@ -386,7 +384,7 @@ class MessageSpans:
             call: The call.
             pointer: The JSON pointer in the sample.
             context: The agent, the parent span and the start.
-            start: The time of the call if it is not the start in ``context``.
+            start: The time of the call; by default the start in ``context``.
         """
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
@@ -420,16 +418,16 @@ class MessageSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
         key: str | None = None,
     ) -> str:
-        """Add the span of a tool result and set the end of its call.
+        """Add the span of a tool result, set the end of its call, and return the span's key.
 
         Args:
             call_id: The id of the call.
             text: The result.
-            pointer: The JSON pointer within the sample.
-            context: The times of the result, and its parent span if the call has no span.
-            name: The tool, if the call has no span.
+            pointer: The JSON pointer in the sample.
+            context: The times of the result, and the default parent span.
+            name: The default name of the tool.
             status: The status of the result.
-            key: The span key of a result without ``call_id``; the pointer by default.
+            key: The key of a result without ``call_id``; by default the pointer.
         """
         call = self.calls.get(call_id) if call_id else None
         result_context = replace(context, agent=name or "tool", end=None)
@@ -483,7 +481,7 @@ class MessageSpans:
             as_text(message.get("tool_call_id")),
             text,
             pointer,
-            SpanContext(parent=context.parent),  # A message has no time of its own.
+            SpanContext(parent=context.parent),  # a message has no time
             name=short_name(message.get("function")) or None,
             status=status,
             key=_message_id(message),
@@ -508,7 +506,7 @@ class MessageSpans:
             last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, context)
 
         for call_pointer, call in located_items(message.get("tool_calls"), f"{pointer}/tool_calls"):
-            # A call begins when the model's message ends.
+            # A call begins at the end of the model's message.
             last_key = self.call(call, call_pointer, context, context.end)
         if last_key is None:
             last_key = self._add_span(SpanKind.MESSAGE, "", key, pointer, context)
@@ -517,10 +515,9 @@ class MessageSpans:
     def _add_parts(
         self, parts: list[object], pointer: str, context: SpanContext, key: str
     ) -> str | None:
-        """Add the spans of a message's parts; return the last span's key, None without spans.
+        """Add the spans of a message's parts; return the last span's key.
 
-        Text parts up to the next reasoning or tool part become one message. If that begins with
-        the first part, its key is ``key`` without a suffix.
+        Adjacent text parts become one message. The first part has ``key`` without a suffix.
         """
         last_key: str | None = None
         for kind, group in groupby(enumerate(parts), _kind_of_numbered_part):
@@ -550,10 +547,7 @@ class MessageSpans:
         return self.attachments.text(text) if text else ""
 
     def _add_server_tool(self, part: Fields, pointer: str, context: SpanContext) -> str:
-        """Add the call and the result of a tool that the model's provider ran.
-
-        Return the key of the last span.
-        """
+        """Add the call and the result of a provider's tool; return the last span's key."""
         call_key = self.call(part, pointer, context)
         if part.get("result") is None and part.get("error") is None:
             return call_key
@@ -590,9 +584,8 @@ Ranges = list[tuple[int, int]]
 class MessagePool:
     """The pooled messages of one sample.
 
-    Every model call names its whole input. Looking up each message would cost the square of the
-    run's length, so the beginning that an input shares with the previous input is skipped. After
-    ``_MAX_LOOKUPS`` lookups, only the last messages of an input are looked up.
+    Every model call names its whole input, so the common beginning with the previous input is
+    skipped. After ``_MAX_LOOKUPS`` lookups, only the last messages of an input are read.
     """
 
     def __init__(self, sample: Fields, spans: MessageSpans) -> None:
@@ -601,7 +594,6 @@ class MessagePool:
         self._spans = spans
         # An identity is costly, so it is computed once for each message of the pool.
         self._identity_by_index: dict[int, MessageIdentity] = {}
-        # Each text of a problem is reported once.
         self._reported_messages: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
@@ -618,16 +610,16 @@ class MessagePool:
     ) -> Iterator[tuple[object, str]]:
         """Yield the messages in the input of a model call that have no spans, with JSON pointers.
 
-        Messages at the beginning that the previous input had too are skipped.
+        The common beginning with the previous input is skipped.
 
         Args:
             refs: The ranges of the input in the pool.
             pointer: The JSON pointer of ``refs``, for problems.
-            history: The messages of the agent's calls so far, in which the new ones are counted.
+            history: The messages of the agent's calls so far; new messages are counted in it.
         """
         ranges = self._merged_ranges(refs, pointer)
         added_ranges = _added_ranges(history.input_ranges, ranges)
-        if added_ranges is None:  # this input does not begin with the previous one
+        if added_ranges is None:  # the input does not continue the previous input
             history.input_counts = Counter()
             added_ranges = ranges
         history.input_ranges = ranges
@@ -650,10 +642,7 @@ class MessagePool:
         return [self._pool[index] for index in self._indices_within_limit(ranges, pointer)]
 
     def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        """Yield the indices in some ranges; only the last ones if they exceed the limit of lookups.
-
-        In that case a problem is reported.
-        """
+        """Yield the indices in some ranges; above the limit only the last, with a problem."""
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:
             message = "inputs repeat too much; only the last messages are read"
@@ -666,7 +655,7 @@ class MessagePool:
             yield from range(start, end)
 
     def _merged_ranges(self, refs: list[object], pointer: str) -> Ranges:
-        """Return the ranges in ``refs``, adjacent ranges joined; report those beyond the pool."""
+        """Return the ranges in ``refs`` with adjacent ones joined; report those beyond the pool."""
         ranges: Ranges = []
         for ref in refs:
             pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)
@@ -692,8 +681,8 @@ class MessagePool:
 def _added_ranges(previous_ranges: Ranges, ranges: Ranges) -> Ranges | None:
     """Return the ranges that follow ``previous_ranges`` in ``ranges``.
 
-    The last of the previous ranges may be longer in ``ranges``. The result is None if there are no
-    previous ranges, or if ``ranges`` does not begin with them.
+    The last of the previous ranges may be longer there. The result is None if ``ranges`` does not
+    continue the previous ranges.
     """
     if not previous_ranges:
         return None

@@ -1,8 +1,8 @@
 """The reader of Inspect AI logs: zip archives (``.eval``) and JSON documents.
 
-An archive that is still being written has no ``header.json`` yet. A truncated archive is read as
-far as its samples are intact. The ``inspect_ai`` package is not used: it depends on cloud clients
-and a terminal interface, and refuses logs that are damaged or still being written.
+An unfinished archive has no ``header.json`` yet. A truncated archive is read as far as its samples
+are intact. The ``inspect_ai`` package is not used: it depends on cloud clients and a terminal
+interface, and refuses damaged and unfinished logs.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_id_o
 _SAMPLE_FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
 
 MAX_SPANS: Final = 300_000
-"""The largest number of spans of one log, so that a huge log does not fill the memory."""
+"""The largest number of spans of one log, which limits the memory."""
 
 
 NumberedSample = tuple[int, object, str]
-"""The number of a sample in its log, the sample, and the prefix of locations in it.
+"""The number of a sample in its log, the sample, and the prefix of its locations.
 
-The prefix comes before JSON pointers within the sample. It is a JSON pointer, or the name of an
-archive's member and a space.
+JSON pointers in the sample follow the prefix, which is a JSON pointer, or the name of an archive's
+member and a space.
 """
 
 
@@ -75,7 +75,7 @@ def _trace_of_sample(
         path: The path of the log.
         header: The header of the log.
         numbered_sample: The sample with its number and the prefix of its locations.
-        max_spans: The largest number of spans that the trace may have.
+        max_spans: The largest number of spans of the trace.
     """
     record, sample, prefix = numbered_sample
     sample_location = prefix.strip()
@@ -104,11 +104,7 @@ def _trace_of_sample(
 
 
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
-    """Add the spans of a sample: failed attempts, messages, events and the end.
-
-    If the events have model calls, they have most messages too. Then only the messages after the
-    last model call are added.
-    """
+    """Add the spans of a sample: failed attempts, messages, events and the end."""
     spans = walk.spans
     for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):
         text = f"an earlier attempt failed: {spans.attachments.error(error)}"
@@ -119,20 +115,19 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
     if not has_model_calls:
         for pointer, message in messages:
             spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
-    # Without model calls, the messages above have shown the calls of the tool events.
+    # Then the messages above have shown the calls of the tool events.
     walk.walk(events, skip_known_calls=not has_model_calls)
+    # Model calls have the messages before, so only the last messages are added.
     if has_model_calls:
         _add_last_messages(messages, walk)
     _add_ending(sample, walk)
 
 
 def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
-    """Return the messages of the sample's final conversation, each with its JSON pointer.
-
-    A log in chunks has ranges of the message pool in place of messages.
-    """
+    """Return the messages of the sample's final conversation with their JSON pointers."""
     messages = sample.get("messages")
     refs = sample.get("message_refs")
+    # A log in chunks has ranges of the message pool in place of messages.
     if not isinstance(messages, list) and isinstance(refs, list):
         messages = pool.messages(refs, "/message_refs")
     return located_items(messages, "/messages")
@@ -143,7 +138,7 @@ def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> N
     spans = walk.spans
     first_index = spans.first_without_span([message for _pointer, message in messages])
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
-        return  # The events have the whole conversation with other texts, so do not add it again.
+        return  # the events show the conversation with other texts
     for pointer, message in messages[first_index:]:
         spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
 
@@ -162,10 +157,7 @@ def _add_ending(sample: Fields, walk: EventWalk) -> None:
 
 
 def _id_in_eval(sample: Fields, header: Fields) -> str | None:
-    """Return an id made of the evaluation's id, the sample's id and the epoch.
-
-    The result is None if one of the three is missing.
-    """
+    """Return an id made of the ids of the evaluation and the sample, and the epoch."""
     eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
     sample_id = sample.get("id")
     epoch = as_count(sample.get("epoch"))
@@ -196,10 +188,10 @@ _MAX_SCORES: Final = 200
 
 
 def _sample_metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
-    """Return the metadata of a sample whose events ``walk`` has read."""
+    """Return the metadata of a sample with the events that ``walk`` has read."""
     spec = fields_of(header.get("eval"))
     grades = set(_grades_of_scores(_named_scores(sample)))
-    score = grades.pop() if len(grades) == 1 else None  # None if the scorers disagree
+    score = grades.pop() if len(grades) == 1 else None  # the scorers may disagree
     has_failed = sample.get("error") is not None
     return TraceMeta(
         task=task_of(_task_text(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
@@ -216,7 +208,7 @@ def _sample_metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMe
 
 
 def _task_text(sample: Fields, attachments: Attachments) -> str | None:
-    """Return the sample's input, or the texts of its user messages; None if there is neither."""
+    """Return the sample's input, or the texts of its user messages."""
     sample_input = sample.get("input")
     if isinstance(sample_input, str):
         return attachments.text(sample_input)
@@ -229,13 +221,9 @@ def _task_text(sample: Fields, attachments: Attachments) -> str | None:
 
 
 def _system_name(header: Fields, spec: Fields) -> str | None:
-    """Return the name of the solver or agent; None if the log names none.
+    """Return the name of the solver, the plan or the plan's last solver.
 
-    The name is the first of these that exists (``spec`` is the ``eval`` object of the header):
-
-    - the solver of the evaluation
-    - the name of the plan
-    - the solver of the plan's last step, which does the work
+    ``spec`` is the ``eval`` object of the header.
     """
     plan = fields_of(header.get("plan"))
     plan_name = as_text(plan.get("name"))
@@ -271,7 +259,7 @@ def _grades_of_scores(scores: list[tuple[str, object]]) -> Iterator[float | None
 
 
 def _grade_of(value: object) -> float | None:
-    """Return a grade such as 0.5, ``C`` or ``yes`` as a number from 0 to 1; None for no grade."""
+    """Return a grade such as 0.5, ``C`` or ``yes`` as a number from 0 to 1."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
@@ -288,7 +276,7 @@ def _grade_of(value: object) -> float | None:
 
 
 def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
-    """Return what a blind annotator must not see: scores, explanations, target and metadata."""
+    """Return the scores, explanations, target and metadata, hidden from blind annotators."""
     attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
     for name, score in _named_scores(sample):
@@ -337,7 +325,7 @@ _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id
 
 
 def _recognises(source: Source) -> bool:
-    """Return True if the file is an archive with a log's header, or begins like a log."""
+    """Return whether the file is an archive with a log's header, or begins like a log."""
     return _is_log_archive(source) if source.is_binary else _is_log_document(source)
 
 
@@ -363,13 +351,13 @@ def _read(source: Source) -> FileReport:
 READER: Final = FormatReader("inspect", _recognises, _read)
 """The reader of Inspect logs.
 
-Span keys are event and message ids, else pointers in the sample, so that an archive and a
-document of one log have the same keys.
+Span keys are event and message ids, else pointers in the sample, so that an archive and a document
+of one log have the same keys.
 """
 
 
 def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
-    """Yield the samples of a log, each with the number of its trace."""
+    """Yield the samples of a log with the numbers of their traces."""
     with _open_log(source) as log:
         for number, sample, _prefix in log.samples():
             if isinstance(sample, Mapping):
@@ -377,10 +365,7 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 
 
 def _is_log_archive(source: Source) -> bool:
-    """Return whether a file is an archive with a log's header.
-
-    In an archive with samples, the header in the journal of an unfinished log may be unreadable.
-    """
+    """Return whether a file is an archive with a log's header."""
     if not is_archive(source.head):
         return False
     with _open_file(source) as file:
@@ -396,6 +381,7 @@ def _is_log_archive(source: Source) -> bool:
                 if _is_header(load_json(archive.read(name))):
                     return True
             except (UnreadableMember, InvalidJSON):
+                # The journal of an unfinished log may be unreadable.
                 if has_samples and name.startswith("_journal/"):
                     return True
     return False
@@ -404,7 +390,7 @@ def _is_log_archive(source: Source) -> bool:
 def _is_log_document(source: Source) -> bool:
     """Return whether the beginning of a file has keys of a log, and of its ``eval`` object."""
     head = as_utf8(source.head).decode("utf-8", "replace")
-    # The head of a long document is cut off, so its JSON has to be completed.
+    # The head of a long document is cut off, so its JSON is repaired.
     repaired = repair(head) if '"eval"' in head else None
     log = fields_of(None if repaired is None else repaired.value)
     spec = fields_of(log.get("eval"))
@@ -413,7 +399,7 @@ def _is_log_document(source: Source) -> bool:
 
 @contextmanager
 def _open_log(source: Source) -> Iterator[_DocumentLog | _ArchiveLog]:
-    """Open a log; an archive's file is closed at the end."""
+    """Open a log; close an archive's file at the end."""
     if not source.is_binary:
         yield _DocumentLog(fields_of(source.json))
         return
@@ -438,7 +424,7 @@ class _DocumentLog:
         self.header = document
 
     def samples(self) -> Iterator[NumberedSample]:
-        """Yield the number of each sample, the sample, and the prefix of locations in it."""
+        """Yield the number, the value and the location prefix of each sample."""
         samples = items_of(self.header.get("samples"))
         if not samples:
             self.problems.append(Problem("/samples", "the log contains no samples"))
@@ -447,7 +433,7 @@ class _DocumentLog:
 
 
 class _ArchiveLog:
-    """A log that is an archive; ``problems`` names the members that cannot be read."""
+    """A log that is an archive; ``problems`` names the unreadable members."""
 
     def __init__(self, archive: Archive) -> None:
         self.problems = list(archive.problems)
@@ -476,7 +462,7 @@ class _ArchiveLog:
     def samples(self) -> Iterator[NumberedSample]:
         """Yield the number, the value and the location prefix of each readable sample.
 
-        Samples that cannot be read are counted too, so that numbers do not depend on them.
+        Unreadable samples are counted too, so that numbers do not depend on them.
         """
         sample_number = 0
         for name in self._names:
@@ -493,7 +479,6 @@ class _ArchiveLog:
             self.problems.append(Problem("samples/", "the log contains no samples"))
 
     def _with_chunks(self, sample: Fields, folder: str) -> Fields:
-        """Return a sample with the items of the chunks in its folder."""
         return {
             **sample,
             "events": self._items_of_chunks(folder, "events"),
@@ -502,14 +487,12 @@ class _ArchiveLog:
         }
 
     def _items_of_chunks(self, folder: str, kind: str) -> list[object]:
-        """Return the items of the chunks of a kind, up to the first missing chunk.
-
-        The name of a chunk has the index of its first item. After a missing chunk, the items would
-        have other indices than the sample refers to.
-        """
+        """Return the items of the chunks of a kind, up to the first missing chunk."""
         items: list[object] = []
         for first_index, name in sorted(self._chunks[folder, kind]):
             value = self._read_json_member(name)
+            # The name of a chunk has the index of its first item. After a gap, indices would be
+            # wrong.
             if first_index != len(items):
                 message = f"does not follow on what comes before it; left out ({len(items)})"
                 self.problems.append(Problem(name, message))
@@ -520,7 +503,7 @@ class _ArchiveLog:
         return items
 
     def _read_json_member(self, name: str) -> object | None:
-        """Return the JSON value of a member; report an unreadable member and return None."""
+        """Return the JSON value of a member; report an unreadable member."""
         try:
             data = self._archive.read(name)
             reason = self._exceeded_limit(data)
@@ -538,7 +521,7 @@ class _ArchiveLog:
     def _exceeded_limit(self, data: bytes) -> str | None:
         """Count the text of a JSON value; return a message if a limit forbids to parse it.
 
-        The text counts towards the limit of the whole log, with its size in Python's memory.
+        The size in Python's memory counts towards the limit of the whole log.
         """
         value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
         if value_count > _MAX_VALUES:

@@ -1,8 +1,8 @@
 """Spans of Claude Code with the attributes of the GenAI conventions, and its log events as rows.
 
-The texts are there only if the user asked for them. A tool's input is in ``tool_input``, its output
-in an event or in ``new_context``, where a model call has the new messages of its request. There, a
-heading in brackets comes before each text.
+The texts are recorded only at the user's request. ``tool_input`` has a tool's input; an event or
+``new_context`` has its output. ``new_context`` of a model call has the new messages of its request.
+A heading in brackets is before each text.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
                 "gen_ai.tool.call.arguments": _arguments(span),
                 "gen_ai.tool.call.result": _result(span),
             }
-        case "tool.execution" if failed:  # The error of this span is the result of the tool.
+        case "tool.execution" if failed:  # the error is the result of the tool
             genai_attributes = {"gen_ai.operation.name": "execute_tool"}
     known_attributes = {
         name: value for name, value in genai_attributes.items() if value not in (None, [])
@@ -77,7 +77,7 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
 
 
 def _messages(context: str) -> Iterator[Fields]:
-    """Yield the messages in a text that has a heading in brackets before each message."""
+    """Yield the messages in a text with a heading in brackets before each message."""
     for text in _NEXT_HEADING.split(context):
         if (heading := _HEADING.match(text)) is None:
             continue
@@ -97,11 +97,11 @@ def event_name(event: SpanEvent) -> str | None:
 
 
 def start_of_event(attributes: Fields, end: float | None) -> float | None:
-    """Return the start of what an event reports, by its duration; None without a time.
+    """Return the start of the activity that an event reports, in Unix seconds.
 
     Args:
-        attributes: The attributes of the event.
-        end: The time of the event, which is logged at the end of what it reports.
+        attributes: The attributes of the event, with its duration.
+        end: The time of the event, at the end of the activity.
     """
     duration = attributes.get("duration_ms")  # a number, or its digits in a text
     milliseconds = max(as_number(duration) or as_count(duration) or 0, 0)
@@ -109,7 +109,7 @@ def start_of_event(attributes: Fields, end: float | None) -> float | None:
 
 
 def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | None:
-    """Return the row of a log event; None for the permission of a call, whose result is shown.
+    """Return the row of a log event; None for the permission of a call.
 
     Args:
         name: The name of the event without prefix.
@@ -159,11 +159,7 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
 
 
 def _arguments(span: OtelSpan) -> object:
-    """Return the arguments of a tool call, from the attribute ``tool_input`` without its heading.
-
-    Without that attribute, they come from others such as ``file_path``, which may belong to the
-    event with the output.
-    """
+    """Return the arguments of a tool call, from ``tool_input`` or other attributes."""
     text = _HEADING.sub("", span.text("tool_input") or "", count=1)
     if text:
         return json_in(text) or text

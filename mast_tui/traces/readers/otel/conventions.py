@@ -1,10 +1,9 @@
 """The conventions of OpenTelemetry spans for the work of models, tools and agents.
 
-A convention is a table of attribute names. Spans often follow several conventions: a fact is taken
-from the first table whose attribute the span has. The ``gen_ai`` conventions have three
-generations: messages in numbered attributes (``gen_ai.prompt.0.content``), messages in events
-(``gen_ai.user.message``), and messages with parts (``gen_ai.input.messages``). OpenInference, and
-frameworks that use it, write messages, tools and documents in attributes of their own.
+A convention is a table of attribute names. Spans often follow several conventions; the first table
+with an attribute of the span is used. The ``gen_ai`` conventions have three generations: messages
+in numbered attributes (``gen_ai.prompt.0.content``), in events (``gen_ai.user.message``), and with
+parts (``gen_ai.input.messages``). OpenInference has attributes of its own.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
     Args:
         span: The span.
         name: The attribute with the messages, or the beginning of their dotted names.
-        role: The role of the message if the attribute is one text: ``user`` or ``assistant``.
+        role: The role of a plain text: ``user`` or ``assistant``.
     """
     value = value_under(span.attributes, name)
-    if isinstance(value, str):  # One attribute has all messages as JSON or as plain text.
+    if isinstance(value, str):  # all messages as JSON or as plain text
         answer = answer_messages(value) if role == "assistant" else ()
         return list(answer or request_messages(value) or request_text(value))
     items = value if isinstance(value, list) else [value]
@@ -93,21 +92,16 @@ def _message_of_item(item: Fields) -> Message:
 
 
 def _content_part(part: object) -> object:
-    """Return a part of a message without the prefix ``message_content`` of OpenInference's names.
-
-    A picture is returned without its data.
-    """
+    """Return a part of a message without OpenInference's prefix ``message_content``."""
     content = _nested_fields(fields_of(part), "message_content")
     if isinstance(content.get("text"), str):
         return {"type": as_text(content.get("type")) or "text", "text": content["text"]}
+    # The data of a picture is left out.
     return {"type": "image"} if "image" in content else content
 
 
 def _nested_fields(value: Fields, wrapper: str | None = None) -> Fields:
-    """Return an object with its dotted names as nested objects.
-
-    If the field ``wrapper`` is an object, that object is returned instead, nested likewise.
-    """
+    """Return an object with its dotted names as nested objects, without the object ``wrapper``."""
     if any("." in str(name) for name in value):
         nested = nested_object({str(name): field_value for name, field_value in value.items()})
         value = nested if isinstance(nested, Mapping) else value
@@ -118,11 +112,9 @@ def _nested_fields(value: Fields, wrapper: str | None = None) -> Fields:
 def fuller_messages(
     flat_messages: Sequence[Message], raw_messages: Sequence[Message]
 ) -> list[Message]:
-    """Return flattened messages, with raw messages in place of those that are not complete.
+    """Return flattened messages, with raw messages in place of incomplete ones.
 
-    Some instrumentation leaves out tool calls or their arguments in flattened messages. If there
-    are more or fewer raw messages, they replace the flattened ones only if none of these is
-    complete.
+    Some instrumentation leaves out tool calls or their arguments in flattened messages.
 
     Args:
         flat_messages: The messages in attributes of their own.
@@ -141,7 +133,7 @@ def fuller_messages(
 
 
 def _is_complete(message: Message) -> bool:
-    """Return whether a message has arguments for all its tool calls, or content if it has none."""
+    """Return whether all calls of a message have arguments, or else it has content."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return bool(message.get("content"))
@@ -150,10 +142,9 @@ def _is_complete(message: Message) -> bool:
 
 
 def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
-    """Return messages with tool calls and results in place of the texts that smolagents writes.
+    """Return messages with tool calls and results in place of smolagents' texts.
 
-    Smolagents writes calls and results as messages of the roles ``tool-call`` and
-    ``tool-response``, also in the form ``MessageRole.TOOL_CALL``.
+    The roles of these texts are ``tool-call`` and ``tool-response``, or ``MessageRole.TOOL_CALL``.
     """
     converted_messages: list[Message] = []
     for message in messages:
@@ -170,7 +161,7 @@ def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
 
         previous_content = converted_messages[-1].get("content") if converted_messages else None
         if content_text(previous_content).startswith(_ECHOED_CALL):
-            converted_messages.pop()  # It has the same call as plain text.
+            converted_messages.pop()  # the same call as plain text
         has_calls = text.startswith(_CALLS_HEADING)
         calls = read_literal(text.removeprefix(_CALLS_HEADING)) if has_calls else None
         if isinstance(calls, list):
@@ -181,10 +172,7 @@ def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def _tool_message(text: str) -> Message:
-    """Return a result as a tool's message, without its heading, such as ``Observation:``.
-
-    A call id in the heading becomes a field.
-    """
+    """Return a result as a tool's message, with the call id of its heading ``Observation:``."""
     match = _OBSERVATION_HEADING.match(text)
     content = text[match.end() :] if match else text
     message: dict[str, object] = {"role": "tool", "content": content}
@@ -196,8 +184,7 @@ def _tool_message(text: str) -> Message:
 def arguments_without_wrapping(value: object) -> object:
     """Return a tool's arguments without the object in which smolagents wraps them.
 
-    A text that holds an object, as JSON or as Python prints it, is parsed. Any other text is
-    returned unchanged.
+    The text of an object is parsed, also as Python prints it. Any other text is unchanged.
     """
     parsed_value = json_in(value)
     if parsed_value is None and isinstance(value, str) and value.lstrip()[:1] == "{":
@@ -210,7 +197,7 @@ def arguments_without_wrapping(value: object) -> object:
 
 
 def documents_text(span: OtelSpan) -> str | None:
-    """Return the texts of a retriever's or reranker's documents; None if the span lists none."""
+    """Return the texts of a retriever's or reranker's documents."""
     for name in ("retrieval.documents", "reranker.output_documents"):
         documents = value_under(span.attributes, name)
         if isinstance(documents, list):
@@ -219,7 +206,7 @@ def documents_text(span: OtelSpan) -> str | None:
 
 
 def _document_text(value: object) -> str:
-    """Return the content of a document; if it has none, the whole value as text."""
+    """Return the content of a document, else the whole value as text."""
     wrapped = fields_of(value).get("document")
     document = fields_of(wrapped if isinstance(wrapped, Mapping) else value)
     return text_in(document, "content", "document.content") or dump_text(value)
@@ -272,7 +259,7 @@ class Convention:
 def _kind_by_name(
     *, model: str = "", tool: str = "", agent: str = "", other: str = ""
 ) -> dict[str, RowKind]:
-    """Map each name to its kind; each argument has the names of one kind, separated by blanks."""
+    """Map each name to its kind; each argument has the names of one kind, separated by spaces."""
     names_by_kind = {
         RowKind.MODEL: names(model),
         RowKind.TOOL: names(tool),
@@ -398,7 +385,7 @@ def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | N
     """Return the row that the attributes of a span describe; None if they follow no convention.
 
     Args:
-        attributes: A JSON object or its text. Any other value follows no convention.
+        attributes: A JSON object or its text.
         name: The name of the span.
         row_id: The id of the row.
     """
@@ -452,14 +439,14 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
 
 
 def _kind_of_span(span: OtelSpan) -> RowKind:
-    """Return the kind that an attribute states for a span, else the kind that others imply."""
+    """Return the kind that an attribute names, else the kind that other attributes imply."""
     for convention in CONVENTIONS:
         for attribute in convention.kind:
             value = (span.text(attribute) or "").strip().lower().replace(" ", "_")
             if value in convention.row_kind_by_value:
                 return convention.row_kind_by_value[value]
             if value.startswith("invoke_"):
-                return RowKind.AGENT  # Strands writes ``invoke_`` for a swarm or graph of agents.
+                return RowKind.AGENT  # also a swarm or graph of agents, in Strands
     if any(name in span.attributes for name in (*GEN_AI.tool, *AI_SDK.tool)):
         return RowKind.TOOL
     if any(name.startswith(_MODEL_PREFIXES) for name in span.attributes):
@@ -468,7 +455,6 @@ def _kind_of_span(span: OtelSpan) -> RowKind:
 
 
 def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    """Return the row of a tool, with the arguments and the result from attributes or events."""
     arguments = _first_present(
         arguments_without_wrapping(span.value("input.value")),
         span.value(*_ALL_CONVENTIONS.arguments),
@@ -497,10 +483,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
 
 
 def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    """Return the row of an agent, with its input and output.
-
-    The last message of the user or of the assistant replaces an input or output that is missing.
-    """
+    """Return the row of an agent, with its input and output."""
     request = _request_messages(span)
     name = agent or span.text(*_ALL_CONVENTIONS.entity) or bare_name(span.name.removesuffix(".run"))
     return replace(
@@ -522,16 +505,13 @@ def _first_present(*values: object) -> object:
 
 
 def _arguments_in_parameters(span: OtelSpan) -> object:
-    """Return the attribute ``tool.parameters`` as a tool's arguments; None for a JSON schema."""
+    """Return a tool's arguments in ``tool.parameters``, unless it is a JSON schema."""
     parameters = value_under(span.attributes, "tool.parameters")
     return None if "properties" in fields_of(parameters) else parameters
 
 
 def _first_part_field(messages: Iterable[Message], field: str) -> object:
-    """Return the value of a field in a part of the first message that has any, else None.
-
-    A message without such a part has the value as its content.
-    """
+    """Return a field of a part of the first message that has it, else the message's content."""
     for message in messages:
         for part in map(fields_of, items_of(message.get("parts"))):
             if part.get(field) is not None:
@@ -571,7 +551,7 @@ def _request_messages(span: OtelSpan) -> list[Message]:
 
 
 def _answer_messages(span: OtelSpan) -> list[Message]:
-    """Return the messages of the answer that a model or an agent gave.
+    """Return the messages of the answer of a model or an agent.
 
     The messages come from the first of these that has any:
 
@@ -605,7 +585,7 @@ def _system_messages(attributes: Fields) -> list[Message]:
 
 
 def _prompt_messages(span: OtelSpan) -> list[Message]:
-    """Return the prompts of a text completion as messages; empty for a span without prompts."""
+    """Return the prompts of a text completion as messages."""
     prompts = items_of(value_under(span.attributes, "llm.prompts"))
     return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
 
@@ -617,7 +597,7 @@ _ROLE_BY_EVENT: Final = {
 
 
 def _all_events(span: OtelSpan) -> Iterable[SpanEvent]:
-    """Return the events of a span, and those that Logfire writes in the attribute ``events``."""
+    """Return the events of a span, and those in Logfire's attribute ``events``."""
     logfire_events = items_of(value_under(span.attributes, "events"))
     return [
         *span.events,
@@ -626,7 +606,6 @@ def _all_events(span: OtelSpan) -> Iterable[SpanEvent]:
 
 
 def _event_requests(span: OtelSpan) -> list[Message]:
-    """Return the input messages in the events of a span."""
     messages: list[Message] = []
     for event in _all_events(span):
         if event.name == _DETAILS_EVENT:
@@ -641,7 +620,6 @@ def _event_requests(span: OtelSpan) -> list[Message]:
 
 
 def _event_answers(span: OtelSpan) -> list[Message]:
-    """Return the output messages in the events of a span."""
     messages: list[Message] = []
     for event in _all_events(span):
         if event.name == _DETAILS_EVENT:
@@ -656,7 +634,7 @@ def _event_answers(span: OtelSpan) -> list[Message]:
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
-    """Return the message in an event's attributes; ``role`` is its role if they name none."""
+    """Return the message in an event's attributes; ``role`` is the default role."""
     content = value_under(attributes, "content")
     calls = value_under(attributes, "tool_calls")
     message: dict[str, object] = {
@@ -672,10 +650,7 @@ def _event_message(attributes: Fields, role: str) -> Message:
 
 
 def _message_of_choice(attributes: Fields) -> Message:
-    """Return the message in the attributes of ``gen_ai.choice``, the event of an answer.
-
-    The attribute ``message`` is a text, a list of parts, or an object with the message's fields.
-    """
+    """Return the message in the attributes of the event ``gen_ai.choice``."""
     message = value_under(attributes, "message")
     if isinstance(message, str | list):
         return {"role": "assistant", "content": message}
@@ -684,7 +659,7 @@ def _message_of_choice(attributes: Fields) -> Message:
 
 
 def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
-    """Return the answer in the AI SDK's attributes; empty if they have neither text nor calls."""
+    """Return the answer in the AI SDK's attributes."""
     text = span.value("ai.response.text", "ai.response.object")
     calls = value_under(span.attributes, "ai.response.toolCalls")
     if text is None and not isinstance(calls, list):
@@ -695,10 +670,7 @@ def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
 
 
 def _any_agent_answer(output: object) -> list[Message]:
-    """Return an answer with the calls that any-agent writes as ``[{"tool.name", "tool.args"}]``.
-
-    Any other output results in an empty list.
-    """
+    """Return an answer with any-agent's calls, as in ``[{"tool.name", "tool.args"}]``."""
     calls = [fields_of(call) for call in items_of(json_in(output))]
     if not calls or not all("tool.name" in call for call in calls):
         return []
@@ -708,7 +680,7 @@ def _any_agent_answer(output: object) -> list[Message]:
 
 
 def _last_text(messages: list[Message], role: str) -> str | None:
-    """Return the text of the last message with a role; None if there is none."""
+    """Return the text of the last message with a role."""
     for message in reversed(messages):
         if message.get("role") == role and is_message(message):
             return _message_text(message)
@@ -728,19 +700,13 @@ def _output_of(span: OtelSpan) -> object:
 
 
 def _unwrapped_value(span: OtelSpan, attributes: Names, field: str) -> object:
-    """Return the first value of some attributes, without OpenLLMetry's object around it, or None.
-
-    Args:
-        span: The span.
-        attributes: The names of attributes that have inputs or outputs.
-        field: The field of OpenLLMetry's object that has the input or output.
-    """
+    """Return the first value of some attributes, without OpenLLMetry's object around it."""
     for name in attributes:
         if name in (*OPENLLMETRY.input, *OPENLLMETRY.output):
             value = value_under(span.attributes, name)
             wrapper = fields_of(value)
             if wrapper.get(field) == {} and wrapper.get("args"):
-                return wrapper["args"]  # The function was called with positional arguments only.
+                return wrapper["args"]  # the call had positional arguments only
             value = value if wrapper.get(field) is None else wrapper[field]
         else:
             value = span.value(name)

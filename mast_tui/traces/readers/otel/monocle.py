@@ -1,7 +1,8 @@
-"""Spans of Monocle, with the attributes that the GenAI conventions have for the same facts.
+"""Spans of Monocle, with the attributes of the GenAI conventions.
 
-Monocle names the kind of a span in ``span.type`` and what takes part in ``entity.N.*``. The input,
-the output and the tokens are in events. A message is a JSON text such as ``{"human": "Hello"}``.
+Monocle has the kind of a span in ``span.type``, and the model, agent or tool in ``entity.N.*``.
+Events have the input, the output and the tokens. A message is a JSON text such as
+``{"human": "Hello"}``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
     metadata = next((event.attributes for event in span.events if event.name == "metadata"), {})
     operation = _OPERATION_BY_TYPE.get(span_type)
     if operation == "chat" and request is None and output is None:
-        operation = None  # The framework's span around this call has the messages.
+        operation = None  # the framework's span around it has the messages
     attributes: dict[str, object] = {
         **span.attributes,
         "gen_ai.operation.name": operation or "invoke_workflow",
@@ -71,13 +72,13 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
 
 
 def _event_value(span: OtelSpan, event_name: str, *fields: str) -> object:
-    """Return the first of some fields that the first event of this name has, else None."""
+    """Return the first of some fields that the first event of this name has."""
     events = (event for event in span.events if event.name == event_name)
     return next((first_in(event.attributes, *fields) for event in events), None)
 
 
 def _entity_name(span: OtelSpan, type_prefix: str) -> str | None:
-    """Return the name of a span's first entity (model, agent or tool) of a type, else None."""
+    """Return the name of the first entity (model, agent or tool) with a type."""
     for number in range(1, _MOST_ENTITIES + 1):
         if (span.text(f"entity.{number}.type") or "").startswith(type_prefix):
             return span.text(f"entity.{number}.name")
@@ -85,10 +86,7 @@ def _entity_name(span: OtelSpan, type_prefix: str) -> str | None:
 
 
 def _messages(value: object, role: str) -> Iterable[Fields]:
-    """Yield the messages in a value; ``role`` is the role of a text that states none.
-
-    Monocle writes a message as an object with one field, such as ``{"human": "Hello"}``.
-    """
+    """Yield the messages in a value; ``role`` is the role of a plain text."""
     items = value_in(value)
     for item in items if isinstance(items, list) else [items]:
         fields = fields_of(json_in(item))
@@ -122,10 +120,7 @@ def _calls_in(content: object) -> Sequence[Fields]:
 
 
 def _arguments(value: object) -> object:
-    """Return a tool's arguments, parsed if they are a single text.
-
-    The text of an object is JSON or as Python prints it; any other text is returned unchanged.
-    """
+    """Return a tool's arguments, with a single text parsed as JSON or as a Python literal."""
     text = _first_text(value)
     if text is None or (isinstance(value, list) and len(value) > 1):
         return value
@@ -134,5 +129,5 @@ def _arguments(value: object) -> object:
 
 
 def _first_text(value: object) -> str | None:
-    """Return a text, or the first text of a list; None for other values."""
+    """Return a text, or the first text of a list."""
     return as_text(value[0] if isinstance(value, list) and value else value)

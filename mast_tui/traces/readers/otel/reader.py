@@ -1,7 +1,4 @@
-"""OpenTelemetry traces: OTLP as JSON, spans as an SDK prints them, and Phoenix's exports.
-
-Files with spans and log records have several layouts.
-"""
+"""OpenTelemetry traces: OTLP as JSON, spans as an SDK prints them, and Phoenix's exports."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ _MARKS: Final = tuple(
     """)
 )
 _MARK_IN_TEXT: Final = b'\\"spanId\\"'
-"""The field of a span whose JSON is the text of a log event."""
+"""The field of a span in the text of a log event."""
 _OTLP_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
 _RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
 _SCOPE_SPANS: Final = names(
@@ -78,7 +75,7 @@ _RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
 
 
 class _OtlpLayout(NamedTuple):
-    """The names of OTLP's lists by resource and by scope, and of the lists of records in these."""
+    """The names of OTLP's lists of resources, of scopes, and of records within scopes."""
 
     resources: tuple[str, ...]
     scopes: tuple[str, ...]
@@ -101,7 +98,7 @@ _NEXT_OBJECT: Final = re.compile(rb"\n\}[ \t\r]*\n\s*\{")
 """The end of an indented object and the beginning of the next object."""
 
 _BIG_ID: Final = re.compile(r'("trace_id"\s*:\s*)(\d{19,})')
-"""A trace id as a number with more digits than most parsers of JSON keep."""
+"""A trace id as a number with more digits than most JSON parsers keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[RawRecord]:
 
     Args:
         source: The file.
-        problems: The list to which a problem is added for each value that is left out.
+        problems: The list to which a problem is added for each omitted value.
     """
     for location, value in _json_values(source, problems):
         yield from _raw_spans_of_value(value, location, problems)
@@ -151,8 +148,8 @@ def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str,
         for record in records_by_line(source, problems):
             yield record.location, record.value
     elif lines or _is_concatenated(source):
-        # Lines with big ids are read in this way too, because it keeps all digits of the ids.
-        source.damage = ()  # The source took the text after the first object for damage.
+        # This keeps all digits of big ids, so lines with big ids are read in this way too.
+        source.damage = ()  # the objects after the first are no damage
         for line, value in _concatenated_values(source, problems):
             yield f"line {line}", value
     else:
@@ -169,7 +166,7 @@ def _has_big_ids(source: Source) -> bool:
 
 
 def _whole_document(source: Source) -> object | None:
-    """Return the one JSON value of a file; big trace ids keep all their digits."""
+    """Return the one JSON value of a file, with all digits of big trace ids."""
     if _has_big_ids(source):
         with suppress(ValueError, RecursionError):
             return without_surrogates(json.loads(source.utf8))
@@ -177,9 +174,9 @@ def _whole_document(source: Source) -> object | None:
 
 
 def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
-    """Yield JSON values that follow each other, each with the line on which it begins.
+    """Yield consecutive JSON values with their first lines.
 
-    Text that is not JSON is reported and skipped up to the next line that begins with a brace.
+    Any other text is a problem, and is skipped up to the next line that begins with a brace.
     """
     text = as_utf8(source.data).decode("utf-8", "replace")
     decoder = json.JSONDecoder()
@@ -199,7 +196,7 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         is_read = False
         if text[begin] in "{[":
             try:
-                # This decoder finds the end of the value, which ``load_json`` does not report.
+                # ``load_json`` does not report the end of the value.
                 value, position = decoder.raw_decode(text, begin)
                 yield line, without_surrogates(value)
                 is_read = True
@@ -221,7 +218,7 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
 
 
 def _layout_of_value(value: object) -> str | None:
-    """Return the layout of a JSON value with spans or log records; None for any other value."""
+    """Return the layout of a JSON value with spans or log records."""
     if isinstance(value, Mapping):
         if _first_list(value, _RESOURCE_SPANS) and _is_otlp_request(value):
             return "otlp"
@@ -241,13 +238,11 @@ def _layout_of_value(value: object) -> str | None:
 
 
 def _is_otlp_request(value: object) -> bool:
-    """Return whether a value has spans grouped by resource and scope, as requests of OTLP have.
-
-    The field ``batches`` alone does not prove this, because other formats have it too.
-    """
+    """Return whether a value has spans grouped by resource and scope, like a request of OTLP."""
     fields = fields_of(value)
     if any(isinstance(fields.get(name), list) for name in _OTLP_RESOURCE_SPANS):
         return True
+    # Other formats have the field ``batches`` too.
     resources = _first_list(fields, _RESOURCE_SPANS)
     return bool(resources) and all(_first_list(fields_of(item), _SCOPE_SPANS) for item in resources)
 
@@ -255,10 +250,10 @@ def _is_otlp_request(value: object) -> bool:
 def _span_lists(value: object) -> dict[str, list[object]]:
     """Return the lists of spans in a value, by their JSON pointers.
 
-    - A list is the only list of spans, whatever its items are.
-    - A table is an object with an object of values for each column. Its rows are the only list.
-    - Any other object has the fields that are lists with a span among their first items.
-    - If there is no such field, the object itself is the only span.
+    - A list is the only list.
+    - A table has an object of values for each column. Its rows are the only list.
+    - Any other object has a list in each field with a span among its first items. Without such a
+      field, the object itself is the only span.
     """
     if isinstance(value, list):
         return {"": value}
@@ -293,12 +288,10 @@ def _is_record(value: object) -> bool:
 
 
 def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
-    """Yield the spans and log records of a value whose location is ``prefix``.
+    """Yield the spans and log records of a value; ``prefix`` is its location.
 
-    The location is empty, a line, or a JSON pointer.
-
-    An object with a name among several items counts as a span. Any other item that is no span is a
-    problem, unless it has metrics, another signal of OpenTelemetry.
+    The location is empty, a line, or a JSON pointer. An item that is no span is a problem, except
+    metrics, another signal of OpenTelemetry.
     """
     separator = " " if prefix and "/" not in prefix else ""  # after ``line 3``
     if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
@@ -354,7 +347,7 @@ def otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
 def _items_with_locations(
     value: Fields, names: tuple[str, ...], prefix: str
 ) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects in the lists with these names, each after its location."""
+    """Yield the objects in the lists with these names, and their locations."""
     for name in names:
         for item_index, item in enumerate(items_of(value.get(name))):
             if isinstance(item, Mapping):
@@ -362,7 +355,7 @@ def _items_with_locations(
 
 
 def _first_list(value: Fields, names: tuple[str, ...]) -> list[object]:
-    """Return the first field with one of these names that is a list, else an empty list."""
+    """Return the first list in a field with one of these names, else an empty list."""
     return next((items for name in names if isinstance(items := value.get(name), list)), [])
 
 
@@ -397,7 +390,7 @@ _ANNOTATION_PREFIXES: Final = ("eval.", "annotations")
 class _LogRecord:
     """A log record, and the id of the span within which it was written.
 
-    ``step`` is the name of Claude Code's event if no span has the step that it reports, else None.
+    ``step`` is the name of Claude Code's event, if no span has the step.
     """
 
     raw: RawRecord
@@ -433,7 +426,7 @@ def _read(source: Source) -> FileReport:
 
 
 def _trace_of_run(source: Source, run: _Run, record: int | None) -> Trace:
-    """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
+    """Return the trace of a run; ``record`` is its number, or None for the only run of a file."""
     content = source.data if record is None else canonical_bytes(run.contents)
     rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
     service = next((span.service for span in run.spans if span.service), None)
@@ -455,12 +448,10 @@ The keys of tool calls and results are their call ids, those of log records thei
 
 
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
-    """Return the rows of the spans of one trace, and rows for texts that only agents' spans have.
-
-    If no span follows a known convention, the output of each row describes its span.
-    """
+    """Return the rows of the spans of one trace, and of messages that only agents' spans have."""
     known_rows = [row_of(span, span.id or span.location) for span in spans]
     if not any(known_rows):
+        # Without a known convention, the output of each row describes its span.
         return [
             replace(_row_without_convention(span), output=_span_description(span)) for span in spans
         ]
@@ -473,10 +464,10 @@ def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
 
 
 def _agents_messages(spans: Sequence[OtelSpan]) -> Iterator[SpanRow]:
-    """Yield a model's row for each output message of an agent that has a text, except the last.
+    """Yield a model's row for each output message of an agent, except the last message.
 
-    A run of Claude's Agent SDK has only spans of agents and tools, which show the calls and the
-    last message. Any other message comes right before the next tool that a message calls.
+    Claude's Agent SDK has only spans of agents and tools, which show the calls and the last
+    message. Each other message comes right before its next call.
     """
     start_by_call = {span.text("tool.id", *CALL_ID_ATTRIBUTES): span.start for span in spans}
     for span in spans:
@@ -484,7 +475,7 @@ def _agents_messages(spans: Sequence[OtelSpan]) -> Iterator[SpanRow]:
         last_index = len(messages) - 1
         rows: list[SpanRow] = []
         start = span.end
-        # Messages are visited from the last to the first; ``start`` is that of the next call.
+        # The messages are read backwards; ``start`` is the start of the next call.
         for index, message in reversed(list(enumerate(messages))):
             for call in map(fields_of, items_of(message.get("tool_calls"))):
                 start = start_by_call.get(identifier_in(call, "id")) or start
@@ -510,7 +501,7 @@ def _row_without_convention(span: OtelSpan) -> SpanRow:
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """Return the framework whose mark is in a name of a span, else the service, else None."""
+    """Return the framework with a mark in the name of a span, else the service."""
     for span in spans:
         attribute_names = (
             name for name in span.attributes if name.startswith(("any_agent.", "gcp.vertex.agent."))
@@ -524,7 +515,7 @@ def system_of(spans: Sequence[OtelSpan]) -> str | None:
 
 
 def _answer_key(run: _Run) -> AnswerKey:
-    """Return the scores of evaluations and annotations, which blind annotators must not see."""
+    """Return the scores of evaluations and annotations."""
     draft = AnswerKeyDraft()
     for span in run.spans:
         for event in span.events:
@@ -542,7 +533,6 @@ def _answer_key(run: _Run) -> AnswerKey:
 
 
 def _span_description(span: OtelSpan) -> str:
-    """Return a span's attributes and its events as text, one attribute a line."""
     events = (f"event {event.name}\n{_attribute_lines(event.attributes)}" for event in span.events)
     blocks = [_attribute_lines(span.attributes), *events]
     return "\n".join(block.strip() for block in blocks if block)
@@ -589,8 +579,7 @@ def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_
 def _runs_by_session(runs: Mapping[str | None, _Run]) -> dict[str | None, _Run]:
     """Return the log records of files without spans, grouped to runs.
 
-    Claude Code may give each prompt of a session a trace id of its own, so its records are grouped
-    by session, others by trace. Its records become steps of their own, without a span's id.
+    Each prompt of Claude Code may have its own trace id, so its records are grouped by session.
     """
     runs_by_id: dict[str | None, _Run] = {}
     for run in runs.values():
@@ -610,22 +599,20 @@ def _runs_by_session(runs: Mapping[str | None, _Run]) -> dict[str | None, _Run]:
 def _move_to_span(
     log: _LogRecord, run: _Run, spans_by_ids: dict[tuple[str | None, str], OtelSpan]
 ) -> bool:
-    """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
-
-    If the file lacks that span, an evaluation is added to the first span of the trace. Any other
-    record creates the span, except the record of a chain, which repeats those within the chain.
-    """
+    """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added."""
     events = gen_ai_events_of(log.event)
     attributes = {} if events else call_attributes_of(log.event)
     is_call = events or attributes or log.event.name.startswith("gen_ai.")
     if log.span_id is None or not is_call:
         return False
     span = spans_by_ids.get((run.trace_id, log.span_id))
+    # Without its span, an evaluation is added to the first span; other records create the span.
     if span is None and log.event.name == _EVALUATION:
         span = run.spans[0] if run.spans else None
     if span is None:
         operation = _operation_of(events)
         if operation is None or attributes.get("openinference.span.kind") == "CHAIN":
+            # The record of a chain or a loop repeats the records within it.
             return True
         name = operation["gen_ai.operation.name"]
         value = {"spanId": log.span_id, "name": name, "attributes": attributes or operation}
@@ -641,26 +628,20 @@ def _move_to_span(
 
 
 def _operation_of(events: Sequence[SpanEvent]) -> Attributes | None:
-    """Return the attributes of the call of a model, tool or agent with these events.
-
-    None stands for a loop of an agent: its events repeat those of the calls within it.
-    """
+    """Return the attributes of the call of a model, tool or agent with these events."""
     if events and events[0].name == "gen_ai.tool.message":
         call_id = events[0].attributes.get("id")
         return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": call_id}
     if any(event.name == "gen_ai.system.message" for event in events):
         return {"gen_ai.operation.name": "invoke_agent"}
+    # The events of an agent's loop repeat those of the calls within it.
     if events and not any("finish_reason" in event.attributes for event in events):
         return None
     return {"gen_ai.operation.name": "chat"}
 
 
 def _log_row(log: _LogRecord) -> SpanRow | None:
-    """Return the row of a log record, whose output is the record's content and attributes.
-
-    A record of Claude Code that reports a step has the row of the step instead. The accepted
-    permission of a call has no row.
-    """
+    """Return the row of a log record; None for the accepted permission of a call."""
     severity = text_in(fields_of(log.raw.value), "severityText", "severity_text")
     attributes = dict(log.event.attributes)
     content = dump_text(attributes.pop("content", None))
@@ -681,7 +662,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
 
 
 def time_of_log(raw: RawRecord) -> float | None:
-    """Return the time of a log record in Unix seconds, or None if it has no time.
+    """Return the time of a log record in Unix seconds.
 
     The size of a number shows its unit, as some programs write milliseconds here. But a number in
     the size of seconds is one of nanoseconds, as the name of the field says.

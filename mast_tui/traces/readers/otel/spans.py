@@ -70,8 +70,8 @@ class SpanEvent:
 class OtelSpan:
     """A span: ids in hex, times in Unix seconds, attributes by dotted name.
 
-    ``message`` is that of the status. ``scope`` is the name of the instrumentation, ``service``
-    and ``version`` are those of the program.
+    ``message`` belongs to the status, ``scope`` is the name of the instrumentation. ``service`` and
+    ``version`` belong to the program.
     """
 
     trace: str | None
@@ -90,11 +90,11 @@ class OtelSpan:
     scope: str | None = None
 
     def text(self, *names: str) -> str | None:
-        """Return the first of some attributes that is a text, None if there is none."""
+        """Return the first of some attributes that is a text."""
         return text_in(self.attributes, *names)
 
     def value(self, *names: str) -> object:
-        """Return the first of some attributes that is present, None if there is none."""
+        """Return the first of some attributes that is present."""
         return first_in(self.attributes, *names)
 
     def row(self, row_id: str, kind: RowKind) -> SpanRow:
@@ -102,7 +102,7 @@ class OtelSpan:
 
         Args:
             row_id: The id of the row.
-            kind: The kind of the row: a call of a model, tool or agent, or another span.
+            kind: The kind of the row.
         """
         return SpanRow(
             row_id,
@@ -118,14 +118,7 @@ class OtelSpan:
 
     @property
     def error(self) -> str | None:
-        """The error message; None if the status is ``OK`` or there is no message.
-
-        The message comes from the first of these that has one:
-
-        - the exception of an event
-        - the message of the status
-        - an attribute with the error's type or message
-        """
+        """The error message of an exception, the status or an attribute, if any has one."""
         if self.status is SpanStatus.OK:
             return None
         for event in self.events:
@@ -144,7 +137,7 @@ def looks_like_span(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
-    # Spans of TRAIL, with ``child_spans``, and of MLflow have readers of their own.
+    # TRAIL's spans, with ``child_spans``, and MLflow's have readers of their own.
     if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
     context = _context_of_span(value)
@@ -190,8 +183,8 @@ def span_of(
     Args:
         value: The object.
         location: The location of the object in the file.
-        resource: The attributes of the resource, if the file has them outside of the object.
-        scope: The name of the scope, if the file has it outside of the object.
+        resource: The attributes of the resource outside of the object.
+        scope: The name of the scope outside of the object.
     """
     with_context = {**_context_of_span(value), **value}
     attributes = _attributes_of_span(value)
@@ -202,7 +195,7 @@ def span_of(
     services = map(service_of, possible_resources)
     versions = (text_in(candidate, "service.version") for candidate in possible_resources)
     events = _events_of_span(value)
-    for event in events:  # The span's own attributes count more than those from its events.
+    for event in events:  # the span's own attributes come first
         attributes = {**call_attributes_of(event), **attributes}
 
     status, message = _status_of_span(value)
@@ -227,7 +220,7 @@ def span_of(
 
 
 def _end_of_span(value: Fields, start: float | None) -> float | None:
-    """Return the end time of a span, which may be stated as a duration; None if it is unknown."""
+    """Return the end time of a span, or its start plus its duration."""
     end = seconds_of_time(_first_field(value, _END_FIELDS))
     seconds = seconds_of_duration(value.get("duration"))
     if end is None and start is not None and seconds is not None:
@@ -264,10 +257,7 @@ def event_of(value: Fields) -> SpanEvent:
 
 
 def call_attributes_of(event: SpanEvent) -> dict[str, object]:
-    """Return the attributes of OpenInference for a call that an event of a span describes.
-
-    Amazon CloudWatch keeps the input and output of a call in such an event.
-    """
+    """Return OpenInference's attributes of a call that an event of Amazon CloudWatch describes."""
     attributes: dict[str, object] = {}
     for direction in ("input", "output"):
         messages = _cloudwatch_messages(event, direction)
@@ -285,10 +275,7 @@ def call_attributes_of(event: SpanEvent) -> dict[str, object]:
 
 
 def gen_ai_events_of(event: SpanEvent) -> list[SpanEvent]:
-    """Return the events of the ``gen_ai`` conventions that Amazon CloudWatch joined to one.
-
-    The attributes of such an event are the content of a message. Without any, the list is empty.
-    """
+    """Return the ``gen_ai`` events that Amazon CloudWatch joined to one event."""
     messages = [
         message
         for direction in ("input", "output")
@@ -316,7 +303,7 @@ def service_of(attributes: Attributes) -> str | None:
 
 
 def _attributes_of_span(value: Fields) -> dict[str, object]:
-    """Return the attributes of a span, which are in one field or in columns of their own."""
+    """Return the attributes of a span, from one field or from separate columns."""
     attributes = attributes_of(_first_field(value, _ATTRIBUTE_FIELDS))
     for name, column in value.items():
         if isinstance(name, str) and name.startswith(_COLUMN_PREFIX) and column is not None:
@@ -336,7 +323,7 @@ def _parent_id(value: Fields) -> str | None:
 
 
 def _status_of_span(value: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a span, and the message of the status or None."""
+    """Return the status of a span and its message."""
     status = value.get("status")
     status_fields = fields_of(status)
     code = status
@@ -359,14 +346,14 @@ def _possible_resources(
 
 
 def _scope_name(value: Fields) -> str | None:
-    """Return the name of the instrumentation that wrote a span, None if it is not there."""
+    """Return the name of the instrumentation that wrote a span."""
     scopes = ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info")
     scope_names = (as_text(fields_of(value.get(name)).get("name")) for name in scopes)
     return next(filter(None, scope_names), None) or as_text(value.get("scope_name"))
 
 
 def _first_field(value: Fields, names: tuple[str, ...]) -> object:
-    """Return the first field with one of these names that is not empty, else None."""
+    """Return the first field with one of these names that is not empty."""
     for name in names:
         if (field_value := value.get(name)) is not None and field_value != "":
             return field_value
@@ -387,7 +374,7 @@ _OBJECT_ATTRIBUTES: Final = name_set("""
     gen_ai.tool.call.arguments gen_ai.tool.call.result gen_ai.tool.definitions input.value
     output.value llm.invocation_parameters metadata tool.parameters tool_call.function.arguments
 """)
-"""Attributes whose value is an object of its own, not a level of dotted names."""
+"""Attributes with an object as one value, not as a level of dotted names."""
 
 
 def any_value(value: object, depth: int = 0) -> object:
@@ -425,7 +412,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     """Return attributes by name, from OTLP's list of keys and values or from an object.
 
     Args:
-        value: The list or object, or its JSON text; any other value has no attributes.
+        value: The list or object, or its JSON text.
         depth: The number of values around it.
     """
     value = json_in(value)
@@ -448,7 +435,7 @@ def dotted_attributes(attributes: Attributes) -> dict[str, object]:
 
 
 def _dotted_items(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
-    """Yield values with their dotted names, which begin with ``prefix``."""
+    """Yield values with dotted names that begin with ``prefix``."""
     for name, value in values.items():
         path = f"{prefix}{name}"
         if (
@@ -463,10 +450,10 @@ def _dotted_items(values: Attributes, prefix: str, depth: int) -> Iterator[tuple
 
 
 def value_under(attributes: Attributes, name: str) -> object:
-    """Return the value of an attribute, also if its parts are attributes of their own, else None.
+    """Return the value of an attribute, also from the attributes of its parts.
 
-    For the name ``a``, the attributes ``a.0.b`` and ``a.1.b`` make a list of two objects. The text
-    of a JSON object or list is returned as that object or list.
+    The attributes ``a.0.b`` and ``a.1.b`` are together ``a``, a list of two objects. A JSON text is
+    parsed.
 
     Args:
         attributes: Attributes by their dotted names.
@@ -485,7 +472,7 @@ def value_under(attributes: Attributes, name: str) -> object:
 
 
 def nested_object(values: Attributes, depth: int = 0) -> object:
-    """Return values under dotted names as nested objects; as lists where all names are numbers.
+    """Return values under dotted names as nested objects, or as lists if all names are numbers.
 
     If ``a`` has a value beside ``a.b``, that value is the field "" of the object ``a``.
 
@@ -521,9 +508,9 @@ def trace_id(value: object) -> str | None:
 
 
 def _hex_id(value: object, digit_count: int) -> str | None:
-    """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
+    """Return the hex digits of an id in any form: a number, hex digits or Base64.
 
-    A text of any other form is returned unchanged. The result is None for an id of zeros too.
+    A text of another form is unchanged. An id of zeros is None.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
@@ -538,7 +525,7 @@ def _hex_id(value: object, digit_count: int) -> str | None:
 
 
 def _hex_of_base64(text: str, digit_count: int) -> str | None:
-    """Return the hex digits of an id in base64, as protobuf's JSON writes it; else None."""
+    """Return the hex digits of an id in Base64, as protobuf's JSON writes it."""
     # Base64 writes each three bytes, or six hex digits, as four characters.
     if len(text) != -(-digit_count // 6) * 4:
         return None
@@ -550,7 +537,7 @@ def _hex_of_base64(text: str, digit_count: int) -> str | None:
 
 
 def unrecorded_prompt(attributes: Attributes) -> str:
-    """Return a sentence in place of a prompt that was not recorded, with its length if known."""
+    """Return a sentence in place of an unrecorded prompt, with the prompt's length if known."""
     length = as_count(attributes.get("prompt_length"))
     size = "" if length is None else f" of {length} characters"
     return f"[a prompt{size} that was not recorded]"
@@ -559,8 +546,8 @@ def unrecorded_prompt(attributes: Attributes) -> str:
 def seconds_of_time(value: object) -> float | None:
     """Return a time in Unix seconds; None for a value that is no time.
 
-    A time is an ISO text, a list of seconds and nanoseconds, or a number, also as text, whose size
-    shows its unit.
+    A time is an ISO text, a list of seconds and nanoseconds, or a number in a unit that its size
+    shows.
     """
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return unix_seconds(int(value))
@@ -572,7 +559,7 @@ def seconds_of_time(value: object) -> float | None:
 
 
 def seconds_of_duration(value: object) -> float | None:
-    """Return the seconds of a number or of an ISO 8601 duration such as ``PT1M2.5S``, else None."""
+    """Return the seconds of a number or of an ISO 8601 duration such as ``PT1M2.5S``."""
     if not isinstance(value, str):
         return as_number(value)
     # A trace may have texts of any length here.

@@ -1,7 +1,7 @@
-"""TRAIL's traces: OpenInference spans as a tree, each with its children in it.
+"""TRAIL's traces: OpenInference spans as a tree, with the children inside their parents.
 
-Every span of such a file has a span under its bare id, because TRAIL's labels name these ids. The
-labels are usually in a file of their own. Labels in the trace's file are hidden.
+Every span has its bare id as a key, because TRAIL's labels name these ids. Labels in the trace's
+file are hidden.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def _read(source: Source) -> FileReport:
 
 
 def _trace_of_record(source: Source, record: Record) -> Trace:
-    """Return the trace of a record."""
     value = fields_of(record.value)
     problems: list[Problem] = []
     spans = list(_spans_of_tree(value.get("spans"), f"{record.prefix}/spans", problems))
@@ -77,10 +76,9 @@ def _is_span_tree(value: object) -> bool:
 
 
 def _spans_of_tree(spans: object, location: str, problems: list[Problem]) -> Iterator[OtelSpan]:
-    """Yield the spans of a tree, parents first; the parent of a span is the span around it.
+    """Yield the spans of a tree, parents first.
 
-    ``location`` is the location of the list ``spans``. Values that are no spans are added to
-    ``problems``.
+    ``location`` is the location of the list ``spans``. A value that is no span is a problem.
     """
     lists_to_read: list[tuple[object, str, str | None]] = [(spans, location, None)]
     while lists_to_read:

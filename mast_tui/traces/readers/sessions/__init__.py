@@ -1,8 +1,7 @@
 """Sessions of coding agents that are read whole: one engine, and a description of each format.
 
-A ``SessionFormat`` says how a format is recognised, where its facts are, which of its records are
-shown, and how a record is divided into the pieces of ``chat.pieces``. To add a format, define it in
-a module of this folder and add it to ``FORMATS``.
+A ``SessionFormat`` says how a format is recognised and how its records become pieces. To add a
+format, define it in a module of this folder and add it to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.sessions.acp import ACP

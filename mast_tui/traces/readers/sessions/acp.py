@@ -56,17 +56,18 @@ _EXPECTED_STOP_REASON: Final = "end_turn"
 _ANSWERS: Final = frozenset({"result", "error"})
 _UNCHANGED: Final[tuple[object, ...]] = (None, "", {}, [])
 _UPDATE_PATHS: Final = (("params", "update"), ("update",), ("data", "update"), ())
-"""Where a record has its update: programs that log only updates drop the message around it."""
+"""The paths to the update in a record; programs that log only updates drop the message around it.
+"""
 
 
 def _message_in(record: Fields) -> Fields:
-    """Return the JSON-RPC message that a record is or contains; empty if there is none."""
+    """Return the JSON-RPC message that a record is or contains."""
     is_message = "method" in record or ("id" in record and not _ANSWERS.isdisjoint(record))
     return rpc_message_in(record) or (record if is_message else {})
 
 
 def _update_in(record: Fields) -> Fields:
-    """Return the session update that a record is or contains; empty if there is none."""
+    """Return the session update that a record is or contains."""
     for value in (_message_in(record), record):
         for path in _UPDATE_PATHS:
             update = fields_at(value, *path)
@@ -80,7 +81,6 @@ def _any_update(records: Sequence[Fields]) -> bool:
 
 
 def _session_of(record: Fields) -> str | None:
-    """Return the id of the session that a record names, else None."""
     message = _message_in(record) or record
     places = (message, *(fields_of(message.get(name)) for name in ("params", "result", "data")))
     return next((name for fields in places if (name := text_in(fields, "sessionId"))), None)
@@ -91,10 +91,9 @@ def _whole_records(
 ) -> list[SessionRecord]:
     """Return the messages and the updates of a session, in the order in which they began.
 
-    - The chunks of a message become one update, even if a silent update lies between them. A
-      message that repeats the prompt before it is left out.
-    - The updates of a call become two: a ``tool_call`` with all that is known of the call, at its
-      first update, and a ``tool_result``, at the update that ends the call.
+    - The chunks of a message become one update. A repetition of the prompt is left out.
+    - The updates of a call become two: a ``tool_call`` with all its fields, at the first update,
+      and a ``tool_result``, at the update that ends the call.
     """
     contents = ((record, _message_or_update(record.value)) for record in records)
     visible_records = [
@@ -119,7 +118,7 @@ def _whole_records(
 
 
 def _message_or_update(record: Fields) -> Fields:
-    """Return the update in a record, else the message in it, with the record's time and session."""
+    """Return the update or else the message in a record, with the record's time and session."""
     value = _update_in(record) or _message_in(record)
     if not value:
         return record
@@ -127,13 +126,13 @@ def _message_or_update(record: Fields) -> Fields:
 
 
 def _message_of_chunk(value: Fields) -> tuple[str, object] | None:
-    """Return the kind of a chunk and the id of its message, if stated; None for anything else."""
+    """Return the kind of a chunk and the id of its message; None for any other value."""
     kind = as_text(value.get("sessionUpdate"))
     return (kind, value.get("messageId")) if kind in _CHUNK_KINDS else None
 
 
 def _repeats_prompt(kind: str, text: str, records: Sequence[SessionRecord]) -> bool:
-    """Return whether a chunk of the user's repeats the prompt before it, as some agents do."""
+    """Return whether a chunk of the user repeats the prompt before it, as some agents write it."""
     if kind != "user_message_chunk" or not records:
         return False
     previous = records[-1].value
@@ -146,13 +145,12 @@ def _prompt_text(message: Fields) -> str:
 
 
 def _blocks_text(content: object) -> str:
-    """Return the text of a block or of a list of blocks."""
     blocks = content if isinstance(content, list) else [content]
     return "\n".join(filter(None, map(_block_text, blocks)))
 
 
 def _block_text(block: object) -> str:
-    """Return the text of a block; for a file its address, and its text if the block has it."""
+    """Return the text of a block; for a file, its address and its text."""
     fields = fields_of(block)
     if kind_of(block) not in ("resource", "resource_link"):
         return message_text(block)
@@ -177,23 +175,22 @@ class _Calls:
                 self._add(record)
 
     def _add(self, record: SessionRecord) -> None:
-        """Merge an update into its call: its values replace earlier ones."""
+        """Merge an update into its call."""
         update = record.value
         call_id = _call_id(update)
         fields = self._fields_by_id.setdefault(call_id, {})
-        # An update leaves out what it does not change; some agents write it as null or empty.
+        # Some agents write a null or empty value for a field that an update does not change.
         fields.update({name: value for name, value in update.items() if value not in _UNCHANGED})
         self._start_by_id.setdefault(call_id, record)
         ends = status_of_word(update.get("status")) is not SpanStatus.UNKNOWN
-        # The result comes at the update that ends the call; if none does, as after an
-        # interruption, at the last update with output.
+        # Without an update that ends the call, the last update with output has the result.
         if call_id not in self._ended and (ends or _output_of(update)):
             self._end_by_id[call_id] = record
         if ends:
             self._ended.add(call_id)
 
     def whole_updates(self, record: SessionRecord) -> Iterator[SessionRecord]:
-        """Yield the call at its first update and the result at its end; any other record itself."""
+        """Yield a call at its first update, a result at its end, and any other record itself."""
         update = record.value
         if update.get("sessionUpdate") not in _CALL_KINDS:
             yield record
@@ -213,17 +210,16 @@ def _call_id(update: Fields) -> str:
 class _AcpTranslator:
     """Makes the turns of messages and whole updates; sets the tokens of the session.
 
-    A response belongs to the last request with its id that has no response yet. The response
-    to a prompt counts the tokens of the session until then.
+    The response to a prompt has the token counts of the session so far.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._session = session
-        # Client and agent count their requests separately, so that two may have the same id.
+        # Client and agent count their requests separately, so two requests may have the same id.
         self._methods_by_id: dict[str, list[str]] = {}
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a request, a response or an update; None for one without content."""
+        """Return the turn of a request, a response or an update, if it has content."""
         if "sessionUpdate" in record:
             return self._update_turn(record)
         method = as_text(record.get("method"))
@@ -242,10 +238,7 @@ class _AcpTranslator:
         return record_turn(record, log_piece(dump_text(record.get("params")), method))
 
     def _response_turn(self, record: Fields, method: str) -> Turn | None:
-        """Return the log of an error, an early end or a result; None if there is nothing to show.
-
-        ``method`` is the method of the request.
-        """
+        """Return the log of an error, of an early end or of a result."""
         error = record.get("error")
         if error is not None:
             text = text_in(fields_of(error), "message") or dump_text(error)
@@ -263,7 +256,7 @@ class _AcpTranslator:
         return record_turn(record, log_piece(output_text(result), method))
 
     def _update_turn(self, update: Fields) -> Turn | None:
-        """Return the turn of a whole update; None for a message without text."""
+        """Return the turn of a whole update, if it has a text."""
         kind = as_text(update.get("sessionUpdate")) or ""
         if kind in _CHUNK_KINDS:
             text = content_text(update.get("content"))
@@ -294,7 +287,7 @@ class _AcpTranslator:
 
 
 def _tool_name(update: Fields) -> str:
-    """Return the name of a tool if the agent states it, else the title or the kind of the call."""
+    """Return the name of the tool, else the title or the kind of the call."""
     for vendor_fields in fields_of(update.get("_meta")).values():
         if name := name_in(fields_of(vendor_fields), "toolName", "name"):
             return name
@@ -303,13 +296,11 @@ def _tool_name(update: Fields) -> str:
 
 
 def _arguments(update: Fields) -> object:
-    """Return the input of a call, with changes of files that are not in it.
-
-    If the agent does not state the input, the title and the places stand for it.
-    """
+    """Return the input of a call and its further changes of files."""
     raw_input = update.get("rawInput")
     if raw_input is not None and not isinstance(raw_input, Mapping):
         return raw_input
+    # Without an input, the title and the locations are shown.
     arguments = fields_of(raw_input) or {
         name: update[name] for name in ("title", "locations") if update.get(name)
     }
@@ -322,10 +313,8 @@ def _arguments(update: Fields) -> object:
 
 
 def _output_of(update: Fields) -> object:
-    """Return the texts in the content of a call, else its raw output.
-
-    Changes of files are left out, because they are part of the call.
-    """
+    """Return the texts in the content of a call, else its raw output."""
+    # Changes of files are left out, as they are part of the call.
     contents = (
         fields_of(item).get("content")
         for item in items_of(update.get("content"))

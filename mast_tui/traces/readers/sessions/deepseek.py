@@ -45,7 +45,7 @@ _SILENT_TYPES: Final = name_set("""
     request/context approval/asked approval/policy sandbox/mode permission/preset todo/write
     compaction/start compaction/end llm/retry-started hook/invoked session
 """)
-"""The types of records about settings, and of records whose text is in another record."""
+"""The types of settings, and of records that repeat the text of another record."""
 _EVENT_TYPES: Final = _SHOWN_TYPES | _SILENT_TYPES
 _USER_SOURCES: Final = (None, "user", "human", "coordinator")
 """The sources of a user's messages; the coordinator is the agent that started a sub-agent."""
@@ -80,14 +80,14 @@ def _without_parents_history(
 class _HarnessTranslator:
     """Makes the turns of a session.
 
-    A call is in the model's message, and again in an event when it starts.
+    A call is in the model's message, and again in the event that starts it.
     """
 
     def __init__(self, _session: SessionContext) -> None:
         self._system_prompt: str | None = None
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of an event; None for an event that is not shown."""
+        """Return the turn of an event that is shown."""
         kind = kind_of(record)
         data = fields_of(record.get("data"))
         match kind:
@@ -128,7 +128,6 @@ def _model_turn(record: Fields, data: Fields) -> Turn | None:
 
 
 def _call_piece(data: Fields) -> Piece:
-    """Return the call in an event."""
     call = {"id": _call_id(data), "name": data.get("name"), "arguments": data.get("arguments")}
     return call_piece(call, "", ASSISTANT)
 
@@ -138,7 +137,7 @@ def _call_id(data: Fields) -> str | None:
 
 
 def _result_turn(record: Fields, data: Fields) -> Turn | None:
-    """Return the turn of a call's result, in a message with a part of the type ``tool-result``."""
+    """Return the turn of a result, which is in a part of the type ``tool-result``."""
     message = fields_of(data.get("message")) or data
     turn = message_turn(record, {**message, "role": "user"})
     if not any(kind_of(part) == "tool-result" for part in items_of(message.get("content"))):
@@ -151,7 +150,7 @@ def _result_turn(record: Fields, data: Fields) -> Turn | None:
 
 
 def _log_turn(record: Fields, kind: str, data: Fields) -> Turn | None:
-    """Return a log of an event outside of the conversation; None for one that ended well."""
+    """Return a log of an event outside of the conversation, unless it ended well."""
     reason = fields_of(data.get("reason"))
     outcome = as_text(reason.get("kind")) or as_text(data.get("outcome"))
     if (

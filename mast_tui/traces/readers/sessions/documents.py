@@ -81,8 +81,7 @@ def _select_gemini_messages(
 
     - A message is written again after every change.
     - ``$rewindTo`` removes a message and all messages after it.
-    - ``$set`` may add messages, for example after a compression. Earlier messages stay, because
-      they were part of the run.
+    - ``$set`` adds messages, for example after a compression.
     """
     # A new version of a message keeps the first version's position.
     message_by_id: dict[str, SessionRecord] = {}
@@ -108,14 +107,7 @@ def _remove_rewound_messages(
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
-    """Remove the message to which a rewind goes, and the messages after it; add a problem.
-
-    Args:
-        message_by_id: The messages before the rewind, in reading order.
-        target_id: The id of the first message to remove.
-        record: The record of the rewind.
-        problems: The list to which the problem is added.
-    """
+    """Remove the target message of a rewind and all messages after it; add a problem."""
     if target_id not in message_by_id:
         problem = f"a rewind to {target_id}, which is not in the file"
         problems.append(Problem(record.location, problem))
@@ -133,7 +125,7 @@ def _remove_rewound_messages(
 
 
 def _gemini_turn(record: Fields) -> Turn | None:
-    """Return the turn of a record of Gemini CLI; None for a header or a record without a type."""
+    """Return the turn of a record of Gemini CLI, unless it is a header."""
     kind = kind_of(record)
     content = record.get("content")
     if kind == "user":
@@ -165,10 +157,7 @@ def _gemini_answer_turn(record: Fields, content: object) -> Turn:
 
 
 def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
-    """Return a call and its result; only the call if it has no output and has not ended.
-
-    The result has failed if all of its responses are errors.
-    """
+    """Return a call, and its result if it has any output or has ended."""
     call = call_piece(call_fields, pointer, ASSISTANT)
     status = status_of_word(call_fields.get("status"))
     output = call_fields.get("result")
@@ -182,6 +171,7 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
             return [call]
         responses = [output_text]
 
+    # The result has failed if all responses are errors.
     has_failed = all(set(fields_of(response)) == {"error"} for response in responses)
     texts = (result_piece({}, response, key_suffix="").text for response in responses)
     result = result_piece(
@@ -225,7 +215,7 @@ def _any_opencode_record(records: Sequence[Fields]) -> bool:
 
 
 def _opencode_session_of(record: Fields) -> str | None:
-    """Return the session's id in an event of OpenCode's server; None for any other record."""
+    """Return the session's id in an event of OpenCode's server."""
     paths = "properties.sessionID properties.part.sessionID properties.info.sessionID"
     return text_at(record, paths)
 
@@ -235,8 +225,8 @@ def _whole_opencode_messages(
 ) -> Sequence[SessionRecord]:
     """Return one record for each message in a server's events, then all other records.
 
-    An event has the ``info`` of a message, or one of its parts; the last version of each counts.
-    Of other events, only errors are kept.
+    An event has the ``info`` of a message, or one of its parts. The last version of each is used.
+    Of all other events, only errors are kept.
     """
     other_records: list[SessionRecord] = []
     info_by_message: dict[str, SessionRecord] = {}
@@ -259,7 +249,7 @@ def _whole_opencode_messages(
         elif "properties" not in record.value:
             other_records.append(record)
 
-    # A log can lack the ``info`` of a message: its id and role then are these.
+    # A log can lack the ``info`` of a message, so these are the defaults.
     message_records = [
         replace(
             info_record,
@@ -274,7 +264,6 @@ def _whole_opencode_messages(
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message, an event or an error; None for a record without a type."""
     if "part" in record:
         return _opencode_event_turn(record)
     info = fields_of(record.get("info"))
@@ -296,13 +285,12 @@ def _opencode_turn(record: Fields) -> Turn | None:
 
 
 def _opencode_tokens(fields: Fields) -> Tokens | None:
-    """Return the tokens of a message or a step; the input does not include the cached tokens."""
+    """Return the tokens of a message or a step."""
     counts = fields_of(fields.get("tokens"))
     return usage_tokens({**counts, **fields_of(counts.get("cache"))}, "input read write", "output")
 
 
 def _opencode_error_piece(error: Fields) -> Piece:
-    """Return the log of an error."""
     text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
     return log_piece(text or dump_text(error), name_in(error, "name"), failed=True)
 
@@ -315,13 +303,7 @@ def _opencode_event_turn(record: Fields) -> Turn | None:
 
 
 def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
-    """Return the pieces of a part of a message.
-
-    Args:
-        part: The part.
-        pointer: The JSON pointer from the message to the part.
-        speaker: The speaker of the message.
-    """
+    """Return the pieces of a part of a message, under its JSON pointer."""
     kind = kind_of(part)
     start = unix_seconds(fields_of(part.get("time")).get("start"))
     if kind in _OPENCODE_SILENT_TYPES:
@@ -344,7 +326,7 @@ def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[
 
 
 def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
-    """Return a call and its result; only the call if it has no output and has not ended."""
+    """Return a call, and its result if it has any output or has ended."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
     fields = {"id": part.get("callID"), "name": part.get("tool"), "input": state.get("input")}
@@ -398,20 +380,20 @@ _CLINE_ERROR_KINDS: Final = name_set("""
 _CLINE_LISTING_TOOLS: Final = name_set("""
     listFilesTopLevel listFilesRecursive listCodeDefinitionNames searchFiles codebaseSearch
 """)
-"""The tools whose ``content`` is their result. The ``content`` of other tools is an argument."""
+"""The tools with a result in ``content``; other tools have an argument there."""
 
 _CLINE_RESULT_LABEL: Final = "] Result:"
 """The text between a call and its result in a request, as in ``[read_file] Result:``."""
 
 _CLINE_LABEL_CHARS: Final = 1000
-"""The length of the beginning of a request in which the label is."""
+"""The first characters of a request, which contain the label."""
 
 _CLINE_NEXT_LABEL: Final = re.compile(r"\n\n\[[a-z_]+(?: for '[^\n]*')?\] Result:")
-"""The text before the second and any further result in a request."""
+"""The label before the second and any further result in a request."""
 
 
 def _any_cline_message(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Cline: it is of type ``say`` or ``ask``."""
+    """Return whether one record is a message of Cline, of type ``say`` or ``ask``."""
     return any(
         kind_of(record) in ("say", "ask") and isinstance(record.get(kind_of(record)), str)
         for record in records
@@ -421,18 +403,18 @@ def _any_cline_message(records: Sequence[Fields]) -> bool:
 class _ClineTranslator:
     """Makes the turns of the messages of Cline's panel, or of Roo Code's.
 
-    A request states its tokens before the answer, so they are kept for the answer. It also quotes
-    the results of the calls before it. For some tools no other message has the result.
+    The tokens of a request come before its answer, so they are kept for the answer. A request also
+    quotes the results of earlier calls; for some tools no other message has the result.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._request_tokens: Tokens | None = None
         self._calls: list[Piece | None] = []
-        """The calls since the last request; None for a call whose result is shown."""
+        """The calls since the last request; None in place of a call with a shown result."""
         self._has_pieces = False
-        """True once a record has had pieces; before that, a text is the user's task."""
+        """True after the first record with pieces. Before that, a text is the user's task."""
         self._output_by_record: dict[int, str] = {}
-        """The whole output of a command, by the ``id()`` of the first record with a part of it."""
+        """The whole output of a command, by the ``id()`` of its first record."""
         output_records: list[Fields] = []
         for record in session.values:
             kind = _cline_kind(record)
@@ -445,7 +427,7 @@ class _ClineTranslator:
         self._set_command_output(output_records)
 
     def _set_command_output(self, output_records: Sequence[Fields]) -> None:
-        """Record the output of a command, joined from all records, under the first record."""
+        """Join the output in some records; save it under the first record."""
         texts = [text for record in output_records if (text := as_text(record.get("text")))]
         if output_records:
             self._output_by_record[id(output_records[0])] = "\n".join(texts)
@@ -453,7 +435,7 @@ class _ClineTranslator:
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of a message.
 
-        The agent's first turn after a request has the tokens that the request states.
+        The agent's first turn after a request has the request's tokens.
         """
         kind = _cline_kind(record)
         pieces = self._pieces_of_kind(kind, record)
@@ -467,7 +449,7 @@ class _ClineTranslator:
         return replace(turn, model=model)
 
     def _pieces_of_kind(self, kind: str, record: Fields) -> list[Piece]:
-        """Return the pieces of a message of this kind; none for a kind that is not shown."""
+        """Return the pieces of a message of this kind."""
         text = content_text(record.get("text"))
         if kind == "api_req_started":
             return self._request_pieces(fields_of(value_in(text)))
@@ -490,7 +472,7 @@ class _ClineTranslator:
             self._close_last_call()
             return [result_piece({}, text, key_suffix="")]
         if kind == "text" and not self._has_pieces:
-            # In newer versions the user's task has no kind of its own: it is the first text.
+            # In newer versions the user's task is the first text.
             return [USER.piece(text)]
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
@@ -498,10 +480,7 @@ class _ClineTranslator:
         return [log_piece(text, kind)] if text else []
 
     def _request_pieces(self, request: Fields) -> list[Piece]:
-        """Return the results that a request quotes, and the error that ended the request.
-
-        Record the tokens of the request, and begin a new list of calls.
-        """
+        """Return the quoted results and the error of a request; begin a new list of calls."""
         self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         pieces = self._quoted_results(content_text(request.get("request")))
         self._calls = []
@@ -511,16 +490,13 @@ class _ClineTranslator:
         return pieces
 
     def _quoted_results(self, request_text: str) -> list[Piece]:
-        """Return the results that a request quotes, except those that a message has shown.
-
-        Each result follows a label such as ``[read_file] Result:``.
-        """
+        """Return the quoted results in a request, except those that a message has shown."""
         if _CLINE_RESULT_LABEL not in request_text[:_CLINE_LABEL_CHARS]:
             return []
         _call, _label, results_text = request_text.partition(_CLINE_RESULT_LABEL)
         outputs = _CLINE_NEXT_LABEL.split(results_text)
         outputs[-1], _tag, _details = outputs[-1].partition("<environment_details>")
-        # The outputs belong to the last calls, in their order; a call is None if it was answered.
+        # The outputs belong to the last calls in order; an answered call is None.
         calls = self._calls[-len(outputs) :]
         return [
             result_piece({}, output.strip(), f"/request/{n}" if n else "/request", name=call.name)
@@ -533,10 +509,7 @@ class _ClineTranslator:
         self._calls[-1:] = [None]
 
     def _command_output_pieces(self, record: Fields) -> list[Piece]:
-        """Return the whole output of a command at its first record; none at further records.
-
-        The call of the command then has its result.
-        """
+        """Return the whole output of a command for its first record, and close its call."""
         output = self._output_by_record.get(id(record))
         if output is None:
             return []
@@ -566,17 +539,14 @@ class _ClineTranslator:
         return [call, result_piece({}, fields.get("content"), "/content", name=name)]
 
     def _new_call(self, name: str, arguments: object) -> Piece:
-        """Return the piece of a call, and record the call as open."""
+        """Return the piece of a new call, and record the call."""
         call = call_piece({"arguments": arguments}, "", ASSISTANT, name=name)
         self._calls.append(call)
         return call
 
 
 def _cline_kind(record: Fields) -> str:
-    """Return the kind of a message; without a kind, its type.
-
-    The type is ``say`` or ``ask``, and the field of this name holds the kind.
-    """
+    """Return the kind of a message, which is in the field ``say`` or ``ask``; else its type."""
     return as_text(record.get(kind_of(record))) or kind_of(record)
 
 
@@ -593,10 +563,7 @@ def _cline_question_text(text: str) -> str:
 def _select_cline_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return each message once.
-
-    A partial message is replaced by the next record with the same time and kind.
-    """
+    """Return each message once, without the partial versions before it."""
     record_by_key: dict[str, SessionRecord] = {}
     for record in records:
         value = record.value
@@ -635,7 +602,7 @@ def _any_antigravity_step(records: Sequence[Fields]) -> bool:
 
 
 def _antigravity_turn(record: Fields) -> Turn | None:
-    """Return the turn of a step of Antigravity; None for a step without a text."""
+    """Return the turn of a step of Antigravity, if it has a text."""
     kind = kind_of(record)
     text = content_text(record.get("content"))
     failed = status_of_word(record.get("status")) is SpanStatus.ERROR
@@ -668,14 +635,14 @@ def _antigravity_answer_turn(record: Fields, text: str) -> Turn:
 
 
 def _antigravity_result(tool: str, text: str, failed: bool) -> Piece:
-    """Return the result of a tool; without a call id and a name, it answers the oldest call."""
+    """Return the result of a tool."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     result = result_piece({}, text, key_suffix="", status=status)
     return replace(result, agent=tool.lower() or result.agent)
 
 
 def _unquoted_argument(value: object) -> object:
-    """Return an argument without the quotes and escapes of JSON, if it is a quoted text."""
+    """Return an argument without the quotes and escapes of JSON."""
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\n", "\n")
     return value
@@ -725,7 +692,7 @@ def _any_fx_turn(records: Sequence[Fields]) -> bool:
 
 
 def _fx_turn(record: Fields) -> Turn:
-    """Return the turn of a record of fx: a prompt with all steps to its answer, or a summary."""
+    """Return the turn of a record of fx: a prompt with the steps to its answer, or a summary."""
     if "user" not in record:
         return log_turn(record, "summary", "text", name=name_in(record, "kind"))
     pieces = [user_prompt_piece(content_text(fields_of(record.get("user")).get("text")))]
@@ -743,7 +710,6 @@ def _fx_turn(record: Fields) -> Turn:
 
 
 def _fx_step_pieces(step: Fields, pointer: str) -> list[Piece]:
-    """Return the text, the calls and the results of a step."""
     pieces = [THE_MODEL.piece(content_text(step.get("assistant")), pointer)]
     for number, call in enumerate(items_of(step.get("tool_calls"))):
         pieces.append(call_piece(call, f"{pointer}/tool_calls/{number}", ASSISTANT))

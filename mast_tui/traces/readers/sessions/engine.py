@@ -1,8 +1,7 @@
 """The reader of sessions: a format describes its records, and the reader makes a trace of them.
 
-A session is a log of events that a coding agent keeps while it works, small enough to be read
-whole. A file has one record a line, a list of records, or one object that holds such a list.
-Several formats share the spellings of pieces and turns that are read here.
+A session is a log of a coding agent, small enough to be read whole. A file has one record a line, a
+list of records, or one object with such a list.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ _PROGRAM_TEXT_TAG: Final = re.compile(
 _ENVELOPE_FIELDS: Final = frozenset(
     names("id parentId parentUuid uuid timestamp time ts type sessionId session_id agentId")
 )
-"""Fields of a record that say nothing about the event."""
+"""Fields of a record that are not shown in its log."""
 
 
 def message_turn(
@@ -79,14 +78,13 @@ def message_turn(
 ) -> Turn | None:
     """Return the turn of a chat message: its pieces, time, tokens and model.
 
+    Empty pieces are left out. The result is None if ``message`` is no object.
+
     Args:
-        record: The record that holds the message; its time, if any, replaces the message's own.
+        record: The record that holds the message; its time replaces the message's own.
         message: A message of any shape that ``chat.turns`` knows.
         tokens: The tokens of the model call, if ``chat.turns`` does not know their form.
         model: The model, if the record names it.
-
-    Returns:
-        The turn without empty pieces; None if ``message`` is no object.
     """
     if not isinstance(message, Mapping):
         return None
@@ -117,17 +115,17 @@ def record_turn(record: Fields, *pieces: Piece) -> Turn:
 
 
 def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    """Return a turn of the pieces, without messages and thoughts whose text is blank.
+    """Return a turn of the pieces, without messages and thoughts of blank text.
 
     Args:
-        record: The record, whose time the turn has.
+        record: The record, which has the time of the turn.
         pieces: The pieces, in their order.
     """
     return record_turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
 def unknown_record_turn(record: Fields) -> Turn:
-    """Return the turn of a record of an unknown type: a log of its fields."""
+    """Return a log of the fields of a record with an unknown type."""
     fields = without(record, _ENVELOPE_FIELDS)
     return record_turn(record, json_log_piece(fields, name=kind_of(record) or None))
 
@@ -135,11 +133,11 @@ def unknown_record_turn(record: Fields) -> Turn:
 def log_turn(
     record: Fields, *text_fields: str, name: str | None = None, failed: bool = False
 ) -> Turn:
-    """Return a turn with one log, whose text is the event's text, else its fields, else its type.
+    """Return a turn with one log: the event's text, else its fields, else its type.
 
     Args:
         record: The record of the event.
-        text_fields: The fields that may hold the event's text; the first nonblank text counts.
+        text_fields: The fields that may hold the event's text; the first nonblank text is used.
         name: The name of the event; by default its type.
         failed: Whether the event is an error.
     """
@@ -151,12 +149,12 @@ def log_turn(
 
 
 def user_prompt_piece(text: str) -> Piece:
-    """Return the piece of a user's message; it is the system's if the program wrote all of it."""
+    """Return the piece of a user's message, or of the system's if the program wrote all of it."""
     return (USER if user_text(text) else SYSTEM).piece(text)
 
 
 def user_text(text: str) -> str:
-    """Return the text that the user wrote, without the tagged texts that the program added."""
+    """Return the text that the user wrote, without tagged additions of the program."""
     tag = _USER_TEXT_TAG.search(text)  # Some programs put the user's text in a tag.
     if tag is not None:
         return tag["text"].strip()
@@ -175,7 +173,7 @@ _TIME_FIELDS: Final = (
 
 
 def record_time(record: Fields) -> float | None:
-    """Return the time of a record in Unix seconds; None if it states none."""
+    """Return the time of a record in Unix seconds."""
     return time_in(record, *_TIME_FIELDS)
 
 
@@ -191,7 +189,7 @@ def as_system(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 _CHECKED_COUNT: Final = 40
 _MAX_TEXT_BYTES_BEFORE: Final = 4096
-"""The most bytes of a program's own messages that may come before a document."""
+"""The maximum length of a program's own text before a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,16 +207,16 @@ class SessionRecord:
 
 @dataclass(slots=True)
 class SessionContext:
-    """One session while its turns are made, with the facts that its records state.
+    """One session, with the facts in its records.
 
     Attributes:
         header: The fields beside the list of records, in a document.
         values: The records that are shown, in reading order.
-        id: The id that the session states.
+        id: The id of the session.
         model: The first model that a record names.
         version: The version of the agent's program.
         system: The agent, if it is not the format's.
-        tokens: The tokens of the whole session, for sessions without tokens of single model calls.
+        tokens: The tokens of the whole session, if single model calls have none.
     """
 
     header: Fields
@@ -234,21 +232,18 @@ Translator = Callable[[Fields], Turn | None]
 """A function that returns the turn of a record; None for a record without content."""
 
 RecordSelector = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecord]]
-"""A function that returns the records that are shown, in reading order.
-
-It adds a problem for records that it leaves out.
-"""
+"""A function that returns the records that are shown, and adds problems for others."""
 
 
 def stateless(translate: Translator) -> Callable[[SessionContext], Translator]:
-    """Return ``make_translator`` of a format whose records do not depend on one another."""
+    """Return a ``make_translator`` for records that do not depend on one another."""
     return lambda _session: translate
 
 
 def any_record_with(
     fields_by_kind: Mapping[str, Set[str]],
 ) -> Callable[[Sequence[Fields]], bool]:
-    """Return a function that tests whether a record has one of the types, and all of its fields."""
+    """Return a test for records of one of the types with all fields of that type."""
     return lambda records: any(
         kind_of(record) in fields_by_kind and fields_by_kind[kind_of(record)] <= record.keys()
         for record in records
@@ -274,15 +269,15 @@ class SessionFormat:
     Attributes:
         name: The name that ``inspect`` shows.
         system: The agent that writes such files.
-        typical_bytes: Byte strings. At least one of them is in the first 64 KB of every file.
+        typical_bytes: Byte strings; the first 64 KB of every file contain at least one.
         recognises: Returns whether a file is of the format, from its first records.
         make_translator: Returns the function that makes the turns of a session's records.
         select_records: Returns the records that are shown, in reading order.
         list_paths: The dotted paths in a document to the list of records.
         id_paths: The dotted paths to the id of a record, which becomes the key of its spans.
         fact_paths: The dotted paths of a session's ``id``, ``model`` and ``version``.
-        documents_only: Whether files of lines are read by another reader.
-        repeats_calls: Whether a later record may repeat a call, which then is not shown again.
+        documents_only: Whether files of lines are left to another reader.
+        repeats_calls: Whether a later record may repeat a call; the repetition is not shown.
         session_of: Returns the name of a record's session, for files with several sessions.
     """
 
@@ -303,8 +298,8 @@ class SessionFormat:
 class SessionReader:
     """Reads the sessions of one format.
 
-    Keys are ``<call id>:call`` and ``<call id>:result``, else the record's id with the pointer to
-    the part in its message, else the record's location.
+    A span's key is ``<call id>:call`` or ``<call id>:result``, else the record's id with the JSON
+    pointer to the part in its message, else the record's location.
     """
 
     key_scheme: Final = 1
@@ -334,7 +329,7 @@ class SessionReader:
         return self._format.recognises([header, *map(fields_of, values[:_CHECKED_COUNT])])
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace of each session in the file; broken records are problems."""
+        """Return a trace of each session in the file."""
         problems: list[Problem] = []
         header, records = self._records_of_file(source, problems)
         sessions = self._records_by_session(records)
@@ -370,7 +365,7 @@ class SessionReader:
             records: The records of the session.
             header: The fields beside the list of records.
             number: The number of the session in the file; None if it is the only one.
-            problems: The problems of the session that are known already.
+            problems: The problems that reading the records had.
         """
         problems = list(problems)
         shown_records = self._format.select_records(records, problems)
@@ -404,9 +399,9 @@ class SessionReader:
                 mapper.add_turn(turn, key, record.location)
 
     def _set_facts(self, session: SessionContext, records: Sequence[SessionRecord]) -> None:
-        """Set the id, model and version of a session, each from the first value that states it.
+        """Set the id, model and version of a session, each from the first value that has it.
 
-        The values are the header, the shown records, and then all ``records``.
+        The header comes first, then the shown records, then all ``records``.
         """
         missing_paths = dict(self._format.fact_paths)
         are_all_shown = len(session.values) == len(records)
@@ -426,7 +421,7 @@ class SessionReader:
     def _records_of_file(
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
-        """Return the fields beside the list of records (none in a file of lines), and the list."""
+        """Return the fields beside the list of records, and the list."""
         # A file of lines may have other text between its records.
         is_mixed_with_text = source.json is None and len(source.head_records) > 1
         if source.json_lines or is_mixed_with_text:
@@ -455,10 +450,10 @@ class SessionReader:
         return {}, [fields] if fields else [], None
 
     def _records_by_session(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
-        """Return the records of each session.
+        """Group the records by session.
 
-        A record that names no session belongs to the session of the previous record. Before the
-        first record with a name, it belongs to that record's session.
+        A record without a session name belongs to the session of the previous record. Records
+        before the first name belong to the first session.
         """
         session_of = self._format.session_of
         if session_of is None:
@@ -479,7 +474,6 @@ class SessionReader:
 
 
 def _without_calls(turn: Turn, known_ids: Container[str | None]) -> Turn:
-    """Return a turn without the calls that have one of these ids."""
     new_pieces = (
         piece
         for piece in turn.pieces
@@ -489,11 +483,11 @@ def _without_calls(turn: Turn, known_ids: Container[str | None]) -> Turn:
 
 
 def text_at(value: Fields, paths: str) -> str | None:
-    """Return the first text or number at the dotted paths, as one short line; None without any.
+    """Return the first text or number at the dotted paths, as one short line.
 
     Args:
         value: A record.
-        paths: Dotted paths, separated by spaces; ``type:path`` is only for records of that type.
+        paths: Dotted paths, separated by spaces; ``type:path`` applies to records of that type.
     """
     for kind, outer_fields, last_field in _parsed_paths(paths):
         if kind and value.get("type") != kind:
@@ -520,11 +514,9 @@ def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
 
 
 def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
-    """Return a selector for records that form a tree: it leaves out abandoned branches.
+    """Return a selector that leaves out the abandoned branches of a tree of records.
 
-    A branch is abandoned if it has messages and does not lead to the last record. A branch without
-    messages, for example of changed settings, is kept. A record follows its parent, or the previous
-    record if no earlier record is its parent. But a message whose parent is null begins a new tree.
+    An abandoned branch has messages and does not lead to the last record.
 
     Args:
         id_field: The field with the id of a record; records with the same id are one node.
@@ -563,10 +555,10 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
 def _parent_by_node(
     records: Sequence[SessionRecord], id_field: str, parent_field: str
 ) -> dict[str, str | None]:
-    """Map the id of each record to the id of the record that it follows; None for a root.
+    """Map the id of each record to the id of its parent; None for a root.
 
-    A root is the first record, or a message whose parent is null. Any other record without an
-    earlier parent follows the previous record.
+    A record without a known parent follows the previous record. A message with a null parent is a
+    root.
     """
     parent_by_node: dict[str, str | None] = {}
     previous_node: str | None = None
@@ -588,7 +580,7 @@ def _parent_by_node(
 def _side_branch_by_node(parent_by_node: dict[str, str | None]) -> dict[str | None, str]:
     """Map each node on a side branch to the branch's first node.
 
-    Side branches are all but the main branch, which leads to the last node.
+    The main branch leads to the last node; all others are side branches.
     """
     main_branch_nodes: set[str] = set()
     node = next(reversed(parent_by_node), None)
@@ -611,7 +603,7 @@ def has_message(record: Fields) -> bool:
 
 
 def _first_prompt(steps: Sequence[Step]) -> str | None:
-    """Return the first text that the user typed, without the program's additions; None if none."""
+    """Return the first text that the user typed, without the program's additions."""
     prompts = (
         user_text(step.text)
         for step in steps
@@ -643,10 +635,7 @@ def _objects_among(
 
 
 def _document_of_file(source: Source, problems: list[Problem]) -> object:
-    """Return the document that a file is, or that follows lines which a program printed into it.
-
-    The result is None without such a document.
-    """
+    """Return the document in a file, also after lines that a program printed."""
     if source.json is not None:
         return source.json
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])

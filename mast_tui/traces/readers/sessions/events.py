@@ -70,7 +70,7 @@ _KIMI_SILENT_TYPES: Final = name_set("""
 
 
 def _any_kimi_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of a log of Kimi CLI, in any version of the log."""
+    """Return whether one record is of Kimi CLI, in any version of its log."""
     return any(
         kind_of(record).startswith(("context.append_", "turn.prompt"))
         or (kind_of(record) == "metadata" and "protocol_version" in record)
@@ -80,7 +80,7 @@ def _any_kimi_record(records: Sequence[Fields]) -> bool:
 
 
 def _wire_type(record: Fields) -> str:
-    """Return the type of a message of versions before Kimi Code; empty for any other record."""
+    """Return the type of a message in versions before Kimi Code."""
     message = fields_of(record.get("message"))
     return kind_of(message) if "payload" in message else ""
 
@@ -88,11 +88,11 @@ def _wire_type(record: Fields) -> str:
 def _kimi_tokens_by_record(records: Sequence[Fields]) -> dict[int, Tokens | None]:
     """Map the last record of each step to the tokens of the step.
 
-    Older versions state the tokens in a ``StatusUpdate``, newer ones in a ``step.end``, or without
-    that in a ``usage.record``. The keys are the ``id()`` of records, because equal records occur.
+    The keys are the ``id()`` of records, because equal records occur. Older versions have the
+    tokens in a ``StatusUpdate``, newer ones in a ``step.end`` or a ``usage.record``.
     """
     tokens_by_record: dict[int, Tokens | None] = {}
-    # None is the step of records that name no step.
+    # Records without a step are under None.
     last_record_by_step: dict[str | None, Fields] = {}
     has_step_end = False
     for record in records:
@@ -128,9 +128,8 @@ def _kimi_tokens_by_record(records: Sequence[Fields]) -> dict[int, Tokens | None
 class _KimiTranslator:
     """Makes the turns of a Kimi session.
 
-    A prompt is recorded when it is typed, and again when it is added to the model's context. The
-    first record is shown only if there is no second. The tokens of a step are shown at its last
-    record.
+    A prompt is recorded when it is typed, and again when the model's context gets it. The first
+    record is shown only if there is no second record.
     """
 
     def __init__(self, session: SessionContext) -> None:
@@ -144,13 +143,12 @@ class _KimiTranslator:
         self._tokens_by_record = _kimi_tokens_by_record(session.values)
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a record, with the tokens of its step; None if it has no content."""
+        """Return the turn of a record, with the tokens of its step."""
         turn = self._turn_of_record(record)
         tokens = self._tokens_by_record.get(id(record))
         return turn if turn is None or tokens is None else replace(turn, tokens=tokens)
 
     def _turn_of_record(self, record: Fields) -> Turn | None:
-        """Return the turn of a record of any version; None for a record without content."""
         wire_type = _wire_type(record)
         if wire_type:  # in versions before Kimi Code
             payload = fields_of(fields_of(record.get("message")).get("payload"))
@@ -176,7 +174,7 @@ class _KimiTranslator:
         return None if kind in _KIMI_SILENT_TYPES else unknown_record_turn(record)
 
     def _system_prompt_turn(self, record: Fields) -> Turn | None:
-        """Return the turn of a system prompt; None for a missing or unchanged prompt."""
+        """Return the turn of a system prompt, unless it is unchanged."""
         text = as_text(record.get("systemPrompt"))
         if text is None or text == self._system_prompt:
             return None
@@ -191,7 +189,7 @@ class _KimiTranslator:
             return [result_piece(message, output_text(content), key_suffix="")]
         if role == "user":
             origin = fields_of(message.get("origin"))
-            # A sub-agent's prompt comes from the agent that starts it, which acts as its user.
+            # A sub-agent's user is the agent that starts it.
             is_by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
             text = output_text(content)
             return [user_prompt_piece(text) if is_by_user else SYSTEM.piece(text)]
@@ -205,7 +203,7 @@ class _KimiTranslator:
         return pieces
 
     def _step_event_turn(self, record: Fields, event: Fields) -> Turn | None:
-        """Return the turn of an event in a step; None for the step's beginning and end."""
+        """Return the turn of an event in a step."""
         agent = _kimi_agent(record)
         kind = kind_of(event)
         if kind == "content.part":
@@ -222,7 +220,7 @@ _WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered H
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message of an older Kimi CLI; None for a message without content."""
+    """Return the turn of a message of an older Kimi CLI."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
@@ -256,7 +254,7 @@ def _kimi_agent(record: Fields) -> str:
 
 
 def _kimi_part_pieces(part: object, agent: str) -> list[Piece]:
-    """Return the pieces of a part of the agent's content; empty for an empty part."""
+    """Return the pieces of a part of the agent's content."""
     speaker = Speaker(agent, Role.AGENT)
     fields = fields_of(part)
     if kind_of(fields) == "think":
@@ -309,8 +307,7 @@ def _any_copilot_record(records: Sequence[Fields]) -> bool:
 class _CopilotTranslator:
     """Makes the turns of a Copilot session.
 
-    A call is announced with its message, and again when it starts. Events of a sub-agent name the
-    call that started it.
+    A call is announced with its message, and again when it starts.
     """
 
     def __init__(self, session: SessionContext) -> None:
@@ -319,7 +316,7 @@ class _CopilotTranslator:
         self._last_thought: str | None = None
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of an event; None for an event that is not shown."""
+        """Return the turn of an event that is shown."""
         kind = kind_of(record)
         data = fields_of(record.get("data"))
         # An event of a sub-agent names the call that started it.
@@ -351,9 +348,9 @@ class _CopilotTranslator:
         return self._event_log_turn(record, kind, data)
 
     def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
-        """Return a log for an event outside of the conversation; None for one that is not shown.
+        """Return a log for an event outside of the conversation, if it is shown.
 
-        At the end of the session, record the tokens of the whole session.
+        The event at the end of the session sets the session's tokens instead.
         """
         if kind == "session.shutdown":
             self._session.tokens = _copilot_session_tokens(data)
@@ -365,20 +362,19 @@ class _CopilotTranslator:
         return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURE_TYPES))
 
     def _message_turn(self, record: Fields, data: Fields, agent: str) -> Turn:
-        """Return the turn of an agent's message with its thought, its text and its calls."""
         pieces = self._reasoning_pieces(data.get("reasoningText"), agent)
         text = content_text(data.get("content"))
         if text.strip():
             pieces.append(Speaker(agent, Role.AGENT).piece(text))
         for number, request in enumerate(items_of(data.get("toolRequests"))):
-            # Without a type, which would name a tool that has no name of its own.
+            # A type would be shown as the tool's name.
             call = {**fields_of(request), "type": None}
             pieces.append(call_piece(call, f"/toolRequests/{number}", agent))
         tokens = usage_tokens(data, "inputTokens", "outputTokens")
         return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
 
     def _reasoning_pieces(self, content: object, agent: str) -> list[Piece]:
-        """Return the piece of a thought; empty for a blank text or a repetition of the last one."""
+        """Return the piece of a thought, unless its text is blank or repeats the last thought."""
         thought = content_text(content)
         if not thought.strip() or thought == self._last_thought:
             return []
@@ -405,7 +401,7 @@ def _copilot_result(data: Fields) -> Piece:
 
 
 def _copilot_session_tokens(data: Fields) -> Tokens | None:
-    """Return the sum of the tokens of all models of a session; None if none are counted."""
+    """Return the sum of the tokens of all models of a session."""
     usages = [
         fields_of(fields_of(metrics).get("usage"))
         for metrics in fields_of(data.get("modelMetrics")).values()
@@ -457,7 +453,7 @@ def _any_droid_event(records: Sequence[Fields]) -> bool:
 
 
 def _droid_event_turn(record: Fields) -> Turn | None:
-    """Return the turn of an event of Droid's stream; None for the system's settings."""
+    """Return the turn of an event of Droid's stream."""
     match kind_of(record):
         case "system":
             return None
@@ -471,7 +467,7 @@ def _droid_event_turn(record: Fields) -> Turn | None:
             thought = text_in(record, "text") or ""
             return record_turn(record, THE_MODEL.piece(thought, kind=SpanKind.REASONING))
         case "tool_call":
-            # Without a type, which would name a tool that has no name of its own.
+            # A type would be shown as the tool's name.
             call = {**record, "id": first_in(record, "toolCallId", "id"), "type": None}
             return record_turn(record, call_piece(call, "", ASSISTANT))
         case "tool_result":
@@ -487,7 +483,7 @@ def _droid_event_turn(record: Fields) -> Turn | None:
 
 
 def _droid_result(record: Fields) -> Piece:
-    """Return the result in an event; its status is that of the error flag or the exit code."""
+    """Return the result in an event, with the status of the error flag or the exit code."""
     value = first_in(record, "value", "error", "content")
     flag_status = status_of_error_flag(flag_in(record, "isError", "is_error"))
     return result_piece(
@@ -540,13 +536,13 @@ def _any_codebuddy_record(records: Sequence[Fields]) -> bool:
 
 
 def _buddy_kind(record: Fields) -> str:
-    """Return the kind of a record as in ``_BUDDY_KIND_BY_TYPE``; empty for an unknown type."""
+    """Return the kind of a record as in ``_BUDDY_KIND_BY_TYPE``."""
     kind = kind_of(record) or name_in(record, "event_type", "kind") or ""
     return _BUDDY_KIND_BY_TYPE.get(kind, "")
 
 
 def _buddy_role(record: Fields) -> str | None:
-    """Return the role in a message, the agent's if it states none; None for other records."""
+    """Return the role in a message, by default the agent's; None for other records."""
     is_of_droid = "text" in record  # Messages of Droid's stream have the same type.
     if _buddy_kind(record) != "message" or is_of_droid:
         return None
@@ -557,7 +553,7 @@ def _buddy_role(record: Fields) -> str | None:
 
 
 def _codebuddy_turn(record: Fields) -> Turn | None:
-    """Return the turn of a record of CodeBuddy; None for settings and empty thoughts."""
+    """Return the turn of a record of CodeBuddy, unless it is a setting or an empty thought."""
     data = fields_of(record.get("providerData"))
     tokens = usage_tokens(
         data.get("usage"), "inputTokens input_tokens", "outputTokens output_tokens"
@@ -596,7 +592,7 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
             return record_turn(record, result)
         case "settings":
             return None
-    # WorkBuddy names the type in another field.
+    # WorkBuddy has the type in another field.
     return unknown_record_turn({"type": name_in(record, "event_type", "kind"), **record})
 
 
@@ -638,7 +634,7 @@ _MCP_WRAPPER_FIELDS: Final = (
 
 
 def rpc_message_in(record: Fields) -> Fields:
-    """Return the JSON-RPC message that a record is or contains; empty if there is none."""
+    """Return the JSON-RPC message that a record is or contains; empty without a message."""
     for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPER_FIELDS)):
         fields = fields_of(value)
         if "jsonrpc" in fields:
@@ -648,7 +644,7 @@ def rpc_message_in(record: Fields) -> Fields:
 
 def _any_mcp_message(records: Sequence[Fields]) -> bool:
     """Return whether most records are messages of JSON-RPC, and one has a method of MCP."""
-    messages = [rpc_message_in(record) for record in records]  # each empty for another record
+    messages = [rpc_message_in(record) for record in records]
     methods = [as_text(message.get("method")) or "" for message in messages]
     has_mcp_method = any(method.startswith(_MCP_METHOD_PREFIXES) for method in methods)
     return mostly(bool, messages) and has_mcp_method
@@ -657,8 +653,8 @@ def _any_mcp_message(records: Sequence[Fields]) -> bool:
 class _McpTranslator:
     """Makes the turns of the messages of a connection.
 
-    A response has the id of its request. Client and server both send requests, with their own ids,
-    so a response belongs to the last request with its id that has no response yet.
+    Client and server may use the same ids for their requests. A response belongs to the last open
+    request with its id.
     """
 
     def __init__(self, _session: SessionContext) -> None:
@@ -666,7 +662,7 @@ class _McpTranslator:
         self._tool_call_count = 0
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a request or a response, else that of an unknown record."""
+        """Return the turn of a request, a response or an unknown record."""
         message = rpc_message_in(record)
         method = as_text(message.get("method"))
         request_id = identifier_in(message, "id")
@@ -678,17 +674,14 @@ class _McpTranslator:
         return record_turn(record, self._response_piece(message, method, call_id))
 
     def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request; record it for its response.
-
-        A request without an id has no response.
-        """
+        """Return the call of a tool or the log of another request; record it for its response."""
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:
                 self._request_by_id[request_id] = (method, None)
             return log_piece(dump_text(params) if params else method, method)
 
-        # Client and server may use the same ids, so a count makes the id of the call unique.
+        # A count makes the id unique, as client and server may use the same ids.
         self._tool_call_count += 1
         call_id = None
         if request_id is not None:

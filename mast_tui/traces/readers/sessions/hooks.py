@@ -1,7 +1,7 @@
-"""Logs of the hooks of coding agents: what the agent tells a program at each of its steps.
+"""Logs of the hooks of coding agents: the agent's events that a program receives.
 
-Claude Code has defined these events, and Codex, Gemini CLI and others have taken them over. Many
-projects write each event to a file, either all to one, or each kind of event to a list of its own.
+Claude Code defined these events; Codex, Gemini CLI and others use them too. Many projects write
+them to a file, either all to one, or each kind of event to a list of its own.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ _SYSTEM_BY_FOLDER: Final = {
     "gemini": "gemini-cli",
     "qwen": "qwen-code",
 }
-"""The agents that keep their transcripts in a folder such as ``~/.codex``."""
+"""The agents with transcripts in a folder such as ``~/.codex``."""
 _SYSTEM_BY_EVENT: Final = {"BeforeAgent": "gemini-cli", "BeforeTool": "gemini-cli"}
 _EVENT_FIELDS: Final = name_set("""
     hook_event_name session_id transcript_path cwd permission_mode timestamp
 """)
-"""Fields of every event."""
+"""The fields of every event."""
 
 
 def _event_of(record: Fields) -> Fields:
-    """Return the event in a record; a program may add fields to it, or put it into an object."""
+    """Return the event that a record is or contains."""
     for value in (record, *record.values()):
         event = snake_fields(value)
         if isinstance(event.get("hook_event_name"), str):
@@ -90,7 +90,7 @@ def _last_text(event: Fields) -> str | None:
 
 
 def _system_of(event: Fields) -> str | None:
-    """Return the agent whose hook got an event; None if it may be Claude Code."""
+    """Return the agent of an event; None if it may be Claude Code."""
     if "cursor_version" in event:
         return "cursor"
     folders = PurePath(text_in(event, "transcript_path") or "").parts
@@ -103,14 +103,14 @@ def _system_of(event: Fields) -> str | None:
 class _HookTranslator:
     """Makes the turns of a session.
 
-    Older events have no id of their call. Such a call has the number of the calls of its tool as
-    id, and its result is recognised by the same arguments.
+    Older events have no call ids. The id of such a call is a number, and its result has the same
+    arguments.
     """
 
     def __init__(self, session: SessionContext) -> None:
         self._call_ids: set[str] = set()
         self._open_calls: dict[str, list[str]] = {}
-        """The ids of calls without a result by tool and arguments, for events without ids."""
+        """The ids of open calls by tool and arguments, for events without ids."""
         self._calls_of_tool: dict[str, int] = {}
         event_names = {_event_name(_event_of(record)) for record in session.values}
         if len(event_names) > 1:  # A file for each kind of event has only a part of the session.
@@ -119,7 +119,7 @@ class _HookTranslator:
         session.system = next(filter(None, map(_system_of, events)), None)
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of an event; None for an event that is not shown."""
+        """Return the turn of an event that is shown."""
         event = _event_of(record)
         name = _event_name(event)
         agent = name_in(event, "agent_type", "agent_id") or ASSISTANT
@@ -191,7 +191,7 @@ def _has_failed(response: object) -> bool:
 
 
 def _output_of(response: object) -> object:
-    """Return what the model saw of a tool's response, without the file before an edit."""
+    """Return the part of a tool's response that the model saw."""
     if not isinstance(response, Mapping):
         return response
     file_content = fields_of(response.get("file")).get("content")
@@ -203,7 +203,7 @@ def _output_of(response: object) -> object:
 
 
 def _session_of(record: Fields) -> str | None:
-    """Return the id of the session of an event; Cursor names it the conversation."""
+    """Return the id of an event's session; Cursor calls it the conversation."""
     event = _event_of(record)
     return name_in(event, "session_id", "conversation_id")
 

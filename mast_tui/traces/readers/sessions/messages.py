@@ -58,7 +58,7 @@ def _any_strands_record(records: Sequence[Fields]) -> bool:
 
 
 def _strands_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message of Strands; None for a record with neither type nor message."""
+    """Return the turn of a message of Strands, or of an unknown record."""
     # A message that a guardrail redacted is stored beside the original.
     message = record.get("redact_message") or record.get("message")
     if not isinstance(message, Mapping):
@@ -91,7 +91,7 @@ _GOOSE_PART_TYPES: Final = frozenset({"toolRequest", "toolResponse"})
 
 
 def _any_goose_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record has the shape of Goose's messages, or any comes with its header."""
+    """Return whether one record has the shape of Goose's messages, or is under Goose's header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
         if has_header and isinstance(record.get("role"), str) and "content" in record:
@@ -120,11 +120,11 @@ def _goose_translator(session: SessionContext) -> Translator:
             texts_by_message.setdefault(message_id, []).append(text)
 
     def translate(record: Fields) -> Turn | None:
-        """Return the turn of a record; None for a header, an end, or a text that was shown."""
+        """Return the turn of a record that is shown."""
         message_id = _streamed_message_id(record)
         if message_id is not None:
             texts = texts_by_message.pop(message_id, None)
-            if texts is None:  # The message's first record has all texts.
+            if texts is None:  # The message's first record has the joined text.
                 return None
             message = {**fields_of(record.get("message")), "content": "".join(texts)}
             return message_turn(record, message)
@@ -145,7 +145,7 @@ def _goose_translator(session: SessionContext) -> Translator:
 
 
 def _streamed_message_id(record: Fields) -> str | None:
-    """Return the id of the message to which a record adds a text; None for any other record."""
+    """Return the id of the message to which a record adds text."""
     message = fields_of(record.get("message"))
     part_types = [kind_of(part) for part in items_of(message.get("content"))]
     if kind_of(record) != "message" or part_types != ["text"]:
@@ -154,7 +154,7 @@ def _streamed_message_id(record: Fields) -> str | None:
 
 
 def _goose_tokens(record: Fields) -> Tokens | None:
-    """Return the tokens of a whole session; None for a message."""
+    """Return the tokens of a whole session."""
     if "role" in record:
         return None
     return usage_tokens(record, "accumulated_input_tokens", "accumulated_output_tokens") or (
@@ -184,15 +184,12 @@ def _any_cursor_record(records: Sequence[Fields]) -> bool:
 
 
 def _cursor_translator(_session: SessionContext) -> Translator:
-    """Return the function that makes turns.
-
-    It removes the call id of a result if no earlier call has this id, because a result without an
-    id is assigned to the oldest open call.
-    """
+    """Return the function that makes turns."""
+    # A result without a known call id is assigned to the oldest open call.
     call_ids: set[str | None] = set()
 
     def translate(record: Fields) -> Turn | None:
-        """Return the turn of a message; None for the end of a session that did not fail."""
+        """Return the turn of a message, or of the end of a failed session."""
         if "message" not in record:
             ended_well = record.get("status") in ("success", "completed", None)
             return None if ended_well else log_turn(record, "error", "message", failed=True)
@@ -223,7 +220,7 @@ CURSOR: Final = SessionFormat(
 
 
 def _any_grok_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of Grok, and none before it has a ``role`` or ``message``."""
+    """Return whether one record is of Grok, after no record with a ``role`` or ``message``."""
     for record in records:
         kind = kind_of(record)
         if "role" in record or "message" in record:
@@ -238,7 +235,7 @@ def _any_grok_record(records: Sequence[Fields]) -> bool:
 
 
 def _grok_turn(record: Fields) -> Turn | None:
-    """Return the turn of a record of Grok; a message that the program made is the system's."""
+    """Return the turn of a record of Grok; the program's own messages are the system's."""
     kind = kind_of(record)
     if kind == "backend_tool_call":
         return _grok_backend_call(record)
@@ -257,7 +254,7 @@ def _grok_turn(record: Fields) -> Turn | None:
 
 
 def _grok_backend_call(record: Fields) -> Turn:
-    """Return the turn of a call that the vendor's server runs; its result is not recorded."""
+    """Return the turn of a call on the vendor's server; its result is not recorded."""
     tool = fields_of(record.get("kind"))
     arguments = fields_of(tool.get("action")) or tool
     call = {"arguments": arguments, "name": tool.get("tool_type"), "id": tool.get("id")}
@@ -302,9 +299,9 @@ def _kiro_turn(record: Fields) -> Turn | None:
 
 
 def _kiro_exchange(record: Fields) -> Turn:
-    """Return the turn of an exchange: the user's prompt, or results, and the model's answer."""
+    """Return the turn of an exchange: the user's prompt or results, and the model's answer."""
     user = fields_of(record.get("user"))
-    # The request and the answer are each in an object with one field, which names their type.
+    # The request and the answer are each in an object with one field, named after their type.
     request = fields_of(next(iter(fields_of(user.get("content")).values()), None))
     answer = fields_of(next(iter(fields_of(record.get("assistant")).values()), None))
     results = map(fields_of, items_of(request.get("tool_use_results")))
@@ -329,7 +326,7 @@ def _kiro_exchange(record: Fields) -> Turn:
 
 
 def _kiro_part(part: object) -> dict[str, object]:
-    """Return a part of a message of Kiro in the form of Anthropic (thoughts) or Bedrock."""
+    """Return a part of Kiro's message in the form of Anthropic (thoughts) or Bedrock."""
     kind = content_text(fields_of(part).get("kind"))
     data = fields_of(part).get("data")
     if kind == "thinking":
@@ -338,14 +335,14 @@ def _kiro_part(part: object) -> dict[str, object]:
 
 
 def _kiro_result(result: Fields) -> dict[str, object]:
-    """Return a tool's result in the form of Bedrock; a nonzero exit status makes it an error."""
+    """Return a tool's result in the form of Bedrock; a nonzero exit status is an error."""
     status = content_text(result.get("status")).lower()
     content: list[dict[str, object]] = []
     for part in map(fields_of, items_of(result.get("content"))):
         if "kind" in part:
             kind = content_text(part["kind"])
             value = part.get("data")
-        else:  # The part has one field, which names its kind.
+        else:  # The name of the only field is the kind.
             kind, value = next(iter(part.items()), ("text", ""))
         exit_status = as_text(fields_of(value).get("exit_status"))  # such as "exit status: 1"
         if exit_status is None:
@@ -369,12 +366,9 @@ KIRO: Final = SessionFormat(
 
 
 def _any_claude_web_record(records: Sequence[Fields]) -> bool:
-    """Return whether the records are an export of Claude Code on the web.
-
-    One record must be a message of Claude, and none may be for another reader: messages in session
-    files of Claude Code have ``uuid`` and ``sessionId``, those in its streams ``session_id``.
-    """
+    """Return whether the records are an export of Claude Code on the web."""
     messages = [record for record in records if "message" in record]
+    # Claude Code's session files have ``uuid`` and ``sessionId``, its streams ``session_id``.
     return any(map(_is_claude_message, messages)) and not any(
         {"sessionId", "uuid"} <= record.keys() or "session_id" in record or is_gemini_shaped(record)
         for record in messages
@@ -388,7 +382,7 @@ def _is_claude_message(record: Fields) -> bool:
         kind_of(record) in ("user", "assistant")
         and message.get("role", kind_of(record)) == kind_of(record)
         and "content" in message
-        and "role" not in record  # as a chat message has it
+        and "role" not in record  # a field of chat messages
     )
 
 
@@ -423,23 +417,23 @@ CLAUDE_WEB: Final = SessionFormat(
 def _after_their_parents(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the records in file order, but none before the record that it follows."""
+    """Return the records in file order, but each after the record that it follows."""
     ids = {identifier_in(record.value, "uuid") for record in records}
-    waiting: dict[str | None, list[SessionRecord]] = {}
+    records_by_late_parent: dict[str | None, list[SessionRecord]] = {}
     ordered: dict[str | None, SessionRecord] = {}
     for record in records:
         parent = identifier_in(record.value, "parentUuid")
         if parent in ids and parent not in ordered:
-            waiting.setdefault(parent, []).append(record)
+            records_by_late_parent.setdefault(parent, []).append(record)
             continue
-        ready = [record]
-        while ready:
-            current = ready.pop(0)
+        records_to_add = [record]
+        while records_to_add:
+            current = records_to_add.pop(0)
             key = identifier_in(current.value, "uuid") or current.location
             ordered.setdefault(key, current)
-            ready[:0] = waiting.pop(key, [])
-    # The parents of the records that still wait form a circle.
-    return [*ordered.values(), *chain.from_iterable(waiting.values())]
+            records_to_add[:0] = records_by_late_parent.pop(key, [])
+    # The parents of the remaining records form a circle.
+    return [*ordered.values(), *chain.from_iterable(records_by_late_parent.values())]
 
 
 CLAUDE_LIST: Final = replace(
@@ -451,4 +445,4 @@ CLAUDE_LIST: Final = replace(
     documents_only=True,
     fact_paths={"id": "sessionId", "version": "version"},
 )
-"""The records of a session as one document; no branch is left out, as in a file of lines."""
+"""The records of a session as one document, with all branches."""

@@ -62,14 +62,14 @@ def _with_whole_messages(
 
 
 def _streamed_field(record: Fields) -> str | None:
-    """Return the field with the text that a record adds to a message or a thought, else None."""
+    """Return the field with the text that a record adds to a message or a thought."""
     if kind_of(record) == "message" and record.get("delta") is True:
         return "content"
     return "text" if kind_of(record) == "thinking" else None
 
 
 def _gemini_translator(session: SessionContext) -> Translator:
-    """Return the function that makes turns; at the end of the session, it sets its tokens."""
+    """Return the function that makes turns; it sets the tokens at the end of the session."""
 
     def translate(record: Fields) -> Turn | None:
         """Return the turn of an event; None for the beginning, and for an end without an error."""
@@ -112,7 +112,7 @@ GEMINI_STREAM: Final = SessionFormat(
 
 
 def _cursor_event_turn(record: Fields) -> Turn | None:
-    """Return the turn of an event; None for the beginning, and for an end without an error."""
+    """Return the turn of an event, except the beginning and an end without an error."""
     match kind_of(record):
         case "user" | "assistant":
             return message_turn(record, record.get("message"))
@@ -130,7 +130,7 @@ def _cursor_event_turn(record: Fields) -> Turn | None:
 
 def _cursor_call_turn(record: Fields) -> Turn:
     """Return the turn of a call that started, or of the result of a completed call."""
-    # The object has one field, which names the tool, such as ``readToolCall``.
+    # The name of the only field is the tool, such as ``readToolCall``.
     tool_field, value = next(iter(fields_of(record.get("tool_call")).items()), ("tool", None))
     call = fields_of(value)
     call_id = as_text(record.get("call_id"))
@@ -139,7 +139,7 @@ def _cursor_call_turn(record: Fields) -> Turn:
         arguments = first_in(call, "args", "arguments")
         piece = call_piece({"id": call_id, "name": name, "arguments": arguments}, "", ASSISTANT)
         return record_turn(record, piece)
-    # The result too has one field, which says how the call ended, such as ``success``.
+    # The name of the only field is the ending of the call, such as ``success``.
     ending, outcome = next(iter(fields_of(call.get("result")).items()), ("", None))
     text = texts_in(fields_of(outcome), "content", "output", "stdout", "stderr", "error", "message")
     status = SpanStatus.OK if ending == "success" else SpanStatus.ERROR
@@ -171,7 +171,7 @@ _MANAGED_CALL_FIELDS: Final = ("tool_use_id", "mcp_tool_use_id", "custom_tool_us
 
 
 def _managed_event(record: Fields) -> Fields:
-    """Return the event that a record is, or that a program put into it, with its time."""
+    """Return the event that a record is or contains, with the record's time."""
     for event in (record, fields_of(record.get("raw"))):
         if "processed_at" in event and "." in kind_of(event):
             return {"time": event["processed_at"], **event}
@@ -179,7 +179,7 @@ def _managed_event(record: Fields) -> Fields:
 
 
 def _managed_translator(session: SessionContext) -> Translator:
-    """Return the function that makes turns; the tokens of a model call follow its last event."""
+    """Return the function that makes turns; the tokens of a model call are on its last event."""
     usage_by_event: dict[str, Fields] = {}
     last_id = ""
     for event in map(_managed_event, session.values):
@@ -200,7 +200,7 @@ def _managed_translator(session: SessionContext) -> Translator:
 
 
 def _managed_turn(event: Fields) -> Turn | None:
-    """Return the turn of an event; None for a change of state, or a thought without a text."""
+    """Return the turn of an event, except a change of state or an empty thought."""
     kind = kind_of(event)
     domain, _dot, action = kind.partition(".")
     if kind in _MANAGED_SILENT_TYPES:
@@ -244,7 +244,7 @@ _AG_UI_PART: Final = re.compile(r"(TEXT|THINKING_TEXT|REASONING|TOOL)_(?:MESSAGE
 
 
 def _ag_ui_part_of(record: Fields) -> str | None:
-    """Return what a record is a part of: ``TEXT``, ``TOOL`` and so on; None for another record."""
+    """Return the kind of message or call that a record belongs to, such as ``TEXT``."""
     match = _AG_UI_PART.fullmatch(kind_of(record))
     return None if match is None or kind_of(record) == "TOOL_CALL_RESULT" else match[1]
 
@@ -252,48 +252,51 @@ def _ag_ui_part_of(record: Fields) -> str | None:
 def _with_joined_parts(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> list[SessionRecord]:
-    """Return the records with one for each message and call, at the place of its first part.
+    """Return one record for each message and call, and the messages of snapshots.
 
-    The messages of a snapshot that were not streamed come before the next message of the snapshot
-    that was.
+    Unstreamed messages of a snapshot come before the snapshot's next streamed message.
     """
-    joined: dict[tuple[str, str | None], SessionRecord] = {}
+    record_by_key: dict[tuple[str, str | None], SessionRecord] = {}
     last_ids: dict[str, str | None] = {}
     for record in records:
         value = snake_fields(record.value)
-        part_of = _ag_ui_part_of(value)
-        if part_of is None:
-            joined["", record.location] = replace(record, value=value)
+        kind = _ag_ui_part_of(value)
+        if kind is None:
+            record_by_key["", record.location] = replace(record, value=value)
             continue
-        last_ids[part_of] = text_in(value, "message_id", "tool_call_id") or last_ids.get(part_of)
-        key = part_of, last_ids[part_of]
-        first = joined.setdefault(key, replace(record, value={"type": part_of, "delta": ""}))
+        last_ids[kind] = text_in(value, "message_id", "tool_call_id") or last_ids.get(kind)
+        key = kind, last_ids[kind]
+        first = record_by_key.setdefault(key, replace(record, value={"type": kind, "delta": ""}))
         delta = f"{first.value['delta']}{value.get('delta') or ''}"
-        joined[key] = replace(first, value={**value, **first.value, "delta": delta})
+        record_by_key[key] = replace(first, value={**value, **first.value, "delta": delta})
 
     ordered: list[SessionRecord] = []
-    known_keys: set[tuple[str, str]] = set()
-    for record in joined.values():
+    read_keys: set[tuple[str, str]] = set()
+    for record in record_by_key.values():
         snapshot = fields_of(record.value.get("input")) or record.value
         pending: list[SessionRecord] = []
         for number, message in enumerate(items_of(snapshot.get("messages"))):
             value = {**snake_fields(message), "type": "MESSAGE"}
             keys = _ag_ui_keys(value)
-            if keys.isdisjoint(known_keys):
+            if keys.isdisjoint(read_keys):
                 pending.append(SessionRecord(value, f"{record.location} /messages/{number}"))
-                known_keys |= keys
+                read_keys |= keys
             elif pending:
-                same = (i for i, other in enumerate(ordered) if keys & _ag_ui_keys(other.value))
-                position = next(same, len(ordered))
+                positions = (
+                    i
+                    for i, earlier_record in enumerate(ordered)
+                    if keys & _ag_ui_keys(earlier_record.value)
+                )
+                position = next(positions, len(ordered))
                 ordered[position:position] = pending
                 pending = []
-        known_keys |= _ag_ui_keys(record.value)
+        read_keys |= _ag_ui_keys(record.value)
         ordered += pending or [record]
     return ordered
 
 
 def _ag_ui_keys(record: Fields) -> set[tuple[str, str]]:
-    """Return the ids of the message, the calls and the result in a record, each with its kind."""
+    """Return the ids of the message, the calls and the result in a record, with their kinds."""
     calls = [text_in(fields_of(call), "id") for call in items_of(record.get("tool_calls"))]
     if kind_of(record) == "TOOL":
         calls.append(text_in(record, "tool_call_id"))

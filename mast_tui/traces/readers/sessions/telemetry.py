@@ -1,8 +1,7 @@
-"""Logs of OpenClaw's telemetry plugin: agents and tools that begin and end, and chat messages.
+"""Logs of OpenClaw's telemetry plugin: beginnings and ends of agents and tools, and messages.
 
-``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read at its
-first occurrence, and an event is left out if a message has the same text. OpenClaw's own record of
-a session (``.trajectory.jsonl``) is read in the same way.
+``agent.start`` and ``agent.end`` repeat all messages of the session, so each message is read only
+once. OpenClaw's own record of a session (``.trajectory.jsonl``) is read in the same way.
 """
 
 from __future__ import annotations
@@ -51,16 +50,13 @@ _TRAJECTORY: Final = "openclaw-trajectory"
 
 
 def _session_of(record: Fields) -> str:
-    """Return the key of a sub-agent's session; one name for all keys of the main agent."""
+    """Return the key of a sub-agent's session, or one name for all keys of the main agent."""
     key = text_at(record, "sessionKey") or ""
     return key if _SUB_AGENT_KEY_PART in key else _MAIN_SESSION
 
 
 def _as_event(record: SessionRecord) -> SessionRecord:
-    """Return a record of a trajectory as the plugin's event; any other record unchanged.
-
-    A trajectory is OpenClaw's own record of a session.
-    """
+    """Return a record of OpenClaw's trajectory as the plugin's event; others unchanged."""
     value = record.value
     if value.get("traceSchema") != _TRAJECTORY:
         return record
@@ -92,8 +88,8 @@ class _MessageContents:
     """The contents of a session's messages, for comparison with the events that repeat them.
 
     Attributes:
-        calls: The number of calls in the messages, by tool and arguments (``_call_identity``).
-        texts: The texts of the messages. A message in several records counts once.
+        calls: The number of calls in the messages, by tool and arguments.
+        texts: The texts of the messages.
     """
 
     def __init__(self, records: Sequence[SessionRecord]) -> None:
@@ -117,7 +113,7 @@ class _MessageContents:
 
 
 def _call_identity(name: object, arguments: object) -> tuple[str | None, bytes]:
-    """Return the name of a tool and its arguments as bytes, by which calls are compared."""
+    """Return the name of a tool and its arguments as bytes, for the comparison of calls."""
     return as_text(name), canonical_bytes(arguments)
 
 
@@ -126,8 +122,7 @@ def _select_new_records(
 ) -> Sequence[SessionRecord]:
     """Return each message and each file once, and the events that no message repeats.
 
-    Events hold lists of messages and files, which become records of their own. A ``tool.start``
-    whose call is in a message is left out, and with it the next ``tool.end`` of that tool.
+    The messages and files in the lists of events become separate records.
     """
     records = [_as_event(record) for record in records]
     contents = _MessageContents(records)
@@ -178,17 +173,14 @@ def _without_repeated_calls(
 
 
 def _translator_of_session(session: SessionContext) -> Translator:
-    """Return the function that makes turns.
-
-    If the session is a sub-agent's, set its id to the sub-agent's key.
-    """
+    """Return the function that makes turns; set the id of a sub-agent's session."""
     keys = (text_at(record, "sessionKey") or "" for record in session.values)
     session.id = next((key for key in keys if _SUB_AGENT_KEY_PART in key), session.id)
     return _turn_of_record
 
 
 def _turn_of_record(record: Fields) -> Turn | None:
-    """Return the turn of a record; None for the end of an agent that did not fail."""
+    """Return the turn of a record."""
     kind = kind_of(record)
     match kind:
         case "message":

@@ -36,14 +36,14 @@ _PI_STREAM_TYPES: Final = name_set("""
     agent_start agent_end turn_start turn_end message_start message_update queue_update response
     tool_execution_start tool_execution_update tool_execution_end
 """)
-"""Events that ``pi --mode json`` prints beside whole messages, which have their texts."""
+"""Events of ``pi --mode json`` that repeat the texts of whole messages."""
 
 
 def _any_pi_record(records: Sequence[Fields]) -> bool:
     """Return whether one record begins a session of Pi, or is a message that only Pi writes."""
     for record in records:
         if kind_of(record) == "session":
-            is_of_pi = "createdAt" not in record  # as in the header of DeepSeek Harness
+            is_of_pi = "createdAt" not in record  # a field of DeepSeek Harness
             return is_of_pi and "id" in record and bool({"cwd", "version"} & record.keys())
         message = fields_of(record.get("message"))
         if kind_of(record) == "message_end" and "role" in message:
@@ -56,7 +56,7 @@ def _any_pi_record(records: Sequence[Fields]) -> bool:
 
 
 def pi_tokens(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call that a message of Pi states; None without any."""
+    """Return the tokens of the model call in a message of Pi."""
     return usage_tokens(message.get("usage"), "input cacheRead cacheWrite", "output")
 
 
@@ -76,7 +76,7 @@ def pi_turn(record: Fields) -> Turn | None:
 
 
 def _pi_message(record: Fields, message: Fields) -> Turn | None:
-    """Return the turn of a message of Pi, and the message's error; None without any content."""
+    """Return the turn of a message of Pi, with its error."""
     role = as_text(message.get("role"))
     if role == "bashExecution":
         # A prompt that begins with "!" is a command of the user.
@@ -98,7 +98,7 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
 
 
 def _pi_translator(session: SessionContext) -> Translator:
-    """Return the function that makes turns of a session file, or of the events that Pi prints.
+    """Return the function that makes turns of a session file, or of Pi's printed events.
 
     An event of a tool is shown only if no message has the same call or result.
     """
@@ -155,11 +155,7 @@ def _any_droid_record(records: Sequence[Fields]) -> bool:
 
 
 def _droid_turn(record: Fields) -> Turn | None:
-    """Return the turn of a record of Droid; None for the record that begins the session.
-
-    Each text part of a user's message becomes a separate piece, because some parts are the
-    program's.
-    """
+    """Return the turn of a record of Droid, except the record that begins the session."""
     kind = kind_of(record)
     if kind == "session_start":
         return None
@@ -174,6 +170,7 @@ def _droid_turn(record: Fields) -> Turn | None:
     content = message.get("content")
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
         return turn
+    # Some text parts of a user's message are the program's, so each part is a piece.
     pieces = []
     for number, part in enumerate(content):
         key_suffix = f"/content/{number}" if number else ""  # The first part has the message's key.
@@ -202,7 +199,7 @@ def _is_qwen_record(record: Fields) -> bool:
 
 
 def _qwen_turn(record: Fields) -> Turn | None:
-    """Return the turn of a record of Qwen Code; texts that hooks added become system messages."""
+    """Return the turn of a record of Qwen Code; texts of hooks become system messages."""
     if kind_of(record) == "system":
         return _qwen_event(record)
     tokens = usage_tokens(
@@ -236,10 +233,7 @@ def _is_hook_text(part: object) -> bool:
 
 
 def _qwen_event(record: Fields) -> Turn | None:
-    """Return the turn of a system record of Qwen Code.
-
-    The result is None for settings, telemetry without an error, and records without content.
-    """
+    """Return the turn of a system record of Qwen Code that is shown."""
     subtype = as_text(record.get("subtype")) or "system"
     payload = fields_of(record.get("systemPayload"))
     if subtype == "ui_telemetry":

@@ -1,1 +1,1 @@
-"""Spans that observe each other, as trees, in reading order."""
+"""Rows of observability tools as a tree, and their spans in reading order."""

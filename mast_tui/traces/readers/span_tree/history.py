@@ -1,4 +1,4 @@
-"""The history that every model call repeats: which of its messages were shown before."""
+"""The history that every model call repeats, and the search for its new messages."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mast_tui.traces.readers.json_fields import add_new, fields_of, json_in, obj
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _UNMISTAKABLE_CHARS: Final = 40
-"""The number of characters from which on equal texts count as the same message anywhere."""
+"""A text of at least this length is the same message wherever it occurs."""
 
 _MOST_COMPARED_CALLS: Final = 8
-"""The number of calls of a tool whose arguments are compared with those of a row."""
+"""The number of calls of a tool to compare with a tool's row."""
 
 _NO_CONTENT_NUMBER: Final = -1
 _ROOT_NODE: Final = 0
 
 _REMEMBERED_REPLIES: Final = 8
-"""The number of answers to one history that are compared with a repeated answer."""
+"""The number of answers to one history to compare with a repeated answer."""
 
 
 @dataclass(slots=True)
@@ -35,11 +35,10 @@ class ShownCall(MessageToolCall):
     """A tool call that was shown."""
 
     lacks_arguments: bool = False
-    """Whether the arguments were not recorded."""
     result_key: str | None = None
     """The key of the result's span, if the result was shown."""
     arguments: bytes = b""
-    """The canonical arguments of a model's call."""
+    """The canonical arguments of the call in a model's answer."""
 
 
 class MessagePart(NamedTuple):
@@ -48,8 +47,7 @@ class MessagePart(NamedTuple):
     Attributes:
         piece: The piece.
         start: The time in Unix seconds, if the message has one.
-        content: The number of the piece's content. Texts that differ in white space only have
-            the same number, and so have calls of the same tool with the same arguments.
+        content: A number that pieces of equal content share. White space makes no difference.
     """
 
     piece: Piece
@@ -58,15 +56,14 @@ class MessagePart(NamedTuple):
 
 
 def normalized_text(text: str) -> str:
-    """Return a text with single spaces, because copies of a text differ in whitespace."""
+    """Return a text with single spaces, for the comparison of copies."""
     return " ".join(text.split())
 
 
 def canonical_arguments(arguments: object) -> bytes:
     """Return the arguments of a call as bytes that are the same for equal arguments.
 
-    A JSON text is equal to its value, and other texts are equal if only their whitespace differs.
-    The bytes are empty if there are no arguments.
+    A JSON text is equal to its value. The bytes are empty without arguments.
     """
     value = arguments
     if isinstance(arguments, str):
@@ -80,7 +77,7 @@ def canonical_arguments(arguments: object) -> bytes:
 class Calls:
     """The tool calls shown so far.
 
-    A model's call is a call in a model's answer. A tool's row is the record of its execution.
+    A model call here is a call in a model's answer. A tool's row is the record of its execution.
 
     Attributes:
         by_id: The shown calls by their ids.
@@ -97,7 +94,7 @@ class Calls:
         """Calls shown by a tool's row, and not yet by a model's answer, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record a call in a model's answer, so that the tool's row can be matched with it later.
+        """Record a call in a model's answer, for the tool's row that may follow.
 
         Args:
             call: The call with the key of its span.
@@ -112,7 +109,7 @@ class Calls:
             self._model_calls_by_tool[call.name].append(call)
 
     def add_row_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record a call that a tool's row showed, because no model's answer has shown it yet.
+        """Record a call that a tool's row showed before any model's answer.
 
         Args:
             call: The call with the key of its span.
@@ -127,19 +124,17 @@ class Calls:
     def call_of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
         """Return the shown call that a tool's row carried out, and record the row's call id for it.
 
+        It is the first of these calls (an open call has no result yet):
+
+        - the call with the same id
+        - the oldest open call of the tool with the same arguments
+        - the oldest open call of the tool, if that call or the row has no arguments
+        - the oldest open call of the tool with a part of the row's arguments
+
         Args:
             name: The name of the tool.
             arguments: The input of the row.
             call_id: The id of the call in the row.
-
-        Returns:
-            The first of these calls that exists, else None:
-
-            - the call with the same id
-            - the oldest open call of the tool (one without a result) with the same arguments
-            - the oldest open call of the tool, if that call or the row has no arguments
-            - the oldest open call of the tool whose arguments are a part of the row's: frameworks
-              add default values, or record only the values
         """
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
@@ -161,14 +156,14 @@ class Calls:
         return call
 
     def pop_row_call(self, call_id: str | None) -> ShownCall | None:
-        """Remove and return the call with an id that only its execution has shown; None without."""
+        """Remove and return the call with an id that so far only a tool's row has shown."""
         return None if call_id is None else self._row_call_by_id.pop(call_id, None)
 
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a request's history repeats; None if it is new.
 
-        It is the call with the same id, else the oldest equal call that only the row of a tool has
-        shown, without an id. Such a call is returned once, and gets the id of ``part``.
+        It has the same id, or it is the oldest equal call from a tool's row without an id. The
+        latter gets the id of ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:
@@ -185,24 +180,19 @@ class Calls:
 
 
 def _are_part_of(arguments: bytes, row_arguments: bytes) -> bool:
-    """Return whether the arguments of a tool's row contain all of a call's arguments.
-
-    The row may hold a list of their values, without the names.
-    """
+    """Return whether the arguments of a tool's row contain all of a call's arguments."""
     fields = object_in(arguments)
     row_value = json_in(row_arguments.decode("utf-8", "replace"))
     if not fields or row_value is None:
         return False
+    # Some rows have only the values of the arguments.
     if isinstance(row_value, list):
         return all(value in row_value for value in fields.values())
     return fields.items() <= fields_of(row_value).items()
 
 
 def _oldest_open_call(calls: deque[ShownCall] | None) -> ShownCall | None:
-    """Return the first call without a result; None if there is none.
-
-    Remove the answered calls before it.
-    """
+    """Return the first call without a result, and remove the answered calls before it."""
     while calls:
         if calls[0].result_key is None:
             return calls[0]
@@ -249,7 +239,7 @@ class Parts:
         return self._number_by_content.setdefault(_content_digest(data), next_number)
 
     def _read_parts(self, message: Message) -> Iterator[MessagePart]:
-        """Yield the parts of a message; a part without a time has the message's time."""
+        """Yield the parts of a message; the default time of a part is the message's."""
         turn = turn_of(message)
         for piece in turn.pieces:
             start = turn.start if piece.start is None else piece.start
@@ -266,7 +256,7 @@ class NewPart(NamedTuple):
 
     Attributes:
         part_index: The index of the part in the history.
-        node: The node of the part in the tree; -1 for reasoning and prompts, which have none.
+        node: The node of the part in the tree; -1 for reasoning and prompts.
         call: The call that the part answers.
     """
 
@@ -276,16 +266,15 @@ class NewPart(NamedTuple):
 
 
 class ShownHistory:
-    """All conversations of a run as one tree, which tells new messages from repeated messages.
+    """All conversations of a run as one tree, for the search of new messages.
 
-    A node of the tree is a part of a message, and its path from the root is the conversation up to
-    that part. The history of a model call follows the tree from the root:
+    A node of the tree is a part of a message. The path to it from the root is the conversation up
+    to that part. The history of a model call follows the tree from the root:
 
     - Parts along a path of the tree are known.
     - Parts after the end of an earlier history or answer are new.
-    - A history may leave a path before its end: it was shortened, or begins with the words of
-      another agent. Then a long text is known if any span has shown it, and a short text if it
-      had the same neighbour before.
+    - A shortened history leaves a path before its end. After that, a long text is known if any span
+      has shown it. A short text is known if it also had the same neighbour before.
     - A system prompt is known to the agent for which it was shown.
 
     Attributes:
@@ -315,11 +304,8 @@ class ShownHistory:
     def new_request_parts(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
         """Yield the new parts in the history of a model call, and add the history to the tree.
 
-        The tree has all earlier histories and answers. The history follows a path from its root as
-        far as it can. If it leaves the path in the middle, as when some messages were dropped from
-        it, later parts may still be known; else all later parts are new.
-
-        If the caller shows a tool call, it must report it by ``set_call`` before the next part.
+        If the caller shows a tool call, it must report the call by ``set_call`` before the next
+        part.
 
         Args:
             parts: The whole history.
@@ -340,7 +326,7 @@ class ShownHistory:
             if child is None and not left_known_path:
                 child = self._node_of_reply(node, part)
             if child is None and not left_known_path:
-                # All parts after the end of an earlier history or answer are new.
+                # All later parts are new if this path ended here. In its middle, some may be known.
                 left_known_path = True
                 left_in_middle = node not in self._end_nodes
             if child is None:
@@ -361,7 +347,7 @@ class ShownHistory:
     def add_answer(self, parts: Sequence[MessagePart]) -> list[int]:
         """Add an answer after the last history in the tree; return the node of each part.
 
-        A part without a node, such as reasoning, gets the node of the part before it.
+        Reasoning has no node of its own and gets the node of the part before it.
         """
         node = self._end_node
         previous_content = self._end_content
@@ -379,14 +365,11 @@ class ShownHistory:
         return nodes
 
     def record_prompt(self, agent: str, content: int) -> bool:
-        """Record a system prompt as shown.
+        """Record a system prompt as shown; return whether it is new to the agent.
 
         Args:
             agent: The agent that has the prompt.
             content: The number of the prompt's content.
-
-        Returns:
-            True if the prompt is new to the agent.
         """
         return add_new(self._shown_prompts, (agent, content))
 
@@ -405,7 +388,7 @@ class ShownHistory:
         self._end_content = content
 
     def _get_or_add_child(self, node: int, part: MessagePart) -> int:
-        """Return the node of a part after ``node``; create it if there is none."""
+        """Return the child of ``node`` for a part; create it if there is none."""
         return self._child_nodes.setdefault((node, part.content), len(self._child_nodes) + 1)
 
     def _is_new_prompt_or_thought(self, part: MessagePart, agent: str) -> bool:
@@ -424,10 +407,9 @@ class ShownHistory:
         return recent_calls.pop_answered_call(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
-        """Return the node of an earlier answer that a part repeats with changes.
+        """Return the node of an earlier answer after ``node`` that a part repeats with changes.
 
-        The answer followed the same conversation, which ends at ``node``. Record its node as that
-        of the part too. Return None if the part repeats no answer.
+        The node is recorded as the part's node too.
         """
         for reply, reply_node in reversed(self._replies_by_node.get(node, ())):
             if _is_same_part(reply, part):
@@ -438,10 +420,10 @@ class ShownHistory:
     def _is_new_turn(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
         """Return whether a part at a new node needs a span.
 
-        - A result does if ``call``, which it answers, has no result yet. If ``call`` is None, the
-          result does if no span has its text, or if the text is short and so may occur twice.
-        - A call does if no span shows it. If one does, record the shown call for the node.
-        - Any other part does.
+        - A result needs one if its call has no result yet. Without a known call, it needs one if no
+          span has its text, or if the text is short.
+        - A call needs one if no span shows it. Otherwise the shown call is recorded for the node.
+        - Any other part needs one.
         """
         if part.piece.kind is SpanKind.TOOL_RESULT:
             if call is not None:
@@ -458,10 +440,9 @@ class ShownHistory:
     def _is_known_content(
         self, previous_content: int, parts: Sequence[MessagePart], part_index: int
     ) -> bool:
-        """Return whether a part repeats a span: one with the same content.
+        """Return whether a span has shown the content of a part.
 
-        A short text, unlike a call, may occur twice. So it must also have a neighbour that it had
-        before: the turn before it, whose content is ``previous_content``, or the part after it.
+        A short text may occur twice. So it is known only beside the same part before or after it.
         """
         part = parts[part_index]
         if part.content not in self.shown_contents:
@@ -476,7 +457,7 @@ class ShownHistory:
 
 
 def _is_turn(part: MessagePart) -> bool:
-    """Return whether a part is a turn: any part but system prompts, reasoning, blank messages."""
+    """Return whether a part is no system prompt, no reasoning and no blank message."""
     if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
     return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
@@ -486,7 +467,6 @@ def _is_same_part(reply: MessagePart, part: MessagePart) -> bool:
     """Return whether a part of a history repeats a part of an earlier reply.
 
     Calls are compared by their ids, else by their tools. Of two texts, one must contain the other.
-    A message of the user is never a reply.
     """
     if reply.piece.kind is not part.piece.kind:
         return False

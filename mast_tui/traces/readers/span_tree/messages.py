@@ -1,7 +1,7 @@
 """The chat messages in the input and output of a model, as clients and tracers wrap them.
 
-``MessageMapper`` reads the messages themselves. This module finds messages under the field names
-of clients, and repairs messages that a tracer wrote in a form of its own.
+This module finds messages under the field names of clients, and repairs messages in a tracer's own
+form. ``MessageMapper`` then reads the messages.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _PROMPT_FIELDS: Final = names("""
 _ROLES_OF_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
     role: role for role in ("user", "assistant", "system")
 }
-"""The roles in messages that are written as pairs of role and text."""
+"""The roles in messages that are pairs of role and text."""
 
 _LOST_MESSAGE: Final = {"content": "role"}
-"""LangSmith's OTel exporter writes this in place of a message: a pair of its keys."""
+"""The text that LangSmith's OTel exporter writes in place of a message: a pair of its keys."""
 
 _NONE_TEXT: Final = "None"
-"""The text of an answer that only calls tools, where an integration writes messages as text."""
+"""The text of an answer that only calls tools, if an integration writes messages as text."""
 
 
 def request_messages(value: object) -> tuple[Message, ...]:
-    """Return the messages of a request, its system prompt first; none if they have no roles."""
+    """Return the messages of a request with roles, its system prompt first."""
     structured_messages, _plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
@@ -55,7 +55,7 @@ def request_messages(value: object) -> tuple[Message, ...]:
 
 
 def request_text(value: object) -> tuple[Message, ...]:
-    """Return a request without roles as the user's messages: one for each text, or one in all."""
+    """Return a request without roles as messages of the user, one for each text."""
     _structured_messages, plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
@@ -90,15 +90,15 @@ def last_answer(value: object) -> tuple[Message, ...]:
 
 
 def without_lost_messages(request: object, answer: object) -> tuple[object, object]:
-    """Return a request and an answer, each replaced by None if the tracer lost its message.
+    """Return a request and an answer, with None in place of a message that the tracer lost.
 
     Args:
         request: The input of the model.
         answer: The output of the model.
     """
     is_plain_request = isinstance(request, str) and json_in(request) is None
-    # A tracer that writes messages as plain text writes "None" for an answer that only calls tools.
-    # LangSmith's exporter may write the keys of a message in place of the message.
+    # Some tracers write "None" for an answer that only calls tools. LangSmith's exporter may write
+    # the keys of a message in place of the message.
     is_none_text = is_plain_request and answer == _NONE_TEXT
     is_answer_lost = is_none_text or value_in(answer) == _LOST_MESSAGE
     is_request_lost = value_in(request) == _LOST_MESSAGE
@@ -123,11 +123,7 @@ def has_answer(value: object) -> bool:
 
 
 def instructions_in(value: object) -> object:
-    """Return the system prompt that a request or a response keeps beside its messages.
-
-    Returns:
-        A text, or a list of parts; None if there is no system prompt.
-    """
+    """Return the system prompt beside the messages of a request or response: a text or parts."""
     fields = fields_of(value_in(value))
     for record in (fields, fields_of(fields.get("config"))):
         for name in _PROMPT_FIELDS:
@@ -140,10 +136,7 @@ def instructions_in(value: object) -> object:
 
 
 def system_text(value: object) -> str | None:
-    """Return the system prompt in an agent's input; None if there is none.
-
-    The prompt is beside the messages, or it is the first message.
-    """
+    """Return the system prompt in an agent's input, beside the messages or as the first message."""
     prompt = instructions_in(value)
     if prompt is not None:
         return as_text(content_text(prompt))
@@ -158,16 +151,15 @@ def system_text(value: object) -> str | None:
 def _structured_or_plain_messages(
     value: object, wrapper_fields: Sequence[str], role: str
 ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """Return the messages with roles, and the texts without roles as messages of ``role``.
+    """Return the messages with roles, and texts without roles as messages of ``role``.
 
-    One of the two is empty. The messages or texts are the value itself, or in one of its fields
-    ``wrapper_fields``. The messages of a request begin with the system prompt beside them.
+    One of the two is empty. They are the value itself, or in one of its ``wrapper_fields``.
     """
     system: tuple[Message, ...] = ()
     for _wrapper in range(_MAX_WRAPPERS):
         value = value_in(value)
         if isinstance(value, list):
-            # A batch of one list of messages; a message can itself be a list of role and text.
+            # A list of one list may be a batch. But a list of role and text is a message.
             is_nested = len(value) == 1 and isinstance(value[0], list)
             if is_nested and _message_of(value[0], role) is None:
                 value = value[0]
@@ -183,7 +175,7 @@ def _structured_or_plain_messages(
         if not isinstance(value, Mapping):
             return (), ()
 
-        # The value is a wrapper: read the system prompt in it, then its first usable field.
+        # Unwrap the value: read its system prompt, then its first usable field.
         if role == "user" and not system and (instructions := instructions_in(value)) is not None:
             system = ({"role": "system", "content": instructions},)
         wrapped_values = (wrapped for field in wrapper_fields if (wrapped := value.get(field)))
@@ -199,18 +191,14 @@ def _structured_or_plain_messages(
 
 
 def _message_with_text(value: object, role: str) -> tuple[Message, ...]:
-    """Return one message that has the whole value as its text; empty if the text is blank."""
+    """Return the whole value as the text of one message; empty for a blank text."""
     text = dump_text(value)
     return ({"role": role, "content": text},) if text.strip() else ()
 
 
 def _without_choices(value: object) -> object:
-    """Return the messages in the choices of a response as a list.
-
-    Any other value, and a response with a choice without a message, is returned unchanged.
-    """
+    """Return the messages in the choices of a response as a list, or else the value unchanged."""
     value = value_in(value)
-    # The choices are the response itself, or in one of its fields.
     candidates = (value, *map(fields_of(value).get, ("choices", "generations", "candidates")))
     choices = next((candidate for candidate in candidates if isinstance(candidate, list)), None)
     if choices is None:
@@ -234,10 +222,7 @@ def _without_choices(value: object) -> object:
 
 
 def _message_of(value: object, role: str) -> Message | None:
-    """Return a value as a message; None if it is no message.
-
-    A message that names no role gets ``role``. A list with a role and a text is also a message.
-    """
+    """Return a value as a message, with ``role`` as the default role; None if it is no message."""
     if isinstance(value, list) and len(value) == 2:
         role_name, content = value
         pair_role = _ROLES_OF_PAIRS.get(as_text(role_name) or "")
@@ -255,7 +240,7 @@ def _message_of(value: object, role: str) -> Message | None:
 _CALLS_AS_TEXT: Final = re.compile(r'\[\s*\{\s*"(?:function|toolCallId|toolName|id|type)"')
 _DEFINITION_FIELDS: Final = frozenset({"parameters", "description"})
 _DEFINITION_HEAD: Final = 100
-"""The number of characters within which the JSON of a definition says that it is one."""
+"""The number of first characters that show whether JSON is a definition."""
 
 
 def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -263,8 +248,8 @@ def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
 
     - Koog and Vercel's AI SDK write the calls of an answer as JSON in its text. They become tool
       calls.
-    - Langfuse's handler for LangChain writes the definitions of tools as messages of the role
-      ``tool``, which are left out. In its results, the role is the tool's name.
+    - Langfuse's handler for LangChain writes definitions of tools as messages of the role ``tool``.
+      They are left out. It also writes the tool's name as the role of a result.
     """
     repaired: list[Message] = []
     called_tools: set[str] = set()
@@ -283,7 +268,7 @@ def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _with_calls_read_from_text(message: Message, content: str) -> Message:
-    """Return a message with the tool calls in its JSON text; unchanged if the text has no calls."""
+    """Return a message with the tool calls in its JSON text; unchanged if the text has none."""
     calls = [fields_of(call) for call in items_of(json_in(content))]
     if not calls or not all(_is_call(call) for call in calls):
         return message
@@ -299,7 +284,7 @@ def _is_call(value: Fields) -> bool:
 
 def _is_tool_definition(content: object) -> bool:
     """Return whether the content of a message is the definition of a tool, not a call."""
-    # The head decides first, because parsing a long text is slow.
+    # This test of the first characters saves the slow parsing of most long texts.
     if isinstance(content, str) and '"function"' not in content[:_DEFINITION_HEAD]:
         return False
     fields = fields_of(json_in(content))
@@ -312,7 +297,7 @@ def _is_tool_definition(content: object) -> bool:
 
 
 def tool_calls(message: Fields) -> Iterator[tuple[str, object]]:
-    """Yield the name and the arguments of each tool call in a message, in any vendor's form."""
+    """Yield the name and the arguments of each tool call in a message of any vendor."""
     additional_fields = fields_of(message.get("additional_kwargs"))
     candidates = (
         *items_of(message.get("tool_calls")),
@@ -331,7 +316,7 @@ def tool_calls(message: Fields) -> Iterator[tuple[str, object]]:
 
 
 def tool_message(value: object) -> Message | None:
-    """Return the message of a tool in a value, without wrappers; None if it has no such message."""
+    """Return the message of a tool in a value, without wrappers."""
     for _wrapper in range(_MAX_WRAPPERS):
         if isinstance(value, Mapping) and len(value) == 1 and "output" in value:
             value = value["output"]

@@ -1,7 +1,6 @@
 """The tree of timed calls that tracing tools record of a run, each with its input and output.
 
-A vendor's reader turns its records into these rows, and ``observed_steps`` turns the rows into
-spans.
+A vendor's reader makes rows of its records, and ``observed_steps`` makes spans of the rows.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from mast_tui.traces.model import SpanStatus, Tokens
 from mast_tui.traces.readers.json_fields import Fields
 
 Message = Fields
-"""A chat message in a shape that ``MessageMapper`` reads: role, content, tool_calls and so on."""
+"""A chat message in a shape that ``MessageMapper`` reads."""
 
 
 class RowKind(StrEnum):
@@ -35,7 +34,7 @@ class SpanRow:
 
     Attributes:
         id: The id that the tracing tool gave to the row.
-        parent: The id of the row within which this row ran. An unknown id counts as no parent.
+        parent: The id of the row within which this row ran; an unknown id is ignored.
         kind: The kind of thing that was called.
         name: The name of the model, tool, agent or function that was called.
         location: The location of the row in the file.
@@ -46,15 +45,14 @@ class SpanRow:
         agent: The agent that acted, if the row itself names it.
         model: The model that was called.
         tokens: The tokens of the call.
-        request: The messages to a model: the whole history, as every call repeats it.
+        request: The messages to a model: the whole history.
         answer: The messages of a model.
-        input: The input as a JSON value or a text; not shown of a model's row.
-        output: The output as a JSON value or a text; not shown of a model's row.
-        call_id: The id under which a model requested the tool of a tool's row.
-        instructions: The system prompt that a row of an agent or of kind ``OTHER`` has beside
-            its messages.
-        has_readable_output: Whether the output of an ``OTHER`` row is worth reading by itself: a
-            retriever's documents, or the verdict of a guardrail or an evaluator.
+        input: The input as a JSON value or a text; not shown for a model's row.
+        output: The output as a JSON value or a text; not shown for a model's row.
+        call_id: The id that a model gave to the call of a tool's row.
+        instructions: The system prompt beside the messages of an agent's or ``OTHER`` row.
+        has_readable_output: Whether the output of an ``OTHER`` row is shown as a log: a retriever's
+            documents, or the verdict of a guardrail or an evaluator.
     """
 
     id: str
@@ -81,9 +79,8 @@ class SpanRow:
 class RowTree:
     """The rows of a run as a tree.
 
-    Children are in the order of their start times. A child without a start time comes directly
-    after the previous child in the file. A row whose parent is missing is a root. If rows are
-    each other's parents in a circle, the first of them is a root.
+    Children are sorted by start time; a child without one follows the previous child in the file. A
+    row without a known parent is a root. In a circle of parents, the first row is a root.
 
     Attributes:
         rows: The rows, each before its descendants.
@@ -104,25 +101,22 @@ class RowTree:
                 self._indices_by_error[row.error].append(index)
 
     def first_model(self, row_index: int) -> SpanRow | None:
-        """Return the first model's row with messages under a row; None if there is none."""
+        """Return the first model's row with messages under a row."""
         model_index = self._first_descendant(row_index, self._model_indices)
         return None if model_index is None else self.rows[model_index]
 
     def fails_by_itself(self, row_index: int) -> bool:
-        """Return whether a row failed, and not because a row under it failed.
-
-        Two rows failed for the same reason if their error messages are equal, or if the outer row
-        has no message.
-        """
+        """Return whether a row failed for another reason than the rows under it."""
         row = self.rows[row_index]
         if row.error is not None:
+            # Equal error messages, or no message of the outer row, mean the same reason.
             same_errors = self._indices_by_error[row.error]
             return self._first_descendant(row_index, same_errors) is None
         has_failed = row.status is SpanStatus.ERROR
         return has_failed and self._first_descendant(row_index, self._failed_indices) is None
 
     def _first_descendant(self, row_index: int, sorted_indices: Sequence[int]) -> int | None:
-        """Return the first of the sorted indices that is under a row; None if there is none."""
+        """Return the first of the sorted indices that is under a row."""
         # The descendants of a row directly follow it.
         last_descendant = row_index + self.sizes[row_index]
         position = bisect_right(sorted_indices, row_index)
@@ -151,10 +145,10 @@ def _rows_in_tree_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[in
             children[parent_index].append(index)
 
     order: list[int] = []
-    positions = [-1] * len(rows)  # -1 for a row that is not in ``order`` yet
+    positions = [-1] * len(rows)  # -1: not in ``order`` yet
     descendant_counts = [0] * len(rows)
     for root in [*_sorted_by_start(roots, rows), *range(len(rows))]:
-        # The range adds the rows that no root leads to: their parents form a circle.
+        # The range adds the rows without a root: their parents form a circle.
         stack = [(root, False)]
         while stack:
             index, has_all_descendants = stack.pop()
@@ -171,7 +165,7 @@ def _rows_in_tree_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[in
 
 
 def _sorted_by_start(row_indices: Iterable[int], rows: Sequence[SpanRow]) -> list[int]:
-    """Return indices of rows sorted by start time; a row without one has the previous row's."""
+    """Return row indices sorted by start time; the default time is that of the previous row."""
     timed_indices: list[tuple[float, int]] = []
     start = float("-inf")
     for index in row_indices:

@@ -29,16 +29,16 @@ from mast_tui.traces.result_status import worst_status
 
 _DEFAULT_AGENT: Final = "agent"
 _COMPARED_STEPS_OF_ROW: Final = 6
-"""The number of the last steps under a row in which its output is searched for."""
+"""The number of last steps under a row that may contain its output."""
 
 _COMPARED_STEPS: Final = 200
-"""The number of the last steps of the run in which the texts of a root's output are searched."""
+"""The number of last steps of the run that may contain a root's output."""
 
 _COMPARED_TEXTS: Final = 20
-"""The number of texts of a root's output that are searched for."""
+"""The number of texts of a root's output to search for."""
 
 _GENERIC_AGENTS: Final = frozenset({"assistant", "agent", "ai", "model"})
-"""Names in messages that say nothing about the agent."""
+"""Names in messages that do not identify an agent."""
 
 
 def observed_steps(
@@ -50,36 +50,30 @@ def observed_steps(
 ) -> StepList:
     """Make the spans of one run from its rows, which may come in any order.
 
-    Rows are read as a tree: parents before children, children by start time, then in the order of
-    ``rows``.
+    Rows are read as a tree: parents before children, children by start time.
 
-    - A model's row shows the messages of ``request`` that no row has shown, then ``answer``.
-      Tokens and an error are on its last span.
-      If models' rows are within each other, the innermost row with content counts.
-    - A tool's row answers the call that a model's row showed: the call with the same ``call_id``,
-      else with the same name and arguments. If there is no such call, the tool's row shows it.
-      The result comes after the spans of the rows under it. A request that repeats the result
-      does not show it again.
+    - A model's row shows the new messages of ``request``, then ``answer``. Its last span has the
+      tokens and an error. Of nested models' rows, only the innermost row with content is shown.
+    - A tool's row answers the call in a model's row with the same ``call_id``, else with the same
+      name and arguments. Without such a call, the tool's row shows the call itself. The result
+      comes after the spans of the rows under it, and is not repeated for later requests.
     - An agent's row is a ``log`` span ``agent NAME begins``, the parent of the spans under it.
     - Any other row is a ``log`` span if it has readable output, if it failed by itself, or if all
-      rows are of this kind. The input and the output of a root are messages, unless a row under
-      it has them.
-    - The system prompt beside the messages of an agent's row or a root is a message, unless the
-      first model under it has it.
+      rows are of this kind. A root's input and output are messages, unless a row under it has them.
+    - The system prompt of an agent's row or a root is a message, unless the first model under it
+      has it.
 
-    Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
-    result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
-    ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
-    ``<row id>/answered/0``, each followed by the pointer to a piece of the message. Calls and
-    results with a call id are ``<call id>:call`` and ``<call id>:result``. The place of a span, its
-    location in the file, is that of its row.
+    Keys are ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
+    result of a tool without a call id), and ``<row id>`` followed by ``/call``, ``/instructions``,
+    ``/input``, ``/output``, ``/error``, or by ``/asked/3`` or ``/answered/0`` and the pointer to a
+    piece of the message. Calls and results with a call id are ``<call id>:call`` and
+    ``<call id>:result``.
 
     Args:
         rows: The rows of the run.
-        service: The agent of a row if neither the row nor an agent's row above it names one.
+        service: The default agent, for rows without an agent of their own or above them.
         every_row: Whether each row has a span under its bare id, for labels that name rows. Then
-            call ids are not used in keys, the last span of a model's answer has the bare id, and
-            a row that would be left out is a ``log`` span with its name.
+            call ids are not used in keys, and the last span of a model's answer has the bare id.
         problems: The list to which problems of messages are added.
     """
     timeline = _Timeline(RowTree(rows), service, every_row)
@@ -98,15 +92,15 @@ def trace_of_rows(
     every_row: bool = False,
     problems: Iterable[Problem] = (),
 ) -> Trace:
-    """Return the trace of one run from its rows, with the task and the model that they show.
+    """Return the trace of one run from its rows, with the task and the model in them.
 
     Args:
-        origin: The reader and the file of the run, and what identifies it.
+        origin: The reader, the file and the identity of the run.
         rows: The rows of the run.
-        meta: The other facts of the run; its task counts more than the first prompt.
-        service: The default agent; see ``observed_steps``.
+        meta: The other facts of the run; the default task is the first prompt.
+        service: The default agent.
         every_row: Whether each row has a span under its bare id; see ``observed_steps``.
-        problems: The problems that the rows do not show.
+        problems: The problems that reading the rows had.
     """
     problems = list(problems)
     steps = observed_steps(rows, service=service, every_row=every_row, problems=problems)
@@ -132,7 +126,7 @@ class _OpenRow:
         is_hidden: Whether another model's row shows the messages of this model's row.
         has_span: Whether the row has a span of its own.
         call: The tool call that the row carried out.
-        output: The output of the row, or of the same execution under it.
+        output: The output of the row, or of another record of the same execution.
     """
 
     row: SpanRow
@@ -155,10 +149,10 @@ class _OpenRow:
         return self.last_index > self.row_index
 
     def complete_by(self, inner_row: SpanRow) -> None:
-        """Complete a tool's row by the output, status and error of another of the same execution.
+        """Complete a tool's row by another record of the same execution.
 
         Args:
-            inner_row: The other row, which is under this one.
+            inner_row: The other record, a row under this one.
         """
         self.output = inner_row.output if self.output is None else self.output
         status = worst_status(self.row.status, inner_row.status)
@@ -173,13 +167,13 @@ class _Timeline:
         self._tree = tree
         self._shows_every_row = every_row
         self._service = as_text(service)
-        """The agent of rows for which no row names one; empty if it is unknown."""
+        """The agent of rows for which no row names one."""
         self._steps = StepList()
         self._parts = Parts()
         self._calls = Calls()
         self._history = ShownHistory(self._calls)
         self._early_result_keys: dict[str, str] = {}
-        """The keys of results whose call is not shown yet, by the ids of their calls."""
+        """The keys of results without a shown call, by call id."""
         self._open_rows: list[_OpenRow] = []  # The row being read and the rows around it.
         self._are_all_rows_other = all(row.kind is RowKind.OTHER for row in tree.rows)
 
@@ -243,7 +237,7 @@ class _Timeline:
             return
         is_root = not self._open_rows
         lines = [f"agent {open_row.agent} begins"]
-        # The span has the input too, which at a root is a message of the user instead.
+        # Below the root, the span has the input too. At the root, the input is a user's message.
         input_text = self._unshown_input(open_row)
         if input_text is not None and not is_root:
             lines.append(input_text)
@@ -254,17 +248,13 @@ class _Timeline:
             self._add_message(open_row, "input", input_text, Role.USER)
 
     def _enter_other_row(self, open_row: _OpenRow) -> None:
-        """Show a row of kind ``OTHER``: as a log span, or a root by its system prompt and input.
-
-        - If all rows are of this kind, or if it has readable output, it is a log span. With
-          readable output and rows under it, it is shown when it is left, after those.
-        - Any other row has a span with its name if every row needs one.
-        """
+        """Show a row of kind ``OTHER`` as a log span, or the system prompt and input of a root."""
         row = open_row.row
         if self._are_all_rows_other:
             open_row.parent_key = self._add_log(open_row, row.id, _row_text(row))
             return
         if row.has_readable_output:
+            # With rows under it, the output is shown after those.
             if not open_row.has_rows_under_it:
                 self._add_log(open_row, row.id, _row_text(row))
             return
@@ -317,9 +307,8 @@ class _Timeline:
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
         """Return a row's input as text; None if a message contains it.
 
-        - If the first model under the row has no request, the input is returned.
-        - A plain text is returned unless a shown message or that request contains it.
-        - Any other input is assumed to be in that request.
+        An input that is no plain text is assumed to be in the request of the first model under the
+        row.
         """
         row = open_row.row
         if row.input is None:
@@ -347,11 +336,8 @@ class _Timeline:
     def _unshown_output(self, open_row: _OpenRow) -> str | None:
         """Return a row's output as text; None if there is nothing to show.
 
-        - A plain text is returned as it is.
-        - Of a row without a model's row below it, the whole output is returned as JSON.
-        - Any other row that has a parent returns a graph's state, which is not shown.
-        - Of any other root, the text of the last messages is returned. Without messages, the whole
-          output is returned as JSON, if a text in it was not shown.
+        The output of a row within a graph is the graph's state, which is not shown. Of a root's
+        output, only the last messages are shown, if it has any.
         """
         output = open_row.row.output
         if (text := plain_text(output)) is not None:
@@ -375,8 +361,7 @@ class _Timeline:
     def _enter_model_row(self, open_row: _OpenRow) -> None:
         """Show the new messages of a model's call.
 
-        If several nested rows record one call, show only the innermost row with messages, and hide
-        the others.
+        If several nested rows record one call, only the innermost row with messages is shown.
         """
         row = open_row.row
         inner_model = self._tree.first_model(open_row.row_index)
@@ -388,7 +373,6 @@ class _Timeline:
             self._show_answer(open_row)
             return
         self._add_name_span(open_row)
-        # The inner row will show the answer alone.
         inner_model_lacks_request = inner_model is not None and not inner_model.request
         if inner_model_lacks_request:
             self._show_request(open_row)
@@ -418,7 +402,7 @@ class _Timeline:
         row = open_row.row
         keyed_parts = self._keyed_parts(row, "answered", row.answer)
         if keyed_parts and self._shows_every_row:
-            # Existing labels name the row, so its id is the key of the last span.
+            # The row's id is the key of the last span, because existing labels name the row.
             _key, last_part = keyed_parts[-1]
             keyed_parts[-1] = row.id, last_part
 
@@ -429,7 +413,7 @@ class _Timeline:
             if part.piece.kind is SpanKind.TOOL_CALL and not self._shows_every_row:
                 call = self._calls.pop_row_call(part.piece.call_id)
             if call is None:
-                # A tool that the vendor runs has its result in the same answer.
+                # A tool that the vendor runs has its result in the model's answer.
                 is_result = part.piece.kind is SpanKind.TOOL_RESULT
                 answered_call = (
                     self._calls.by_id.get(part.piece.call_id or "") if is_result else None
@@ -437,7 +421,7 @@ class _Timeline:
                 last_key = self._show_part(
                     open_row, key, part, node, is_answer=True, call=answered_call
                 )
-            else:  # The tool's row came before the answer, and has shown the call.
+            else:  # The tool's row has shown the call before.
                 last_key = call.key
                 self._history.set_call(node, call)
 
@@ -450,7 +434,7 @@ class _Timeline:
     def _keyed_parts(
         self, row: SpanRow, key_part: str, messages: Sequence[Message]
     ) -> list[tuple[str, MessagePart]]:
-        """Return the parts of messages, each with the key of its span.
+        """Return the parts of messages with the keys of their spans.
 
         ``key_part`` is ``asked`` for a request and ``answered`` for an answer.
         """
@@ -459,7 +443,7 @@ class _Timeline:
             for part in self._parts.parts_of(message):
                 piece = part.piece
                 message_key = f"{row.id}/{key_part}/{message_index}"
-                # If every row has a span, several rows may show one call: its id is no key then.
+                # Several rows may show one call then, so its id alone is no key.
                 if piece.call_id is not None and self._shows_every_row:
                     key = f"{message_key}/{piece.call_id}"
                 else:
@@ -479,9 +463,13 @@ class _Timeline:
     ) -> str:
         """Add the span of a part of a message; return the span's key.
 
-        Link a tool call and its result, in whichever order they are shown. ``node`` is the part's
-        node in the history, ``call`` the call that a result answers. With ``is_answer`` the part is
-        of the answer of the row itself, and gets its agent, status and end.
+        A tool call and its result are linked, whichever comes first.
+
+        Args:
+            node: The part's node in the history.
+            is_answer: Whether the part is of the row's answer; it then has the row's agent, status
+                and end.
+            call: The call that a result answers.
         """
         row = open_row.row
         piece = part.piece
@@ -528,9 +516,9 @@ class _Timeline:
             call.result_key = early_result_key
 
     def _enter_tool_row(self, open_row: _OpenRow) -> None:
-        """Set the call that a tool's row carried out as the parent of the spans under the row.
+        """Set the call of a tool's row as the parent of the spans under the row.
 
-        If the tool's row around it records the same execution, complete that row instead.
+        A row that repeats the execution of the tool's row around it completes that row.
         """
         row = open_row.row
         outer = open_row.nearest_tool_row
@@ -545,14 +533,14 @@ class _Timeline:
         if call is None:
             call = self._show_call_of_row(open_row, text)
         elif call.lacks_arguments and canonical_arguments(text):
-            # The model's answer was recorded without the arguments.
+            # The model's answer has the call without the arguments.
             self._steps.amend(call.key, text=text)
             call.lacks_arguments = False
         open_row.call = call
         open_row.parent_key = call.key
 
     def _show_call_of_row(self, open_row: _OpenRow, arguments: str) -> ShownCall:
-        """Add the span of the call of a tool's row that no model's row has shown; return it."""
+        """Add and return the call of a tool's row that no model's row has shown."""
         row = open_row.row
         content = self._parts.content_number(SpanKind.TOOL_CALL, arguments, row.name)
         key = self._steps.call(
@@ -571,13 +559,10 @@ class _Timeline:
         return call
 
     def _leave_tool_row(self, open_row: _OpenRow) -> None:
-        """Set the end of the call of a tool's row, and add its result unless a span shows that.
-
-        A row without output and without an error message adds no result.
-        """
+        """Set the end of the call of a tool's row, and add its result unless a span shows it."""
         row = open_row.row
         call = open_row.call
-        if call is None:  # The row around this one records the same execution.
+        if call is None:  # the row around this one has the call
             return
         text = "" if open_row.output is None else output_text(open_row.output)
         if row.error is not None and row.error not in text:
@@ -615,7 +600,7 @@ class _Timeline:
         return self._parts.content_number(SpanKind.MESSAGE, text) in self._history.shown_contents
 
     def _add_name_span(self, open_row: _OpenRow) -> None:
-        """Add a log span with the row's name if every row needs a span; else do nothing."""
+        """Add a log span with the row's name if every row needs a span."""
         if self._shows_every_row:
             open_row.parent_key = self._add_log(open_row, open_row.row.id, open_row.row.name)
             open_row.has_span = True
@@ -651,7 +636,7 @@ class _Timeline:
 def _shown_call(
     key: str, agent: str, name: str | None, call_id: str | None, arguments: str
 ) -> ShownCall:
-    """Return a call whose span has just been added under a key."""
+    """Return a call with the key of its new span."""
     has_id = call_id is not None
     lacks_arguments = not canonical_arguments(arguments)
     return ShownCall(key, agent, name, has_id=has_id, lacks_arguments=lacks_arguments)
@@ -672,10 +657,7 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 
 def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
-    """Return whether a tool's row within another is the same execution, recorded twice.
-
-    With another name, the inner row must have the same call id and no output of its own.
-    """
+    """Return whether a tool's row within another is the same execution, recorded twice."""
     has_same_name = row.name == outer_row.name
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
     if not has_same_name and not (has_same_id and row.output is None):
@@ -686,17 +668,17 @@ def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
 
 
 _MAIN_FIELDS: Final = names("output input answer result response content text question query task")
-"""The fields that hold the main text of an input or output; earlier names go first."""
+"""The fields with the main text of an input or output, the most important first."""
 
 _MAX_WRAPPERS: Final = 3
-"""The number of objects and JSON texts around a text that are unwrapped."""
+"""The maximum number of objects and JSON texts around a text."""
 
 _MCP_HEAD: Final = 40
-"""The number of characters within which the result of an MCP tool names its content."""
+"""The number of first characters that show whether a text is the result of an MCP tool."""
 
 _MCP_RESULT_FIELDS: Final = frozenset({"content", "isError", "is_error"})
 _SEARCHED_CHARS: Final = 16 * 1024
-"""The number of characters after the length of a text within which it is searched for."""
+"""The number of characters beyond the length of a text to search for it."""
 
 
 def plain_text(value: object) -> str | None:
@@ -735,8 +717,8 @@ def texts_within(value: object) -> Iterator[str]:
 
 def output_text(value: object) -> str:
     """Return a tool's output as text: the texts of a list of parts, else the whole value."""
-    # The result of an MCP tool has a list of parts in ``content``. Only a text that begins like one
-    # is parsed as JSON, since texts can be long.
+    # The result of an MCP tool has a list of parts in ``content``. Only a text with such a
+    # beginning is parsed as JSON, because texts can be long.
     may_be_mcp_result = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
     result = fields_of(json_in(value)) if may_be_mcp_result else {}
     if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:
@@ -750,9 +732,8 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
     """Return whether one of ``texts`` has ``text`` at or near its beginning.
 
     Args:
-        text: The text that is searched for.
-        texts: The texts to search. Of a long text only the beginning is searched, to limit the
-            cost.
+        text: The text to search for.
+        texts: The texts to search; only the beginning of a long text is searched.
     """
     needle = text.strip()
     search_end = len(needle) + _SEARCHED_CHARS
@@ -760,7 +741,7 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
 
 
 def _is_result_part(value: object) -> bool:
-    """Return whether a value is a text part, or a part of a result as Bedrock writes it."""
+    """Return whether a value is a text part, or a part of a result of Bedrock."""
     if not isinstance(value, Mapping):
         return False
     if value.get("type") == "text" or value.keys() == {"text"}:

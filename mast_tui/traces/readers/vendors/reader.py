@@ -1,7 +1,7 @@
 """Runs exported from LangSmith, Langfuse, MLflow, Weave, Braintrust, DeepEval and OpenAI's SDK.
 
-All keep timed calls in a tree; ``tables`` has the paths to the fields of each. A record of a vendor
-becomes a row of a trace, with the messages in the inputs and outputs of its models.
+All have timed calls in a tree; ``tables`` has the paths to their fields. A vendor's record becomes
+a row of a trace, with the messages in the input and output of its model.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ _WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)
 _TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: |Function tool: )(?=\S)")
 _DOTTED_PREFIX: Final = "tool."
 _UNKNOWN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
-"""An escape that Python never writes, and about which it warns when it reads one."""
+"""An escape that Python never writes, and warns about when it reads it."""
 _MAX_LITERAL_CHARS: Final = 16 * 1024
 _MAX_LITERAL_BRACKETS: Final = 200
 
 
 def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
-    """Return the records of one trace as rows, each of one timed call.
+    """Return the records of one trace as rows of timed calls.
 
     Args:
         vendor: The vendor.
@@ -101,7 +101,7 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
 def _with_complete_steps(vendor: Vendor, records: Sequence[VendorRecord]) -> list[VendorRecord]:
     """Return the records; a model's step gets the input and the model of the record around it.
 
-    The texts of records within a step whose ``chunkType`` is ``reasoning`` become its thought.
+    The texts of ``reasoning`` records within a step become its thought.
     """
     value_by_id = {record.id: record.value for record in records}
     thoughts_by_step: dict[str, list[str]] = {}
@@ -140,8 +140,7 @@ def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
 def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
     """Return a record as a row of the tree of timed calls.
 
-    Attributes of the original OpenTelemetry span, if the vendor kept them, complete the row. A
-    model's row has messages; a tool's row has arguments and a result without wrappers.
+    Attributes of the original OpenTelemetry span complete the row.
     """
     fields = vendor.fields
     parsed_record = _with_parsed_fields(vendor, record.value)
@@ -150,7 +149,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
     if attribute_row is not None:
         row = _with_attributes(row, attribute_row)
 
-    # ``_with_guessed_models`` may make a row with an answer a model's row.
+    # ``_with_guessed_models`` may change a row with an answer to a model's row.
     may_become_model = vendor.lacks_types and has_answer(value_at(parsed_record, fields.output))
     if row.kind is RowKind.MODEL or may_become_model:
         input_tokens = value_at(parsed_record, fields.tokens)
@@ -172,7 +171,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
 
 
 def _row_of_fields(vendor: Vendor, record: VendorRecord, parsed_record: Fields) -> SpanRow:
-    """Return the row that the vendor's own fields of a record state."""
+    """Return the row with the vendor's own fields of a record."""
     fields = vendor.fields
     type_name = _type_name(vendor, parsed_record)
     is_readable = type_name in vendor.readable_types
@@ -202,11 +201,8 @@ def _row_of_fields(vendor: Vendor, record: VendorRecord, parsed_record: Fields) 
 
 
 def _without_args(vendor: Vendor, value: object) -> object:
-    """Return an input without the object ``{"args": […]}`` in which DeepEval wraps it.
-
-    Only DeepEval has ``has_short_items``. A single argument that is an object is returned without
-    the list around it.
-    """
+    """Return an input without DeepEval's wrapper ``{"args": […]}``."""
+    # Only DeepEval has ``has_short_items``.
     fields = fields_of(value)
     args = fields.get("args")
     if not vendor.has_short_items or len(fields) != 1 or not isinstance(args, list):
@@ -217,11 +213,11 @@ def _without_args(vendor: Vendor, value: object) -> object:
 def _typed_messages(value: object) -> object:
     """Return the messages in a model's input or output, with the types that DeepEval omits.
 
-    Definitions of tools, which are among the messages of a request, are left out. So are results
-    without the id of their call, because the rows of tools have them. A plain text is unchanged.
+    Definitions of tools are left out, and so are results without a call id, as tools' rows have
+    them. A plain text is unchanged.
     """
     items = value_in(value)
-    if isinstance(items, str) and items.startswith("{'"):  # an object as Python prints it
+    if isinstance(items, str) and items.startswith("{'"):  # a Python literal
         items = read_literal(items) or items
     if isinstance(items, Mapping):
         message = _typed_message(items)
@@ -232,7 +228,7 @@ def _typed_messages(value: object) -> object:
 
 
 def _is_left_out(item: Fields) -> bool:
-    """Return whether an item is the definition of a tool or a result without the id of its call."""
+    """Return whether an item is the definition of a tool or a result without a call id."""
     role = item.get("role")
     is_definition = role in ("Tool Input", "Model Request Parameters")
     has_call_id = not item.keys().isdisjoint(("call_id", "tool_call_id"))
@@ -240,11 +236,7 @@ def _is_left_out(item: Fields) -> bool:
 
 
 def _typed_message(item: object) -> object:
-    """Return an item as a message with the type or role that it lacks.
-
-    A call gets the type ``function_call``, and a result the role ``tool``. An item whose content is
-    an object, or that is a part with ``toolUse``, gets the role ``assistant`` unless it has one.
-    """
+    """Return an item as a message with the type or role that it lacks."""
     fields = fields_of(item)
     if fields.keys() >= {"call_id", "name", "arguments"}:
         return {**fields, "type": "function_call"}
@@ -258,16 +250,14 @@ def _typed_message(item: object) -> object:
 
 
 def _fact_lines(value: object) -> str:
-    """Return the fields of an object, one on each line, without ``type``."""
+    """Return the fields of an object except ``type``, one a line."""
     fields = fields_of(value).items()
     return "\n".join(f"{name}: {dump_text(field)}" for name, field in fields if name != "type")
 
 
 def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
-    """Return a vendor's row completed by the row of its OpenTelemetry attributes.
-
-    Langfuse stores these attributes, but records the tools of many frameworks without a type.
-    """
+    """Complete a vendor's row by the row of its OpenTelemetry attributes."""
+    # Langfuse records the tools of many frameworks without a type.
     if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
     if row.kind is RowKind.AGENT:
@@ -290,7 +280,7 @@ def _output_paths(tokens: Paths) -> Paths:
 
 
 def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
-    """Return a record with its JSON texts parsed, so that paths do not parse them again."""
+    """Return a record with its JSON texts parsed, which saves repeated parsing."""
     parsed_fields: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = parsed_fields.get("attributes")
     if vendor.has_json_texts and isinstance(attributes, Mapping):
@@ -301,7 +291,7 @@ def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
 
 
 def _json_or_text(value: object) -> object:
-    """Return the value of a JSON text, even of a number; any other value is returned unchanged."""
+    """Return the value of a JSON text, even of a number; any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -315,14 +305,14 @@ def _type_name(vendor: Vendor, record: Fields) -> str:
 
 
 def _call_name(text: str) -> str:
-    """Return the short name of a call or an agent; Weave has it in a reference to the operation."""
+    """Return the short name of a call or an agent, also from Weave's reference to an operation."""
     if match := _WEAVE_OPERATION.match(text):
         text = match["name"]
     return short_name(text) or "call"
 
 
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a call, and its error; None without an error."""
+    """Return the status of a call and its error."""
     status_name = text_at(record, vendor.fields.status) or ""
     status = status_of_word(status_name.lower().removeprefix("status_code_"))
 
@@ -337,7 +327,7 @@ def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str |
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.may_succeed_with_error_text:
-        return status, None  # The text is a message of a call that did not fail.
+        return status, None  # the text is a message of a successful call
     return SpanStatus.ERROR, error
 
 
@@ -350,16 +340,16 @@ def _error_text(value: object) -> str:
 
 
 def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
-    """Return the agent that a framework names in the metadata of a call; None if it names none.
+    """Return the agent that a framework names in the metadata of a call.
 
-    LangGraph names the nested nodes around a call. The agent is the second innermost node. A
-    single node is the agent of a model's call, but not of other calls.
+    LangGraph names the nested nodes around a call. The second innermost node is the agent. A single
+    node is the agent of a model's call only.
     """
     if not isinstance(metadata, Mapping):
         return None
     if name := text_in(metadata, *_AGENT_FIELDS):
         return _call_name(name)
-    # LangGraph writes the path through nested graphs: researcher:<id>|model:<id>
+    # The path through LangGraph's nested graphs is, for example, researcher:<id>|model:<id>
     path = as_text(metadata.get("langgraph_checkpoint_ns"))
     nodes = [node.partition(":")[0] for node in path.split("|")] if path else []
     if len(nodes) > 1 and nodes[-2].strip():
@@ -371,14 +361,12 @@ def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
 def _model_row(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
     """Return a model's row with the messages of its request and its answer.
 
-    Args:
-        row: The row with its input and output.
-        attribute_row: The row from the attributes, for messages that input and output lack.
+    ``attribute_row`` has the default messages.
     """
     model_input, model_output = without_lost_messages(row.input, row.output)
     request = request_messages(model_input)
     answer = answer_messages(model_output)
-    instructions = instructions_in(model_output)  # OpenAI's responses repeat them
+    instructions = instructions_in(model_output)  # repeated in OpenAI's responses
     system_messages: list[Message] = []
     if instructions:
         system_messages.append({"role": "system", "content": instructions})
@@ -400,7 +388,7 @@ def _tool_row(row: SpanRow) -> SpanRow:
         arguments = {
             name: value
             for name, value in arguments.items()
-            # A number named ``self`` is an argument; otherwise it is the object of a traced method.
+            # A number named ``self`` is an argument; another ``self`` is a traced method's object.
             if name != "self" or isinstance(value, int | float)
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
@@ -412,7 +400,7 @@ def _tool_row(row: SpanRow) -> SpanRow:
 
     tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        tool_result = ToolOutput(None)  # In a table, "null" is a missing output.
+        tool_result = ToolOutput(None)  # in a table, a missing output
     return replace(
         row,
         output=tool_result.output,
@@ -424,12 +412,12 @@ def _tool_row(row: SpanRow) -> SpanRow:
 def _parsed_arguments(text: str) -> object:
     """Return the arguments in a Python literal such as LangChain's ``{'city': 'Rome'}``.
 
-    Any other text, and also a JSON text, is returned unchanged.
+    Any other text, and also a JSON text, is unchanged.
     """
     is_short_object = text[:1] == "{" and text[-1:] == "}" and len(text) <= _MAX_LITERAL_CHARS
     if not is_short_object or isinstance(value_in(text), Mapping):
         return text
-    # The parser recurses for each of these characters.
+    # Each of these characters is a level of recursion in the parser.
     nesting_count = sum(map(text.count, "([{-~"))
     if nesting_count > _MAX_LITERAL_BRACKETS or _UNKNOWN_ESCAPE.search(text):
         return text
@@ -442,10 +430,9 @@ def _parsed_arguments(text: str) -> object:
 
 
 def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows, in which each row of an unknown type with an answer is a model's row.
+    """Return the rows, with a row of an unknown type and an answer as a model's row.
 
-    Of nested rows with answers only the innermost becomes a model's row, because one client of a
-    model may call another.
+    One client of a model may call another, so of nested rows only the innermost is changed.
     """
     ids_with_answer = {
         row.id
@@ -471,10 +458,10 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_copied_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows, without the content of a row that repeats the model call around it.
+    """Return the rows, with an empty row in place of each copy of the model call around it.
 
-    A framework records a model call with separate messages. The client that it uses records the
-    same call, with one text. The tokens of the client's row move to the row around it.
+    A framework records a model call with separate messages, and its client records the same call
+    with one text. The client's tokens move to the framework's row.
     """
     outer_ids = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.request) > 1}
     copy_by_outer_id = {
@@ -494,16 +481,15 @@ def _without_copied_calls(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _has_plain_request(row: SpanRow) -> bool:
-    """Return whether the input of a row is a plain text, no JSON, that is its only message."""
+    """Return whether the only message of a row is its input, a plain text."""
     return isinstance(row.input, str) and len(row.request) == 1 and value_in(row.input) is row.input
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
-    """Return the rows; a row with a new thought becomes a model's row whose answer is the thought.
+    """Return the rows; a row with a new thought becomes a model's row with the thought as answer.
 
-    ``thoughts`` has the thought of each row, or None. A thought is not new if an earlier row or
-    the request of any row has it: BeeAI traces each part of an answer, and repeats the thought each
-    time. A row of a model, a tool or an agent has content of its own, and stays as it is.
+    ``thoughts`` has the thought of each row, or None. BeeAI repeats a thought with each part of an
+    answer, so only its first row is changed.
     """
     if not any(thoughts):
         return rows
@@ -513,7 +499,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     for row, thought in zip(rows, thoughts, strict=True):
         is_other = row.kind is RowKind.OTHER
         if thought is not None and is_other and add_new(shown_thoughts, thought):
-            # As it is written within the JSON of a request.
+            # This is the form of the thought within the JSON of a request.
             escaped_thought = json.dumps(thought.strip('"'), ensure_ascii=False)[1:-1]
             if not any(escaped_thought in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
@@ -523,10 +509,10 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
 
 
 def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows; tools' rows get the names and arguments by which models call the tools.
+    """Return the rows, with the names and arguments of the models' calls in tools' rows.
 
-    A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
-    name of a called tool, no tool's row has that name, and no row is under it.
+    A tool may be traced as a plain function. Its row, which has the kind ``OTHER``, the tool's name
+    and no rows under it, becomes a tool's row.
     """
     calls = [call for row in rows for message in row.answer for call in tool_calls(message)]
     called_names = {name for name, _arguments in calls}
@@ -557,7 +543,7 @@ def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _wrapped_input(row: SpanRow) -> Fields | None:
-    """Return the arguments in ``{"input": {…}}``, as tracers of functions wrap them; else None."""
+    """Return the arguments in ``{"input": {…}}``, as tracers of functions wrap them."""
     fields = fields_of(value_in(row.input))
     arguments = value_in(fields.get("input")) if len(fields) == 1 else None
     return arguments if isinstance(arguments, Mapping) else None
@@ -639,14 +625,8 @@ def _trace_of_records(
 ) -> Trace:
     """Return the trace of some records.
 
-    Calls that scored the run are no spans; the answer key has their scores.
-
-    Args:
-        source: The file.
-        vendor: The vendor.
-        records: The records of the trace.
-        record_number: The number of the trace in the file; None for the only one, which the
-            bytes of the file identify.
+    The scores of calls that scored the run are in the answer key, not in spans. The only trace of a
+    file has None as ``record_number``, and the bytes of the file as its identity.
     """
     scoring_calls = _scoring_calls(vendor, records)
     run_records = [record for record in records.by_id.values() if record.id not in scoring_calls]
@@ -667,7 +647,7 @@ READER: Final = FormatReader("vendor-export", _recognises, _read)
 
 
 def _trace_row(records: TraceRecords) -> SpanRow:
-    """Return a row from the trace's own facts, for a trace without records in the export."""
+    """Return a row from the trace's own facts, for a trace without records."""
     return SpanRow(
         id=records.id or records.location,
         parent=None,
@@ -701,7 +681,7 @@ def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRec
 def _answer_key(
     vendor: Vendor, records: TraceRecords, scoring_calls: Mapping[str, VendorRecord]
 ) -> AnswerKey:
-    """Return the scores and expected answers, which blind annotators do not see."""
+    """Return the scores and expected answers, hidden from blind annotators."""
     draft = AnswerKeyDraft()
     for path in vendor.hidden_paths:
         name = path.rpartition("/")[2]
@@ -715,19 +695,18 @@ def _answer_key(
 
 
 def _system_version(vendor: Vendor, records: TraceRecords) -> str | None:
-    """Return the system's version that the trace or one of its records states; None without one."""
+    """Return the version of the system in the trace or one of its records."""
     versions = (text_at(value, vendor.version) for value in records.values)
     return next(filter(None, versions), None)
 
 
 def _root_row(rows: Sequence[SpanRow]) -> SpanRow:
-    """Return the first row whose parent is not among the rows, else the first row."""
+    """Return the first row without a parent among the rows, else the first row."""
     ids = {row.id for row in rows}
     return next((row for row in rows if row.parent not in ids), rows[0])
 
 
 def _question_of_root(rows: Sequence[SpanRow]) -> str | None:
-    """Return the question in the input of the root row, else None."""
     root_input = value_in(_root_row(rows).input)
     if isinstance(root_input, Mapping):
         return text_in(root_input, *_QUESTION_FIELDS)

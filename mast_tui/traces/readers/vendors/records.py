@@ -1,4 +1,4 @@
-"""The records of a vendor's export by their traces."""
+"""The records of a vendor's export, grouped by trace."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def text_at(record: object, paths: Paths) -> str | None:
 
 
 def _value_at_path(record: object, path: str) -> object:
-    """Return the value at a path; ``_ABSENT`` if there is none.
+    """Return the value at a path, else ``_ABSENT``.
 
     JSON texts on the way are parsed. The step ``*`` leads to the first field of an object.
     """
@@ -119,8 +119,8 @@ def vendor_of(source: Source) -> Vendor | None:
     """Return the vendor that wrote the first records of a file; None if no vendor did."""
     first_values = source.json_lines
     if first_values:
-        # The marks are compared first, since they cost a hundredth of the comparison of records.
-        # Without a line feed in the head, the first record is longer than the head.
+        # The comparison of marks costs a hundredth of that of records. Without a line feed in the
+        # head, the first record is longer than the head.
         data = as_utf8(source.head) if b"\n" in source.head else source.utf8
         for vendor in VENDORS:
             if _has_marks(vendor, data) and any(
@@ -134,7 +134,7 @@ def vendor_of(source: Source) -> Vendor | None:
     possible_vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.utf8)]
     if not possible_vendors:
         return None
-    document = source.json  # Parsing is slow, so it comes after the comparison of marks.
+    document = source.json  # slow, so only for possible vendors
     return next((vendor for vendor in possible_vendors if _is_of_vendor(vendor, document)), None)
 
 
@@ -162,7 +162,7 @@ def _has_required_paths(value: object, path_groups: Sequence[Paths]) -> bool:
 
 
 def _is_trace(vendor: Vendor, value: object) -> bool:
-    """Return whether a value is a trace: it lists records of the vendor, or has a trace's facts."""
+    """Return whether a value lists records of the vendor, or has a trace's facts."""
     listed_records = islice(_listed_records(vendor, value), _COMPARED_ENTRIES)
     first_records = [record for _pointer, record in listed_records]
     if any(_has_required_paths(record, vendor.required_paths) for record in first_records):
@@ -173,13 +173,13 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
 
 
 def _listed_records(vendor: Vendor, trace: object) -> Iterator[tuple[str, object]]:
-    """Yield the records in the lists of a trace, each after its JSON pointer."""
+    """Yield the records in the lists of a trace with their JSON pointers."""
     for path in vendor.record_lists:
         yield from located_items(value_at(trace, (path,)), f"/{path}")
 
 
 def _facts_of_trace(vendor: Vendor, value: object) -> Fields:
-    """Return the object with the facts of a whole trace; empty if the value is no object."""
+    """Return the object with the facts of a whole trace."""
     fields = fields_of(value)
     facts = value_at(fields, vendor.fact_paths)
     return facts if isinstance(facts, Mapping) else fields
@@ -188,7 +188,7 @@ def _facts_of_trace(vendor: Vendor, value: object) -> Fields:
 def _traces_and_records(
     vendor: Vendor, value: object, location: str
 ) -> Iterator[tuple[str, object]]:
-    """Yield the location and the value of each trace and each record in a JSON value.
+    """Yield the traces and records in a JSON value with their locations.
 
     They are the items of a list, or of the lists in the vendor's ``containers`` fields, else the
     value itself.
@@ -248,7 +248,7 @@ class _TraceCollector:
         if not isinstance(entry, Mapping):
             self._report_foreign_entry(location)
             return
-        # Without an id, a record cannot be told from foreign JSON.
+        # Foreign JSON has no id.
         has_id = bool(text_at(entry, self._vendor.fields.id) or _ids_from_root(entry))
         if _is_trace(self._vendor, entry):
             self._add_trace(entry, location)
@@ -270,15 +270,14 @@ class _TraceCollector:
             record_location = _nested_location(location, record_pointer)
             if isinstance(record, Mapping):
                 self._add_record(record, record_location, trace_id)
-            elif not isinstance(record, str):  # A vendor's list of traces has only ids of records.
+            elif not isinstance(record, str):  # a list of traces may have only ids of records
                 self._report_foreign_entry(record_location)
 
     def _add_record(self, record: Fields, location: str, trace_id: str | None) -> None:
-        """Add a record and the records nested in it, with a stack instead of recursion.
+        """Add a record and the records nested in it.
 
-        The ids of a record, its parent and its trace come from the record's fields, from the record
-        or trace that holds it, or from LangSmith's ``dotted_order``. ``trace_id`` is the id of the
-        trace that holds the record; None if no trace does.
+        The ids of its parent and its trace are in the record, in the object around it, or in
+        LangSmith's ``dotted_order``. ``trace_id`` is the id of the trace around the record.
         """
         fields = self._vendor.fields
         children = self._vendor.children
@@ -299,7 +298,7 @@ class _TraceCollector:
             self._records.append((VendorRecord(record_id, parent_id, record, location), trace_id))
 
             nested_records = items_of(value_in(record.get(children)) if children else None)
-            # The last child is pushed first, so that the first child is popped first.
+            # The children are pushed in reverse, so that the first child is popped first.
             for child_index in reversed(range(len(nested_records))):
                 child = nested_records[child_index]
                 child_location = _nested_location(location, f"/{children}/{child_index}")
@@ -312,7 +311,7 @@ class _TraceCollector:
         """Return all traces; a record that names no trace belongs to the trace of its parent."""
         traces: dict[str, TraceRecords] = {}
         for trace_id, (facts, location) in self._facts_by_trace.items():
-            # The location stands for an id that the vendor does not state.
+            # The location was the replacement of a missing id.
             native_id = None if trace_id == location else trace_id
             traces[trace_id] = TraceRecords(native_id, trace_facts=facts, location=location)
 
@@ -344,7 +343,7 @@ def _trace_of_ancestors(
 ) -> str:
     """Return the trace of the nearest ancestor that names a trace, else the id of the root.
 
-    Record this trace in ``trace_by_record`` for the record and all visited ancestors.
+    It is recorded in ``trace_by_record`` for all visited records.
     """
     visited_ids: dict[str, None] = {}
     ancestor_id = record_id
@@ -360,7 +359,7 @@ def _trace_of_ancestors(
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids from the root to a record, in LangSmith's ``dotted_order``; empty without."""
+    """Return the ids from the root to a record, from LangSmith's ``dotted_order``."""
     # Each part is a time that ends with Z, and an id.
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]

@@ -1,8 +1,8 @@
-"""The fields of each tracing vendor: one table a vendor, read by one mapper.
+"""The fields of each tracing vendor, one table a vendor.
 
-A path leads from a record to a value. Its steps are separated by ``/``: names of fields, indices of
-lists, and ``*`` for the first value of an object. The first of several paths that leads to a value
-counts.
+A path leads from a record to a value. Its steps, separated by ``/``, are names of fields, indices
+of lists, and ``*`` for the first value of an object. The first of several paths that leads to a
+value is used.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Paths = tuple[str, ...]
 class Fields:
     """The paths to the facts of one timed call; the defaults are those of many vendors.
 
-    ``tokens`` lead to a model's input tokens. The paths to its output tokens have ``output`` in
-    place of ``input``, and ``completion`` in place of ``prompt``.
+    ``tokens`` are the paths to a model's input tokens. The paths to its output tokens have
+    ``output`` in place of ``input``, and ``completion`` in place of ``prompt``.
     """
 
     id: Paths
@@ -48,20 +48,20 @@ class Vendor:
 
     Attributes:
         name: The name that ``inspect`` shows.
-        marks: Groups of byte strings. Each document of the vendor has one of each group.
-        required_paths: Groups of paths. In each record, one path of each group leads to a value.
+        marks: Groups of byte strings; each document of the vendor has one of each group.
+        required_paths: Groups of paths; one path of each group leads to a value in each record.
         fields: The paths to the facts of one record.
         kinds: The kind of row of each record type, in capitals.
         containers: The fields that hold lists of records or traces.
         children: The field that holds records nested in a record.
         allows_bare_records: Whether a record may be without a trace around it.
         record_lists: The paths from a trace to the lists of its records.
-        fact_paths: The paths from a trace to the object with its facts; none if they are in it.
-        required_fact_paths: As ``required_paths``, for the own facts of a trace without records.
+        fact_paths: The paths from a trace to a separate object with its facts.
+        required_fact_paths: Like ``required_paths``, for the own facts of a trace without records.
         trace_id: The paths to a trace's id.
         trace_name: The paths to a trace's name.
-        readable_types: The types whose output is worth reading by itself.
-        scoring_types: The types of calls that scored the run; blind annotators do not see them.
+        readable_types: The types whose output is shown as a log.
+        scoring_types: The types of calls that scored the run; they are hidden from annotators.
         hidden_paths: The paths to scores and expected answers, which are hidden too.
         attributes: The paths to the attributes of a record's original OpenTelemetry span.
         thought_paths: The paths to a thought in an event of an agent.
@@ -70,10 +70,10 @@ class Vendor:
         lacks_types: Whether most records lack a type.
         has_json_texts: Whether all inputs and outputs are JSON texts.
         may_succeed_with_error_text: Whether a successful call may have an error text.
-        has_short_items: Whether messages of models may be calls and results without a type, and
-            inputs may be wrapped in ``{"args": […]}``, as those of DeepEval.
-        step_type: The type of the calls of a model whose input and model the record around them
-            has, and whose thoughts are in records within them, as in exports of Mastra.
+        has_short_items: Whether calls and results may have no type, and inputs may be wrapped in
+            ``{"args": […]}``, as in DeepEval.
+        step_type: The type of model calls without input and model, which the record around them
+            has, as in Mastra.
     """
 
     name: str
