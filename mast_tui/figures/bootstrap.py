@@ -177,8 +177,8 @@ def percentiles(
 
     Args:
         estimate: The figure of all units.
-        values: The figure in each resample; NaN if undefined.         tails: The percentiles, as
-        shares.
+        values: The figure in each resample; NaN if undefined.
+        tails: The percentiles, as shares.
 
     Returns:
         The interval; None if the figure is undefined in half of the resamples or more.

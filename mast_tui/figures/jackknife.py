@@ -234,8 +234,8 @@ def jackknifed_coefficient(estimate: float, left_out: NDArray[np.float64], scale
 
     Args:
         estimate: The figure of all traces.
-        left_out: The figure without each trace in turn; NaN if undefined.         scale: The values
-        that the figure can take."""
+        left_out: The figure without each trace in turn; NaN if undefined.
+        scale: The values that the figure can take."""
     if np.isnan(left_out).any():
         return Figure(value=estimate, reason="single_trace", needs=FEWEST_RARE_TRACES)
     return Figure(value=estimate, interval=jackknife_interval(estimate, left_out, scale))
