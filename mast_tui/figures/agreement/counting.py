@@ -118,7 +118,7 @@ class Sums:
     rated_by_both: NDArray[np.bool_]
     by_jackknife: bool
     has_copies: bool = False
-    """Whether some traces are copies of each other, which count as one."""
+    """True if some traces are copies of each other, which count as one."""
 
     @property
     def annotators(self) -> int:
@@ -321,7 +321,7 @@ class TableSums:
 
     @property
     def has_pairs_with_few_traces(self) -> bool:
-        """Whether there are three annotators or more, and a pair shares few of the traces.
+        """True if there are three annotators or more, and a pair shares few of the traces.
 
         κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs.
         """

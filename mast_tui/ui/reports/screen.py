@@ -191,7 +191,7 @@ class ReportScreen(TablesScreen):
         self._row_key_by_section: dict[str, tuple[str, str]] = {}
         """The row of the cursor in each section that was shown, by the id of the section."""
         self._was_left = False
-        """Whether another screen has been shown since the report was computed."""
+        """True if another screen has been shown since the report was computed."""
         self._counted_work: frozenset[object] | None = None
         """The finished passes and decisions when the report was computed; None until read."""
 
