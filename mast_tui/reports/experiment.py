@@ -285,7 +285,7 @@ class _Arm:
         return self.figures.table(measured.scope, group=arm or self.name, mode=measured.key)
 
     def _row(self, measured: _Measured, table_columns: Iterable[Column]) -> Row | None:
-        """Return the row that compares a measure in the arm and the baseline; None without a value."""
+        """Return the row that compares a measure in the arm and the baseline, or None."""
         arm_figures = self._figures_of(measured)
         if all(figure.value is None for figure in arm_figures.figures):
             return None

@@ -626,8 +626,9 @@ def width_words(figures: FigureTable) -> Iterator[str]:
 
 
 def widest_words(report: JudgeReport) -> str:
-    """Describe the mode with the widest interval of its prevalence on all traces; empty without
-    any.
+    """Describe the mode with the widest interval of its prevalence on all traces.
+
+    The text is empty without any interval.
     """
     with_interval = [
         figures
