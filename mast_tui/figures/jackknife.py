@@ -139,8 +139,7 @@ def why_no_interval(name: str, support: Support) -> NoInterval | None:
 
 
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> NoInterval | None:
-    """Return the reason why a mean over modes has no interval, and the number of traces that it
-    needs.
+    """Return the reason why a mean over modes has no interval, and the traces that it needs.
 
     With few traces, rare modes make such a mean too low. A steady statistic is hardly affected.
 

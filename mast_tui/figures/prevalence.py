@@ -484,7 +484,10 @@ def _powered_from_unequal_chances(
     def variance_of(judge_weight: float, corrected_share: float, case_weights: Tables) -> float:
         """Return the variance of a share that is corrected by the judge's verdicts.
 
-        ``case_weights`` has the weights w(w - 1) of the cells TP, FP, FN, TN.
+        Args:
+            judge_weight: The weight of the judge's verdicts.
+            corrected_share: The corrected share.
+            case_weights: The weights w(w - 1) of the cells TP, FP, FN, TN.
         """
         residual = _PEOPLE - people_share - judge_weight * (_JUDGE - judge_share)
         sampling_variance = float((case_weights * residual**2).sum()) / weight_sum**2

@@ -139,8 +139,8 @@ def row_text(
     Args:
         table: The table of the row.
         row: The row.
-        chosen_column: The key of the chosen column. With more than ``MOST_CHOICES`` selectable
-            columns, the others are left out.
+        chosen_column: The key of the chosen column. If more than ``MOST_CHOICES`` columns can be
+            chosen, the others are left out.
         intervals_pending: Whether intervals are still being computed.
         notes: Notes of the page.
     """
