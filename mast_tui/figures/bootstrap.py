@@ -1,7 +1,7 @@
-"""Confidence intervals by resampling traces with a given seed.
+"""Confidence intervals by resampling traces.
 
-Every figure here is a function of sums over traces, so a resample is nothing but how often each
-trace counts: ``weights @ features`` gives the sums of many resamples at once.
+A figure is a function of sums over traces. A resample is the number of times that each trace
+counts, so ``weights @ features`` gives the sums of many resamples at once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 LEVEL: Final = 0.95
 
 _CELLS_AT_ONCE: Final = 4_000_000
-"""Weights that are held at a time: sixteen megabytes."""
+"""The most weights in memory at a time: sixteen megabytes."""
 
 _CELLS_NEAR: Final = 1 << 16
-"""Weights that are drawn at a time: their counts stay in the processor's cache."""
+"""The most weights that are drawn at a time, so that their counts fit the processor's cache."""
 
 LEAST_DEFINED: Final = 0.5
-"""The share of resamples in which a figure must be defined for its interval to mean anything."""
+"""The least share of resamples in which a figure must be defined to have an interval."""
 
 _ROUNDING: Final = 1e-12
 
@@ -36,7 +36,7 @@ class Resampling:
     """The resamples of traces from which intervals are computed.
 
     Attributes:
-        count: The number of resamples; with 0, figures that need them have no intervals.
+        count: The number of resamples; 0 for none.
         seed: The seed; the same seed and number of traces give the same resamples.
     """
 
@@ -44,15 +44,15 @@ class Resampling:
     seed: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings, and the level of intervals, as a JSON object."""
+        """Return the settings and the level of intervals as a JSON object."""
         return {"rounds": self.count, "seed": self.seed, "level": LEVEL, "unit": "trace"}
 
 
 RESAMPLING: Final = Resampling()
-"""The resamples of reports for which the user sets nothing else."""
+"""The default resamples of reports."""
 
 NO_RESAMPLING: Final = Resampling(0)
-"""No resamples, for figures without the intervals that need them."""
+"""No resamples, for figures without intervals."""
 
 
 def ratio(
@@ -73,7 +73,7 @@ def ratio(
 
 
 def resamples(units: int, resampling: Resampling) -> Iterator[NDArray[np.float32]]:
-    """Yield how often each unit is drawn in each resample, when drawn with replacement.
+    """Yield how often each unit is drawn in each resample, with replacement.
 
     Args:
         units: The number of units.
@@ -94,11 +94,9 @@ def resamples(units: int, resampling: Resampling) -> Iterator[NDArray[np.float32
 
 
 def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> None:
-    """Fill each row of ``weights`` with a resample: how often each unit (column) is drawn.
-
-    A few rows are drawn at a time, so that their counts stay in the processor's cache.
-    """
+    """Fill each row of ``weights`` with how often each unit (column) is drawn."""
     units = weights.shape[1]
+    # The counts of a few rows fit the processor's cache.
     rows_at_once = max(1, _CELLS_NEAR // units)
     for start in range(0, len(weights), rows_at_once):
         rows = weights[start : start + rows_at_once]
@@ -112,12 +110,13 @@ def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDA
     """Return the sums over the units of each resample.
 
     Args:
-        features: Units × columns, which may be several axes: whole numbers whose sums stay below
-            2^24, so that single precision is exact.
+        features: Units × columns, where columns may be several axes. The values are whole numbers
+            whose
+            sums stay below 2^24, so that single precision is exact.
         resampling: The number and the seed of the resamples.
 
     Returns:
-        Resamples × columns; there are no rows if there are no units.
+        Resamples × columns; no rows without units.
     """
     column_axes = features.shape[1:]
     single_precision = features.reshape(len(features), prod(column_axes)).astype(np.float32)
@@ -127,7 +126,7 @@ def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDA
 
 
 def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Return the mean over an axis of the values that are not NaN; NaN if there are none.
+    """Return the mean over an axis of the values that are not NaN; NaN if all are.
 
     Args:
         values: The values.
@@ -148,14 +147,15 @@ def interval(
 
     Args:
         estimate: The figure of all units.
-        values: The figure in each resample, NaN if it is undefined there.
-        left_out: The figure without each unit in turn, NaN if it is undefined. With these values,
-            the percentiles are corrected for bias and for a variance that depends on the figure
-            (BCa, Efron 1987), which matters with few units.
+        values: The figure in each resample; NaN if undefined.
+        left_out: The figure without each unit in turn; NaN if undefined. If present, the
+            percentiles
+            are corrected for bias and skewness (BCa, Efron 1987), which matters with few units.
 
     Returns:
         The percentiles of the defined values (Efron 1979), widened to include the estimate. None if
-        the figure is undefined in half of the resamples or more, or if all values are the same.
+        the
+        figure is undefined in half of the resamples or more, or if all values are the same.
     """
     defined_values = values[~np.isnan(values)]
     if not varies(defined_values):
@@ -177,7 +177,7 @@ def percentiles(
 
     Args:
         estimate: The figure of all units.
-        values: The figure in each resample, NaN if it is undefined there.
+        values: The figure in each resample; NaN if undefined.
         tails: The percentiles, as shares.
 
     Returns:
@@ -191,7 +191,7 @@ def percentiles(
 
 
 def varies(values: NDArray[np.float64]) -> bool:
-    """Return whether a figure differs between resamples, apart from rounding."""
+    """Return whether values differ by more than rounding."""
     return values.size > 0 and float(np.ptp(values)) > _ROUNDING
 
 
@@ -203,10 +203,10 @@ def _corrected_tails(
 ) -> tuple[float, float]:
     """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
 
-    ``tails`` are shares. ``estimate`` is the figure of all units, ``values`` has the defined
-    figures of the resamples, ``left_out`` those without each unit in turn.
+    ``values`` has the figure in each resample, and ``left_out`` the figure without each unit. Both
+    have no NaN.
     """
-    # Ties count half, because a figure on few units has few different values.
+    # Ties count half, because few units give few different values.
     share_below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     if not 0 < share_below < 1:
         return tails
@@ -217,9 +217,8 @@ def _corrected_tails(
     acceleration = float((influences**3).sum()) / (6 * square_sum**1.5) if square_sum > 0 else 0.0
 
     def corrected_tail(tail: float) -> float:
-        """Return a tail, moved by the bias and the acceleration."""
         step = bias + normal.inv_cdf(tail)
-        # The correction divides by 1 - acceleration · step, and holds only while that is above 0.
+        # The correction is valid only while the divisor 1 - acceleration · step is above 0.
         return (
             normal.cdf(bias + step / (1 - acceleration * step)) if acceleration * step < 1 else tail
         )

@@ -1,14 +1,13 @@
-"""Arms of an experiment over the same tasks with several runs of each: did the change help?
+"""Arms of an experiment over the same tasks with several runs of each.
 
 The task is the unit. The rate of an arm is the mean over its tasks of the share of runs (pass@1 of
-Chen and others 2021, arXiv 2107.03374), so a task counts once, however often it was run. An arm is
-compared with the baseline over the tasks that both have run. Where they share none, their tasks
-count as independent.
+Chen and others 2021, arXiv 2107.03374), so each task counts once. An arm is compared with the
+baseline over the tasks that both have run. If they share none, their tasks count as independent.
 
-An interval of a rate is Wilson's for as many cases as have the variance between tasks (Korn and
-Graubard 1998), with Student's t. That of a difference is Student's over the differences of tasks.
-The test flips the signs of these differences; between arms without a common task it exchanges whole
-tasks. ``docs/simulations.md`` reports how well these and other methods hold.
+The interval of a rate is Wilson's, for the effective number of cases by the variance between tasks
+(Korn and Graubard 1998), with Student's t. The interval of a difference is Student's over the
+differences of tasks. The test flips the signs of these differences. Arms without a common task are
+tested by exchanging whole tasks. ``docs/simulations.md`` reports the accuracy of these methods.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from mast_tui.figures.significance import group_permutations, holm, sign_flips
 Values = NDArray[np.float64]
 
 LEAST_TASKS: Final = 5
-"""The fewest tasks for an interval; for a share, also the fewest with a hit and with a miss."""
+"""The fewest tasks for an interval, and for a share the fewest with a hit and with a miss."""
 
 AMOUNTS: Final = ("tokens", "minutes", "money")
 """The amounts that runs use: tokens in and out, minutes, and money by the prices of models."""
@@ -48,10 +47,10 @@ MOST_RUNS: Final = 10
 """The highest k of pass^k."""
 
 _ROUNDING: Final = 1e-12
-"""The part of a mean by which equal values may differ in floating point."""
+"""The greatest difference, relative to a mean, that counts as rounding."""
 
 _FINEST: Final = 1000
-"""The number of steps in which differences of means are tested."""
+"""The number of steps into which values are divided to test differences of means."""
 
 Kind = Literal["share", "mean"]
 
@@ -63,13 +62,12 @@ class Experiment:
     Args:
         inputs: The runs; their groups are the arms.
         baseline: The name of the arm that the others are compared with.
-        tested: The codes of the modes whose p-values are adjusted for each other; those that were
-            named beforehand, or all.
-        judged: The verdicts of a judge on all runs (runs × modes), if ``inputs`` has those of
-            people on a part of the runs; None without a judge.
-        amounts: The amount that each run used, by its name; NaN where it is unknown.
-        change: The change of a rate that planning is about, 0.2 for 20 points.
-        without_arm: The number of runs that were left out because they have no arm.
+        tested: The codes of the modes whose p-values are adjusted together.
+        judged: A judge's verdicts (runs × modes) on all runs if people labelled a part; None
+            without a judge.
+        amounts: The amount that each run used, by its name; NaN if unknown.
+        change: The planned change of a rate, 0.2 for 20 points.
+        without_arm: The number of runs left out because they have no arm.
     """
 
     inputs: SignatureInput
@@ -88,7 +86,7 @@ class Experiment:
 
     @property
     def repeated_trials(self) -> int:
-        """The number of runs whose arm, task and trial number are those of an earlier run."""
+        """The number of runs that repeat the arm, task and trial number of an earlier run."""
         trial_numbers = self.inputs.trial_numbers
         if trial_numbers is None:
             return 0
@@ -112,7 +110,7 @@ class Experiment:
     def tasks(self) -> Integers:
         """The task number of each run, -1 if it has no task.
 
-        If no run of the experiment has a task, each run counts as a task of its own.
+        Without any task numbers, each run is a task of its own.
         """
         task_numbers = self.inputs.task_numbers
         if task_numbers is None or (task_numbers < 0).all():
@@ -122,16 +120,16 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """A figure of runs: a share of runs that have something, or the mean of an amount.
+    """A figure of runs: the share of runs with a feature, or the mean of an amount.
 
     Args:
         name: The name of the scope of its records.
         mode: The code of a mode, the id of a category, or the name of an amount.
-        kind: A share of runs or a mean.
-        values: Its value of each run, NaN if there is none.
+        kind: Share of runs or mean.
+        values: The value of each run; NaN if it has none.
         unresolved: The runs on which annotators differ.
-        by_judge: The values by the judge, if people labelled only a part of the runs.
-        sources: The slugs of the modes that its runs show.
+        by_judge: The judge's values if people labelled a part of the runs.
+        sources: The slugs of the modes on which the figure rests.
     """
 
     name: str
@@ -157,7 +155,7 @@ class TaskMeans:
     hits: Values
     """The sum of the values of each task's runs, without runs that people have not labelled."""
     labelled: Integers | None = None
-    """The number of runs that people have labelled, if a judge has labelled all runs."""
+    """The number of runs of each task that people labelled, if a judge labelled all runs."""
 
     @property
     def defined(self) -> NDArray[np.bool_]:
@@ -172,8 +170,8 @@ class TaskMeans:
     def with_hits_and_misses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return a mask of the tasks with a hit, and one of the tasks with a miss.
 
-        A hit is a run that has the measured feature, a miss is a run that lacks it. If a judge
-        labelled all runs, only runs that people have labelled are hits or misses.
+        A hit is a run with the measured feature, a miss is one without it. Only runs that people
+        labelled count.
         """
         run_counts = self.runs if self.labelled is None else self.labelled
         return self.hits > 0, self.hits < run_counts
@@ -183,7 +181,7 @@ def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskM
     """Return the means of a measure by task.
 
     Args:
-        values: The value of each run, NaN if there is none.
+        values: The value of each run; NaN if it has none.
         task_numbers: The number of each run's task, from 0.
         task_count: The number of tasks.
     """
@@ -201,16 +199,14 @@ def powered_means(
     """Return the means by task if a judge labelled all runs, and people a part of them.
 
     The method is prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453). The
-    estimate is the mean of the judge, with a weight that makes the variance least, corrected by the
-    judge's error on the runs that people labelled. The value of a task is the estimate plus the
-    task's influence on it. So the mean of the values is the estimate, and their variance gives its
+    estimate is the weighted mean of the judge, corrected by the judge's error on the labelled runs.
+    The weight makes the variance least. The value of a task is the estimate plus the task's
+    influence on it. So the mean of the values is the estimate, and their variance gives its
     standard error.
 
-    If people labelled very few runs, or every run of the judge, the means are by people alone.
-
     Args:
-        people: The value of each run by people, NaN if people have not labelled it.
-        judge: The value of each run by the judge, NaN if there is none.
+        people: The value of each run by people; NaN if they have not labelled it.
+        judge: The value of each run by the judge; NaN if it has none.
         task_numbers: The number of each run's task, from 0.
         task_count: The number of tasks.
     """
@@ -242,8 +238,7 @@ def powered_means(
 def estimate(means: TaskMeans, kind: Kind) -> Figure:
     """Return the mean over the tasks of one arm, with its interval or the reason for none.
 
-    A share has Wilson's interval, any other mean Student's. With few tasks there is an interval,
-    and a reason why it does not hold.
+    With few tasks there is an interval, and the reason ``few_tasks`` against it.
 
     Args:
         means: The means by task.
@@ -277,7 +272,7 @@ def estimate(means: TaskMeans, kind: Kind) -> Figure:
 
 
 def _variance_of_mean(values: Values, kind: Kind) -> float:
-    """Return the variance of the mean of tasks; 0 for a single task, and for equal amounts."""
+    """Return the variance of the mean of tasks; 0 if it is rounding or for a single task."""
     task_count = len(values)
     if task_count < 2:
         return 0.0
@@ -290,9 +285,9 @@ def _variance_of_mean(values: Values, kind: Kind) -> float:
 def _degrees_of_freedom(values: Values) -> int:
     """Return the degrees of freedom of the variance of n values (Satterthwaite 1946).
 
-    They are 2 / (2 / (n - 1) + κ / n), where κ is the excess kurtosis: large if most values are 0,
-    as in a rare mode. Only half of κ counts here, because the kurtosis of few values is uncertain
-    itself (``docs/simulations.md``).
+    The formula is 2 / (2 / (n - 1) + κ / n), where κ is the excess kurtosis. κ is large if most
+    values are 0, as for a rare mode. Only half of it counts, because the kurtosis of few values is
+    uncertain (``docs/simulations.md``).
     """
     deviations = values - values.mean()
     variance = float((deviations**2).mean())
@@ -303,7 +298,7 @@ def _degrees_of_freedom(values: Values) -> int:
 
 
 class TaskDifference(NamedTuple):
-    """The mean of one arm less that of another over n tasks, and its p-value."""
+    """The difference of the means of two arms, and its p-value."""
 
     figure: Figure
     p_value: float | None
@@ -338,7 +333,7 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskDifferenc
         return TaskDifference(replace(figure, reason=reason or "no_variance"), p_value)
     degrees = task_count - 1
     if any(arm.labelled is not None for arm in arms):
-        # The correction of the judge rests on the few tasks that people have labelled.
+        # The judge's errors are known only on the few tasks that people labelled.
         degrees = min(degrees, max(1, 2 * least_count))
     interval = _student_interval(value, standard_error, degrees, kind)
     return TaskDifference(replace(figure, interval=interval), p_value)
@@ -370,7 +365,7 @@ def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Tas
 
 
 def _student_interval(value: float, standard_error: float, degrees: int, kind: Kind) -> Interval:
-    """Return Student's interval of a value; that of a difference of shares is cut at -1 and 1."""
+    """Return Student's interval of a value, within -1 and 1 for a share."""
     half_width = student_t(degrees) * standard_error
     if kind == "mean":
         return value - half_width, value + half_width
@@ -380,11 +375,8 @@ def _student_interval(value: float, standard_error: float, degrees: int, kind: K
 def _least_task_count(arms: Sequence[TaskMeans], *, paired: bool) -> int:
     """Return the number of tasks with a hit or the number with a miss, whichever is less.
 
-    A hit is a run that has the measured feature, a miss is a run that lacks it.
-
-    With ``paired``, both arms have the same tasks, and a task counts once if it has a hit in either
-    arm; otherwise the numbers of the arms are added. If a judge labelled the runs, the least of
-    four numbers is returned: the tasks with a hit and those with a miss, in each arm.
+    A hit is a run with the measured feature, a miss is one without it. With ``paired``, both arms
+    have the same tasks, and a task with a hit in either arm counts once.
     """
     (first_hits, first_misses), (second_hits, second_misses) = (
         arm.with_hits_and_misses() for arm in arms
@@ -403,8 +395,7 @@ def _least_task_count(arms: Sequence[TaskMeans], *, paired: bool) -> int:
 def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     """Return the reason why a difference has no interval; empty if it has one.
 
-    ``least_task_count`` is the number of tasks with a hit or the number with a miss, whichever is
-    less. If it is small, a share is too rare for an interval.
+    ``least_task_count`` is the result of ``_least_task_count``.
     """
     if task_count < LEAST_TASKS:
         return "few_tasks"
@@ -412,11 +403,10 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
 
 
 def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[Integers]:
-    """Multiply the values of the tasks of both arms so that they become whole numbers.
+    """Scale the values of the tasks of both arms to whole numbers.
 
     A share is a fraction of its task's runs, so the factor is the least common multiple of the
-    numbers of runs. In three cases values are scaled to ``_FINEST`` steps and rounded instead: that
-    multiple is large, a value is over 1, or values combine a judge's verdicts and people's.
+    numbers of runs. If that is impossible or too large, values are rounded to ``_FINEST`` steps.
 
     Args:
         values: The values of each arm to multiply.
@@ -435,11 +425,7 @@ def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[
 
 
 def measures(experiment: Experiment) -> Iterator[Measure]:
-    """Yield the measures of an experiment, in the order of the report.
-
-    They are success, the share of runs with each mode and each category, the modes per failed run,
-    the share with a fatal failure, the relative position of the first failure, and costs.
-    """
+    """Yield the measures of an experiment, in the order of the report."""
     inputs = experiment.inputs
     success = _values_where_defined(inputs.outcome == SUCCEEDED, inputs.outcome != UNKNOWN)
     yield Measure("experiment_success", "", "share", success)
@@ -506,9 +492,9 @@ def _place_measures(inputs: SignatureInput) -> Iterator[Measure]:
 def _judged_on_all(
     inputs: SignatureInput, modes: NDArray[np.bool_] | None = None
 ) -> NDArray[np.bool_]:
-    """Return a mask of the runs that were judged on those of the modes that any run was judged on.
+    """Return a mask of the runs that were judged on every mode on which any run was judged.
 
-    ``modes`` is a mask of the modes; None for all. If no run was judged on any, the mask is empty.
+    ``modes`` is a mask of the modes to consider; None for all.
     """
     judged = np.isin(inputs.verdicts, (PRESENT, ABSENT))
     needed_modes = judged.any(axis=0)
@@ -529,11 +515,9 @@ def _values_where_defined(
 
 
 def experiment_figures(experiment: Experiment) -> list[Figure]:
-    """Return the figures of an experiment; the group of a figure is the arm.
+    """Return the figures of an experiment; the group of a figure is its arm.
 
-    The scope ``experiment`` counts the tasks and runs of each arm, and the runs left out. The scope
-    ``experiment_pass`` has pass^k with k as the condition. Each measure has its own scope. P-values
-    are adjusted over all arms and all measures of one family, such as the modes.
+    P-values are adjusted over all arms and all measures of one family, such as the modes.
     """
     figures = [
         figure for arm in experiment.inputs.group_names for figure in _size_figures(experiment, arm)
@@ -544,7 +528,7 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
         if measure.name in ("experiment_amount", "experiment_cost"):
             family = measure.mode
         elif measure.name == "experiment_mode" and experiment.tested:
-            # Modes that were not named beforehand are a family of their own.
+            # The other modes are a family of their own.
             family += "" if measure.mode in experiment.tested else " not tested"
         figures_by_family.setdefault(family, []).extend(_measure_figures(experiment, measure))
     for family_figures in figures_by_family.values():
@@ -565,7 +549,7 @@ def _arm_scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> F
 
 
 def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
-    """Yield the numbers of an arm's tasks, runs with a task, shared tasks and runs without a task.
+    """Yield the numbers of an arm's tasks and runs.
 
     Shared tasks are those that the baseline has run too.
     """
@@ -582,10 +566,7 @@ def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
 
 
 class _ArmMeans(NamedTuple):
-    """The means of a measure by task in one arm.
-
-    ``needs`` is the number of disagreements to resolve before there is an interval, or None.
-    """
+    """The means by task in one arm, and the number of disagreements to resolve for an interval."""
 
     means: TaskMeans
     needs: int | None
@@ -638,7 +619,7 @@ def pass_values(successes: Integers, runs: Integers, k: int) -> Values:
     """Return the unbiased estimate of pass^k of each task: the chance that k runs all succeed.
 
     It is C(c, k) / C(n, k) for c successes in n runs (Yao and others 2024, τ-bench, arXiv
-    2406.12045), or NaN if a task has fewer than k runs.
+    2406.12045); NaN with fewer than k runs.
 
     Args:
         successes: The number of successes of each task.

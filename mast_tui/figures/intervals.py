@@ -1,7 +1,7 @@
 """Confidence intervals of shares, of their differences and of their ratios, by formula.
 
-Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made in ``bootstrap`` and
-``jackknife``.
+A share is a count ``hits`` divided by a count ``n``. ``bootstrap`` and ``jackknife`` compute
+intervals by resampling.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from mast_tui.figures.record import Figure, FigureScope
 def bisected(
     low: float, high: float, is_low: Callable[[float], bool], halvings: int
 ) -> tuple[float, float]:
-    """Narrow a range around a limit by bisection, and return its ends.
+    """Narrow the range around a limit by bisection, and return its ends.
 
     Args:
-        low: The end on the low side of the limit; it may be the greater number.
+        low: The end on the low side; it may be the greater number.
         high: The other end.
-        is_low: The function that says whether a number is on the low side of the limit.
+        is_low: The test whether a number is on the low side of the limit.
         halvings: The number of times that the range is halved.
     """
     for _ in range(halvings):
@@ -39,22 +39,27 @@ def bisected(
 
 
 MARGIN: Final = 0.03
-"""Half the width of an interval for which the labels still needed are counted."""
+"""Half the width that an interval should have, when the missing labels are counted."""
 
 
 _HALVINGS: Final = 80
 
 _MANY_DEGREES: Final = 1_000
-"""The degrees of freedom from which on an expansion has 11 correct digits. The cost of the series
-of ``student_mass`` grows with the degrees."""
+"""The degrees of freedom from which an expansion replaces the series of ``student_mass``.
+
+The cost of the series grows with the degrees. From this number, the expansion has 11 correct
+digits.
+"""
 
 LEAST_CASES: Final = 5
-"""The fewest cases (or clusters) that an interval rests on; the interval of a difference also needs
-as many hits and misses of both sides together."""
+"""The fewest cases or clusters for an interval.
+
+The interval of a difference also needs as many hits and as many misses in both shares together.
+"""
 
 
 def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
-    """Return why the difference of two shares has no interval; None if it has one.
+    """Return the reason why the difference of two shares has no interval; None if it has one.
 
     Args:
         hits: The number of hits of both shares together.
@@ -71,7 +76,7 @@ def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
 
 
 Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""Within it the normal distribution holds ``LEVEL`` on both sides of 0."""
+"""The z-value of the normal distribution for ``LEVEL``, two-sided."""
 
 
 def wilson(hits: float, n: float) -> Interval | None:
@@ -79,7 +84,7 @@ def wilson(hits: float, n: float) -> Interval | None:
 
     Args:
         hits: The number of hits.
-        n: The number of cases, which may be a fraction if they are weighted.
+        n: The number of cases; a fraction if they are weighted.
 
     Raises:
         ValueError: The hits are below 0 or above the number of cases.
@@ -90,33 +95,33 @@ def wilson(hits: float, n: float) -> Interval | None:
         return None
     centre = (hits + Z * Z / 2) / (n + Z * Z)
     half_width = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
-    # A share of 0 or 1 is an end of its interval; subtraction alone leaves a rounding error.
+    # Subtraction alone leaves a rounding error at a share of 0 or 1.
     return (0.0 if hits == 0 else centre - half_width), (1.0 if hits == n else centre + half_width)
 
 
 def wilson_of(share: float, n: float) -> Interval:
-    """Return the score interval of a share (Wilson 1927) for a given number of cases.
+    """Return the score interval of a share (Wilson 1927).
 
     Args:
         share: The share, between 0 and 1.
-        n: The number of independent cases whose share has this variance; it may be a fraction.
+        n: The effective number of independent cases; it may be a fraction.
     """
     centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half_width = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    # A share of 0 or 1 is an end of its interval; subtraction alone leaves a rounding error.
+    # Subtraction alone leaves a rounding error at a share of 0 or 1.
     return (0.0 if share <= 0 else centre - half_width), (
         1.0 if share >= 1 else centre + half_width
     )
 
 
 def wilson_with_student(share: float, n: float, degrees: int) -> Interval:
-    """Return the score interval of a share whose number of cases is estimated from a variance.
+    """Return the score interval of a share, widened by Student's t.
 
-    Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's t would.
+    Wilson's formula uses the normal quantile, so the number of cases is lowered for the same width.
 
     Args:
         share: The share, between 0 and 1.
-        n: The number of independent cases whose share has this variance.
+        n: The effective number of independent cases, estimated from a variance.
         degrees: The degrees of freedom of the variance, 1 or more.
     """
     return wilson_of(share, n * (Z / student_t(degrees)) ** 2)
@@ -126,8 +131,7 @@ def wilson_with_student(share: float, n: float, degrees: int) -> Interval:
 def student_t(degrees: int) -> float:
     """Return the t of Student's distribution with ``LEVEL`` of its mass between -t and t.
 
-    It is computed by bisection, or for many degrees by the expansion of Abramowitz and Stegun 1964,
-    26.7.5.
+    For many degrees, it is the expansion of Abramowitz and Stegun 1964, 26.7.5.
 
     Args:
         degrees: The degrees of freedom, 1 or more.
@@ -157,7 +161,7 @@ def _expanded_student_t(degrees: int) -> float:
 def student_mass(t: float, degrees: int) -> float:
     """Return the mass of Student's distribution between -t and t.
 
-    It is the series of Abramowitz and Stegun 1964, 26.7.3 (odd degrees) and 26.7.4 (even degrees).
+    The series is from Abramowitz and Stegun 1964, 26.7.3 (odd degrees) and 26.7.4 (even degrees).
 
     Args:
         t: The upper end of the range.
@@ -242,9 +246,9 @@ def share(hits: int, n: int) -> Figure:
 
 
 def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
-    """Return the interval of a difference of two independent shares from their Wilson intervals.
+    """Return the interval of a difference of two independent shares.
 
-    Newcombe 1998, Statistics in Medicine 17:873-890, method 10.
+    It is method 10 of Newcombe 1998, Statistics in Medicine 17:873-890.
 
     Args:
         hits: The hits of the first share.
@@ -267,9 +271,8 @@ def newcombe_paired(
 ) -> Interval | None:
     """Return the interval of a difference of two shares of the same cases.
 
-    It is method 10 of Newcombe 1998, Statistics in Medicine 17:2635-2650. It joins both Wilson
-    intervals with the correlation φ of the two answers. A φ above 0 is corrected for continuity,
-    and φ is 0 if a share is 0 or 1.
+    It is method 10 of Newcombe 1998, Statistics in Medicine 17:2635-2650: both Wilson intervals are
+    joined by the correlation φ of the two answers, with φ corrected for continuity.
 
     Args:
         hits_of_both: The cases that are hits on both sides.
@@ -300,7 +303,8 @@ def _interval_of_difference(
 ) -> Interval:
     """Return the interval of ``share - other_share`` by Newcombe's method 10.
 
-    ``ends`` and ``other_ends`` are the Wilson intervals of both shares, ``phi`` is the correlation.
+    ``ends`` and ``other_ends`` are the Wilson intervals of the shares; ``phi`` is their
+    correlation.
     """
 
     def joint_distance(a: float, b: float) -> float:
@@ -317,8 +321,6 @@ def _interval_of_difference(
 def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
     """Return the interval of the ratio of two shares (Katz and others 1978, Biometrics 34:469-474).
 
-    The logarithms of its ends are symmetric about that of the ratio.
-
     Args:
         hits: The hits of the first share.
         n: The cases of the first share.
@@ -326,8 +328,7 @@ def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval |
         other_n: The cases of the second share.
 
     Returns:
-        Both ends of ``(hits/n) / (other_hits/other_n)``; None if a share has no hit, since the
-        logarithm has no variance then.
+        Both ends of ``(hits/n) / (other_hits/other_n)``; None if a share has no hit.
     """
     if not hits or not other_hits:
         return None
@@ -337,11 +338,11 @@ def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval |
 
 
 Effective = tuple[float, float]
-"""The numbers of hits and of all cases, as independent cases of equal weight."""
+"""The effective numbers of hits and of all cases: those of independent cases of equal weight."""
 
 
 class Weighed(NamedTuple):
-    """The number of some cases, the sum of their weights, and the sum of the squared weights."""
+    """The number of cases, the sum of their weights, and the sum of the squared weights."""
 
     n: int
     weight: float
@@ -349,12 +350,11 @@ class Weighed(NamedTuple):
 
 
 def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
-    """Return how many cases of equal weight would be as precise as the weighted cases.
+    """Return the number of cases of equal weight that would be as precise as the weighted cases.
 
-    The effective number of cases is p(1 − p)/Var p, where p is the weighted share of hits and Var p
-    its variance as a ratio of sums of weights (Korn and Graubard 1998, Survey Methodology
-    24:193-201). If all cases are hits or all are misses, it is (Σw)²/Σw² (Kish 1965, Survey
-    Sampling). It is at most the number of cases.
+    The effective number is p(1 − p)/Var p. p is the weighted share of hits, and Var p the variance
+    of p as a ratio of sums of weights (Korn and Graubard 1998, Survey Methodology 24:193-201). If
+    all cases are hits or all are misses, the number is (Σw)²/Σw² (Kish 1965, Survey Sampling).
 
     Args:
         hits: The number and the weights of the cases that are hits.
@@ -383,17 +383,17 @@ MOST_UNRESOLVED: Final = 0.02
 
 
 def to_resolve(unresolved: int, n: int) -> int:
-    """Return how many disagreements must be resolved before a share has an interval.
+    """Return the number of disagreements to resolve before a share has an interval.
 
     Args:
-        unresolved: The number of verdicts on which annotators differ and no one has decided.
-        n: The number of other verdicts, from which the share is computed.
+        unresolved: The number of unresolved disagreements.
+        n: The number of other verdicts.
     """
     return max(0, unresolved - floor(MOST_UNRESOLVED * (n + unresolved)))
 
 
 def share_figure(scope: FigureScope, statistic: str, count: int, n: int) -> Figure:
-    """Return the share of ``count`` in ``n`` with its Wilson interval, as a figure.
+    """Return the share of ``count`` in ``n`` as a figure with its Wilson interval.
 
     Args:
         scope: The scope of the figure.
@@ -408,9 +408,9 @@ def share_figure(scope: FigureScope, statistic: str, count: int, n: int) -> Figu
 
 
 class Doubt(NamedTuple):
-    """The number of ``unresolved`` verdicts of a share, and the ``bounds`` of the share.
+    """The number of unresolved verdicts of a share, and the bounds of the share.
 
-    The lower bound counts all of them as absent, the upper one as present.
+    The lower bound counts them as absent, the upper one as present.
     """
 
     unresolved: int
@@ -425,19 +425,17 @@ def rate(
     effective: Effective | None = None,
     doubt: Doubt | None = None,
 ) -> Figure:
-    """Return the figure ``rate``: the share of hits, with its Wilson interval or with bounds.
+    """Return the figure ``rate``: the share of hits with its Wilson interval.
 
-    Without traces the share is undefined (``no_traces``). If more than 2 % of the traces are
-    unresolved, it has bounds instead of an interval, and ``needs`` is the number of traces to
-    resolve.
+    If more than 2 % of the traces are unresolved, the figure has bounds instead of an interval, and
+    ``needs`` is the number of traces to resolve.
 
     Args:
         scope: The scope of the figure.
         condition: The name of the traces that the share is over, such as ``failed``.
         count: The number of hits.
         n: The number of traces.
-        effective: The effective hits and traces, from which the share of weighted traces is
-            computed; None if traces have no weights.
+        effective: The effective hits and traces; None if traces have no weights.
         doubt: The number of unresolved traces and the bounds; None if there are none.
 
     Raises:

@@ -1,9 +1,9 @@
-"""Confidence intervals from a figure with each trace left out in turn.
+"""Confidence intervals by the jackknife: from a figure with each trace left out in turn.
 
-The percentiles of resamples are too narrow if there are few traces: at 5 the interval of pooled
-κ holds the truth in four studies of five. The jackknife (Tukey 1958) tells the spread of a figure,
-and Wilson's interval for as many cases as have that spread does not leave the figure's scale.
-``scripts/simulate_study.py`` shows where it holds.
+With few traces the percentiles of resamples are too narrow: with 5 traces, the interval of pooled κ
+holds the true value in four of five studies. The jackknife (Tukey 1958) estimates the variance of
+the figure. Wilson's interval for that variance stays within the figure's possible values.
+``scripts/simulate_study.py`` tests these intervals.
 """
 
 from __future__ import annotations
@@ -31,35 +31,38 @@ FEWEST: Final = 3
 """The fewest traces for an interval."""
 
 MANY: Final = 2000
-"""The number of traces from which resampling costs less than leaving out each in turn.
+"""The number of traces from which resampling replaces the jackknife.
 
-With as many traces its percentiles hold, too.
+From there resampling costs less, and its percentiles hold.
 """
 
 FEWEST_RARE_TRACES: Final = 2
-"""The fewest traces with the rarer answer: a figure with a single one is undefined without it."""
+"""The fewest traces with the rarer answer. Without its only such trace, a figure is undefined."""
 
-# The least data with which an interval holds, by simulation.
+# The least data for which an interval holds in simulations.
 _LEAST_UNITS: Final = 16
 _LEAST_ANSWERS: Final = 5
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
-"""The number for each rating of a unit: more ratings lower the spread but not the bias."""
+"""The number of traces for each rating of a unit: more ratings lower the spread, not the bias.
+"""
 
 _ALIKE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The values from ``lowest`` to 1 that a figure can take.
+    """The range from ``lowest`` to 1 of a figure's possible values, with its number of cases.
 
     Attributes:
         lowest: The least possible value.
-        traces: The number of cases at both ends of the scale if each trace is one unit; 0 if traces
-            have several units, which are not independent.
+        traces: The number of traces that are cases of the figure; 0 if a trace has several units,
+            which
+            are not independent.
         on_one_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the
-            share of agreement in the ``traces`` in which the answer occurs.
-        caps_cases: Whether an interval rests on no more cases than ``cases`` returns.
+            share
+            of agreement in the ``traces`` in which the answer occurs.
+        caps_cases: Whether ``cases`` limits the number of cases of an interval.
     """
 
     lowest: float
@@ -68,8 +71,8 @@ class Scale:
     caps_cases: bool = False
 
     def cases(self, position: float) -> float:
-        """Return the number of cases of a figure at a position between 0 and 1 on its scale."""
-        # The variance of 2J / (1 + J), where J is a share of that many traces.
+        """Return the number of cases of a figure at a position between 0 (``lowest``) and 1."""
+        # From the variance of 2J / (1 + J), where J is a share of ``traces``.
         return 2 * self.traces / (2 - position) ** 2 if self.on_one_answer else float(self.traces)
 
 
@@ -79,17 +82,17 @@ def scale_of_mean(name: str) -> Scale:
 
 
 def least_over_chance(by_chance: float) -> float:
-    """Return (observed - by chance) / (1 - by chance) if no agreement is observed."""
+    """Return (observed - by chance) / (1 - by chance) for no observed agreement."""
     return -by_chance / (1 - by_chance)
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The data that a figure of one table rests on.
+    """The data on which a figure of one table rests.
 
     Attributes:
-        traces: The number of traces in which two or more rated a unit; copies count once.
-        units: The number of traces × modes that they rated.
+        traces: The number of traces in which two or more annotators rated a unit, without copies.
+        units: The number of rated traces × modes.
         present: The mean number of presents of an annotator.
         absent: The mean number of absents of an annotator.
         rare_traces: The number of traces in which the rarer answer occurs.
@@ -104,7 +107,7 @@ class Support:
     has_copies: bool = False
 
     def answers(self, name: str) -> float | None:
-        """Return the number of answers on which a figure rests; None if it rests on all."""
+        """Return the number of answers that decide a figure; None if all do."""
         counts = {
             Basis.PRESENT: self.present,
             Basis.ABSENT: self.absent,
@@ -114,16 +117,14 @@ class Support:
 
 
 def why_no_interval(name: str, support: Support) -> NoInterval | None:
-    """Return the reason for no interval of a figure, and how many cases an interval needs.
-
-    The figure is one of a single table, not a mean over modes.
+    """Return the reason why a figure of one table has no interval, and the number that it needs.
 
     Args:
         name: The name of the figure in the report.
         support: The numbers of traces, units and answers on which the figure rests.
 
     Returns:
-        The reason and the number; None if the figure has an interval.
+        The reason and the needed number; None if the figure has an interval.
     """
     for count, least in ((support.traces, FEWEST), (support.units, _LEAST_UNITS)):
         if count < least:
@@ -131,17 +132,16 @@ def why_no_interval(name: str, support: Support) -> NoInterval | None:
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
         return NoInterval("rare_answer", _LEAST_ANSWERS)
-    # Without the only trace with the rarer answer, a figure that is not linear is undefined.
+    # A figure that is not linear is undefined without the rarer answer.
     if not STATISTICS[name].linear and support.rare_traces < FEWEST_RARE_TRACES:
         return NoInterval("single_trace", FEWEST_RARE_TRACES)
     return None
 
 
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> NoInterval | None:
-    """Return why a mean over modes has no interval, and how many traces an interval needs.
+    """Return the reason why a mean over modes has no interval, and the traces that it needs.
 
-    In few traces, rare modes make such a mean too low, unless the statistic is steady, which means
-    that a rare answer leaves it near its true value.
+    With few traces, rare modes make such a mean too low. A steady statistic is hardly affected.
 
     Args:
         name: The name of the figure in the report.
@@ -149,7 +149,7 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> NoInterval |
         ratings: The mean number of ratings of a unit.
 
     Returns:
-        The reason and the number; None if the mean has an interval.
+        The reason and the needed number; None if the mean has an interval.
     """
     least_traces = (
         _LEAST_TRACES_OF_STEADY_MEAN
@@ -163,8 +163,8 @@ def share_of_traces(counts: ArrayLike, resampling: Resampling) -> Figure:
     """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
-        counts: Traces × (hits, cases). A trace without cases is left out.
-        resampling: The resamples of the traces; a count of 0 leaves out the interval.
+        counts: Traces × (hits, cases).
+        resampling: The resamples of the traces; none for no interval.
     """
     table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
     table = table[table[:, 1] > 0]
@@ -181,26 +181,24 @@ def share_of_traces(counts: ArrayLike, resampling: Resampling) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The values from which the interval of a figure is computed, or the sums for these values.
+    """A figure in each resample and without each trace, or the sums for that figure.
 
     Attributes:
         resampled: A row for each resample of the traces; NaN if the figure is undefined.
-        left_out: A row for all traces without each one in turn; NaN if the figure is undefined.
+        left_out: A row for each left-out trace; NaN if the figure is undefined.
     """
 
     resampled: NDArray[np.float64]
     left_out: NDArray[np.float64]
 
     def of(self, figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Spread:
-        """Return the values of a figure, from the sums from which the figure is computed."""
+        """Return the values of a figure that is computed from these sums."""
         return Spread(figure(self.resampled), figure(self.left_out))
 
     def coefficient(
         self, estimate: float, scale: Scale, withheld: NoInterval | None = None
     ) -> Figure:
         """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
-
-        There is no interval if the figure is undefined without one of the traces.
 
         Args:
             estimate: The figure of all traces.
@@ -217,10 +215,10 @@ class Spread:
 
 
 def spread_of_traces(features: NDArray[np.float64], resampling: Resampling) -> Spread | None:
-    """Return the sums over resamples of traces, and without each trace; None without resamples.
+    """Return the sums of each resample and without each trace; None without resamples.
 
     Args:
-        features: What each trace adds to the sums, traces × columns: whole numbers.
+        features: The whole numbers that each trace adds to the sums, as traces × columns.
         resampling: The resamples of the traces.
     """
     if not resampling.count or not len(features):
@@ -235,9 +233,8 @@ def jackknifed_coefficient(estimate: float, left_out: NDArray[np.float64], scale
 
     Args:
         estimate: The figure of all traces.
-        left_out: The figure with each trace left out in turn, NaN if it is undefined.
-        scale: The values that the figure can take.
-    """
+        left_out: The figure without each trace in turn; NaN if undefined.
+        scale: The values that the figure can take."""
     if np.isnan(left_out).any():
         return Figure(value=estimate, reason="single_trace", needs=FEWEST_RARE_TRACES)
     return Figure(value=estimate, interval=jackknife_interval(estimate, left_out, scale))
@@ -248,18 +245,18 @@ def jackknife_interval(
 ) -> Interval | None:
     """Return the interval of a figure from its values without each trace in turn.
 
-    It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998), where p is the
-    figure's position between the ends of its scale, and Var p the jackknife's variance. If traces
-    have several units, Student's t widens it, because the variance rests on few traces.
+    It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998). p is the figure's
+    position between the ends of its scale, and Var p is the jackknife's variance. If traces have
+    several units, Student's t widens the interval.
 
     Args:
         estimate: The figure of all traces.
-        left_out: The figure with each trace left out in turn, NaN if it is undefined.
+        left_out: The figure without each trace in turn; NaN if undefined.
         scale: The values that the figure can take.
 
     Returns:
-        The interval. It is None for too few traces, if a value is NaN, if all values are the same,
-        or if traces have several units and the figure is at an end of its scale.
+        The interval. None with too few traces, if a value is NaN, or if the values show no
+        variance.
     """
     trace_count = left_out.size
     if trace_count < FEWEST or bool(np.isnan(left_out).any()):
@@ -270,7 +267,7 @@ def jackknife_interval(
     standard_error = sqrt((trace_count - 1) * mean_square) / width
     is_at_end = not _ALIKE < position < 1 - _ALIKE
     if is_at_end and scale.traces:
-        # The jackknife shows no variance here, but the number of cases still gives an interval.
+        # The jackknife shows no variance, but the number of cases gives an interval.
         end = float(round(position))
         ends = wilson_of(end, scale.cases(end))
     elif is_at_end or standard_error <= _ALIKE:
@@ -278,7 +275,7 @@ def jackknife_interval(
     else:
         ends = _interval_of_position(position, standard_error, trace_count, scale)
     low, high = ends
-    # Rounding may put an end of the scale beyond the figure.
+    # Rounding may move an end past the figure.
     lowest = min(float(estimate), scale.lowest + width * low)
     return lowest, max(float(estimate), scale.lowest + width * high)
 
@@ -286,10 +283,10 @@ def jackknife_interval(
 def _interval_of_position(
     position: float, standard_error: float, trace_count: int, scale: Scale
 ) -> Interval:
-    """Return the interval of a position between the ends of its scale, from 0 to 1."""
+    """Return the interval of a position from 0 to 1 on the scale."""
     cases = position * (1 - position) / standard_error**2
     if not scale.traces:
         return wilson_with_student(position, cases, trace_count - 1)
-    # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
+    # The variance of a share of n cases is p(1 - p)/n; the jackknife's is p(1 - p)/(n - 1).
     cases = cases * trace_count / (trace_count - 1)
     return wilson_of(position, min(cases, scale.cases(position)) if scale.caps_cases else cases)

@@ -1,8 +1,8 @@
-"""Planning of an experiment: the tasks and runs that show a change, by simulation from its data.
+"""Planning of an experiment: the tasks and runs that detect a change, by simulation.
 
-The baseline's rate, the variance between tasks, and the correlation of the arms over tasks are
-estimated without bias from pairs of runs. Simulated experiments with these values are tested as
-``experiment`` tests, at the level that one change among all tested modes must reach.
+Runs so far give unbiased estimates of the baseline's rate, the variance between tasks, and the
+correlation of the arms. Simulated experiments with these values are tested as in ``experiment``, at
+the level that one change among all tested modes must reach.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import sign_flips_of_rows
 
 TARGET: Final = 0.8
-"""The power that an experiment is planned for."""
+"""The power for which an experiment is planned."""
 
 ALPHA: Final = 0.05
 
 PLANNED_RUNS: Final = (1, 3, 5)
-"""The runs of a task and arm for which tasks are counted."""
+"""The numbers of runs of each task in each arm, for which the tasks needed are counted."""
 
 MOST_TASKS: Final = 5_000
 PLANNED_MODES: Final = 3
-"""The modes that are planned for where none were named: the most frequent ones."""
+"""The number of modes to plan if none were named: the most frequent ones."""
 
 _DRAWS: Final = 2_000
-"""The number of simulated experiments for a power."""
+"""The number of simulated experiments for one power."""
 
 _MANY: Final = 20_000
-"""The number of tasks from which the spread of the differences is estimated."""
+"""The number of tasks for the normal approximation."""
 
 _HALVINGS: Final = 60
 _STEPS: Final = 7
-"""The number of bisections for the least change, of which each simulates a power."""
+"""The number of bisections for the least change; each simulates a power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,16 @@ def _rate_moments(mean_logit: float, spread: float) -> tuple[float, float]:
 
 
 def _mean_logit_for(rate: float, spread: float) -> float:
-    """Return the mean of normally distributed logits for which the mean of the rates is ``rate``.
+    """Return the mean logit for which the mean of the rates is ``rate``.
 
-    ``spread`` is the standard deviation of the logits.
+    The logits are normally distributed with the standard deviation ``spread``.
     """
 
     def is_low(mean_logit: float) -> bool:
         mean_rate, _ = _rate_moments(mean_logit, spread)
         return mean_rate < rate
 
-    # The middle of the range that is left after all halvings.
+    # The middle of the last range.
     return sum(bisected(-60.0, 60.0, is_low, _HALVINGS)) / 2
 
 
@@ -106,22 +106,22 @@ def _mean_logit_for(rate: float, spread: float) -> float:
 def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
     """Return the mean and the standard deviation of the logits of the tasks' rates.
 
-    Each task has its own rate: the chance that a run is a hit (has what is measured, such as a
-    mode). The logits of these rates are normally distributed.
+    The rate of a task is the chance that a run is a hit. The logits of the rates are normally
+    distributed.
 
     Args:
         rate: The mean of the tasks' rates.
-        within_arm: The correlation of two runs of one task under the same condition (arm).
+        within_arm: The correlation of two runs of one task in one arm.
     """
     if not 0 < rate < 1 or within_arm <= 0:
         return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
 
     def is_low(spread: float) -> bool:
         _, variance = _rate_moments(_mean_logit_for(rate, spread), spread)
-        # The correlation of two runs is the variance of the rates, divided by that of a run.
+        # The correlation of two runs: the variance of the rates, divided by the variance of a run.
         return variance < within_arm * rate * (1 - rate)
 
-    # Half of the halvings are enough, and each is slow.
+    # Each halving is slow, and half of them are enough.
     spread = sum(bisected(0.0, 20.0, is_low, _HALVINGS // 2 - 1)) / 2
     return _mean_logit_for(rate, spread), spread
 
@@ -177,7 +177,7 @@ def power(
 
 
 def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
-    """Return the fewest tasks with the power of ``TARGET``; None if ``MOST_TASKS`` do not suffice.
+    """Return the fewest tasks with the power of ``TARGET``; None above ``MOST_TASKS``.
 
     Args:
         design: The rates of both arms and the level of the test.
@@ -192,7 +192,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     if approximate_tasks > 2 * MOST_TASKS:
         return None
 
-    # From the approximation, find a range: ``low`` tasks are too few, ``high`` tasks suffice.
+    # Search a range around the approximation: ``low`` tasks are too few, ``high`` suffice.
     low = max(2, int(approximate_tasks / 1.3))
     high = max(low + 1, int(approximate_tasks * 1.3))
     while is_detected(low) and low > 2:
@@ -202,7 +202,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
         low = high
         high *= 2
 
-    # Halve the range. Each step simulates experiments, so 2.5 % of accuracy is enough.
+    # Each step simulates experiments, so an accuracy of 2.5 % is enough.
     while high - low > max(1, high // 40):
         middle = (low + high) // 2
         if is_detected(middle):
@@ -227,13 +227,13 @@ def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 
     """Return the least change that is detected with a power of ``TARGET``.
 
     Args:
-        design: The design; its change is replaced by other changes in the same direction.
+        design: The design; only the direction of its change matters.
         tasks: The number of tasks.
         runs: The number of runs of each task in each arm.
         seed: The seed of the simulated experiments.
 
     Returns:
-        The change as a share; None if even the largest change, to a rate of 0 or 1, has less power.
+        The change as a share; None if even the largest possible change has less power.
     """
     rises = design.changed_rate > design.baseline
     largest = 1 - design.baseline if rises else design.baseline
@@ -241,7 +241,7 @@ def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 
     def is_detected(change: float) -> bool:
         changed_rate = design.baseline + (change if rises else -change)
         design_with_change = replace(design, changed_rate=min(max(changed_rate, 0.0), 1.0))
-        # The search computes many powers, so each has fewer draws.
+        # Fewer draws, because the search computes many powers.
         return power(design_with_change, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
     if not is_detected(largest):
@@ -250,11 +250,10 @@ def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 
 
 
 def design_of(experiment: Experiment, measure: Measure, change: float) -> RateChange | None:
-    """Return the rates and correlations of a planned change, estimated from an experiment's runs.
+    """Return the rates and correlations for a planned change, estimated from an experiment's runs.
 
-    The correlation of two runs of a task within an arm needs tasks with two runs or more in an arm.
-    The correlation across arms needs tasks that both arms have run. Without tasks for the first,
-    the second is used for both.
+    The correlation within an arm needs tasks with several runs in an arm. Without them, the
+    correlation across arms replaces it.
 
     Args:
         experiment: The runs so far.
@@ -301,7 +300,7 @@ def _mean_correlation(correlations: Iterable[float | None]) -> float | None:
 def correlation_within_arm(means: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task in one arm, from the tasks' rates.
 
-    Return None with fewer than two tasks that have several runs, or if the mean rate is 0 or 1.
+    The result is None with fewer than two tasks with several runs, or for a mean rate of 0 or 1.
     """
     has_several_runs = means.defined & (means.runs > 1)
     if has_several_runs.sum() < 2:
@@ -322,15 +321,14 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
         second: The rates of the other arm.
 
     Returns:
-        The correlation; None with fewer than two shared tasks, or if an arm's mean rate is 0 or 1.
+        The correlation; None with fewer than two shared tasks, or for a mean rate of 0 or 1.
     """
     in_both = first.defined & second.defined
     if in_both.sum() < 2:
         return None
     first_rates = first.values[in_both]
     second_rates = second.values[in_both]
-    # A run's value is 0 or 1. The deviations of runs, not those of the tasks' rates, make this the
-    # correlation of two runs.
+    # The deviations are those of single runs (0 or 1), because the correlation is of two runs.
     deviation_product = np.sqrt(
         first_rates.mean()
         * (1 - first_rates.mean())
@@ -346,10 +344,8 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
 def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
     """Yield the power, the least change and the tasks needed, for success and for some modes.
 
-    The modes are those named beforehand, or otherwise the most frequent ones of the baseline. The
-    planned change is a rise of success or a fall of a mode. ``tasks_needed`` has the number of runs
-    of each task in each arm as its condition. An impossible change, such as a fall below 0, has no
-    power.
+    The planned change is a rise of success or a fall of a mode. The condition of ``tasks_needed``
+    is the number of runs of each task in each arm.
 
     Args:
         experiment: The runs so far and the planned change.
@@ -394,7 +390,7 @@ def _planned_measures(experiment: Experiment) -> Iterator[tuple[Measure, int]]:
     yield success, arm_count
     modes = [measure for measure in other_measures if measure.name == "experiment_mode"]
     named_modes = [measure for measure in modes if measure.mode in experiment.tested]
-    # If no modes were named beforehand, ``tested`` has all modes or none.
+    # ``tested`` has all modes or none if none were named beforehand.
     if len(named_modes) in (0, len(modes)):
         in_baseline = experiment.rows(experiment.baseline)
         judged_modes = [
@@ -405,8 +401,7 @@ def _planned_measures(experiment: Experiment) -> Iterator[tuple[Measure, int]]:
         )[:PLANNED_MODES]
     else:
         planned_modes = named_modes
-    # Each tested mode is compared in every arm but the baseline. If ``tested`` is empty, all modes
-    # with any verdict are tested.
+    # Without tested modes, all modes with any verdict are tested.
     judged_count = sum(not np.isnan(measure.values).all() for measure in modes)
     test_count = max(1, len(experiment.tested) or judged_count) * arm_count
     for measure in planned_modes:

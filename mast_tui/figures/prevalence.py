@@ -1,7 +1,4 @@
-"""The prevalence of a mode over traces that only a judge has judged, corrected for its errors.
-
-Labels of a trace add the more to it, the less sure the judge's verdicts on it are.
-"""
+"""The prevalence of a mode, from a judge's verdicts on all traces and people's labels on some."""
 
 from __future__ import annotations
 
@@ -32,28 +29,30 @@ from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true
 from mast_tui.labels import VerdictValue
 
 _LEAST_LABELLED: Final = 30
-"""Labelled traces below which the rates of the judge are too uncertain for an interval."""
+"""The fewest labelled traces for an interval of the corrected prevalence."""
 
 _LEAST_FINITE_SAMPLE: Final = 20
-"""Labelled traces below which the interval of a known number of traces does not hold."""
+"""The fewest labelled traces for an interval of a known number of traces."""
 
 _STEPS: Final = 21
-"""The number of shares of the unresolved verdicts that are tried, from none to all."""
+"""The number of shares of the unresolved verdicts that are tried, from 0 to 1."""
 
 _UNSEEN_ERRORS: Final = 0.2
-"""The part of a trace that is added to either kind of error before the spread is computed. A judge
-that rarely errs may show no error on a hundred labelled traces, and the interval would be too
-narrow (scripts/simulate_prevalence.py)."""
+"""The part of a trace that is added to either kind of error before the variance is computed.
+
+A judge that rarely errs may show no error on a hundred labelled traces. The interval would then be
+too narrow (``scripts/simulate_prevalence.py``).
+"""
 
 _LEAST_PREDICTION_POWERED: Final = 100
-"""Labelled traces below which the prediction-powered interval does not hold."""
+"""The fewest labelled traces for a prediction-powered interval."""
 
 
 PREVALENCE_PATHS: Final = scope_paths("""
     prevalence         | prevalence.{mode}         | no n | no subject
     prevalence_overall | prevalence.{mode}.overall | no n | no subject
 """)
-"""The places of the figures in JSON documents."""
+"""The paths of the figures in JSON documents."""
 
 
 def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
@@ -73,10 +72,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
 def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Figure:
     """Return the prevalence of one mode, corrected for the judge's errors, or why there is none.
 
-    The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22). For
-    it, one right and one wrong verdict are added to each rate of the judge, z² / 2 present and
-    z² / 2 absent traces to its share of present, and the centre is moved to correct for the errors
-    of the rates.
+    The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22).
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
@@ -94,7 +90,11 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Figure:
 
 
 def _lang_reiczigel(labelled: Tables, unlabelled: Tables) -> Interval:
-    """Return the interval of ``corrected_prevalence``, between 0 and 1."""
+    """Return the interval of Lang and Reiczigel, between 0 and 1.
+
+    One right and one wrong verdict are added to each rate of the judge, and z² / 2 present and z² /
+    2 absent traces to the judge's share of present.
+    """
     tp, fp, fn, tn = (float(count) for count in labelled)
     positives = tp + fn + 2
     negatives = tn + fp + 2
@@ -123,18 +123,18 @@ def prevalence_figures(
 ) -> Iterator[Figure]:
     """Yield the prevalence of each mode, from people's labels on some traces and a judge's on all.
 
-    The scope ``prevalence`` is over the traces that only the judge has judged. It is right if the
-    judge makes the same errors there as on the labelled traces, as when these are a random sample.
-    The scope ``prevalence_overall`` is over all traces; see ``PoweredPrevalence``.
+    The scope ``prevalence`` is over the traces that only the judge has judged. It assumes that the
+    judge makes the same errors on these as on the labelled traces. The scope ``prevalence_overall``
+    is over all traces; see ``PoweredPrevalence``.
 
     Args:
-        judge_input: The judge's verdicts, also on traces that no one else has labelled.
+        judge_input: The judge's verdicts, with those on unlabelled traces.
         units: The verdicts of judge and reference on the same units.
         group: The name of the group of traces; empty for all traces.
     """
     unlabelled = _unlabelled_counts(judge_input)
     labelled_by_mode = _labelled_tables(judge_input, units)
-    # The counts if all disagreements are decided as absent, and if all are decided as present.
+    # The counts with all disagreements decided as absent, and with all decided as present.
     extremes_by_mode = zip(
         *(_labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)),
         strict=True,
@@ -184,9 +184,9 @@ def prevalence_figures(
 def _overall_figures(
     scope: FigureScope, prevalence: PoweredPrevalence, unresolved: int
 ) -> Iterator[Figure]:
-    """Yield the figures of the prevalence over all traces, see ``PoweredPrevalence``.
+    """Yield the figures of the prevalence over all traces.
 
-    ``unresolved`` is the number of verdicts on which annotators differ and no one has decided.
+    ``unresolved`` is the number of disagreements that no one has decided.
     """
     yield scope.number("n", prevalence.n)
     yield scope.number("n_labelled", prevalence.n_labelled)
@@ -196,7 +196,7 @@ def _overall_figures(
     yield scope.figure("powered", prevalence.powered)
     yield scope.number("judge_weight", prevalence.judge_weight)
     yield scope.number("more_labels", prevalence.more_labels)
-    # The share among these traces alone, not in the population that they represent.
+    # The share among these traces, not in the population that they represent.
     if prevalence.share_of_these is not None:
         yield scope.figure("these", prevalence.share_of_these)
 
@@ -204,7 +204,7 @@ def _overall_figures(
 def _with_bounds(
     figure: Figure, bounds: tuple[float | None, float | None], needed_decisions: int
 ) -> Figure:
-    """Return a figure with bounds instead of its interval; unchanged if it or a bound is undefined.
+    """Return a figure with bounds instead of its interval; unchanged if either is undefined.
 
     ``needed_decisions`` is the number of disagreements to resolve before there is an interval.
     """
@@ -223,11 +223,11 @@ def _with_bounds(
 def _corrected_bounds(
     all_absent: Tables, all_present: Tables, unlabelled: Tables
 ) -> tuple[float, float]:
-    """Return the least and the greatest corrected prevalence that decisions can lead to.
+    """Return the least and the greatest corrected prevalence to which decisions can lead.
 
-    Decisions may call any share of the disagreements present. Two such shares are varied from 0 to
-    1: one for the traces that the judge calls present, one for the other traces. If the judge is no
-    better than chance for some pair of shares, the bounds are 0 and 1.
+    Two shares of the disagreements to call present are varied: one for the traces that the judge
+    calls present, one for the other traces. The bounds are 0 and 1 if the judge is no better than
+    chance for some pair of shares.
 
     Args:
         all_absent: The counts TP, FP, FN, TN if all disagreements are decided as absent.
@@ -254,9 +254,9 @@ class _Labelled(NamedTuple):
 
 
 def _labelled_tables(judge_input: JudgeInput, units: Compared) -> list[_Labelled]:
-    """Count the cells of each mode.
+    """Count the cells of each mode, and sum the traces' weights in each cell.
 
-    If the study drew traces with different chances, also sum the traces' weights in each cell.
+    Traces have weights if the study drew them with different chances.
     """
     cells = unit_cells(units, judge_input.slugs)
     study = judge_input.study
@@ -272,7 +272,7 @@ def _labelled_tables(judge_input: JudgeInput, units: Compared) -> list[_Labelled
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """The weighted tables (TP, FP, FN, TN) of one mode, of traces drawn with different chances.
+    """The weighted tables (TP, FP, FN, TN) of one mode.
 
     The weight w of a trace is the number of traces that it represents. ``sums``, ``squares`` and
     ``variance_weights`` are the sums of w, of w² and of w(w − 1).
@@ -290,9 +290,9 @@ def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
         cells: Zeros and ones, traces × modes × (TP, FP, FN, TN).
         weights: The weight of each trace: the number of traces that it represents.
     """
-    # A trace that is drawn with the chance 1/w adds w(w − 1) r² to the variance, r its residual.
+    # A trace with the residual r, drawn with the chance 1/w, adds w(w − 1) r² to the variance.
     variance_weights = np.maximum(weights * (weights - 1), 0)
-    # For w, w² and w(w − 1): modes × (TP, FP, FN, TN).
+    # Three arrays, for w, w² and w(w − 1): modes × (TP, FP, FN, TN).
     sums = [
         np.tensordot(factors, cells, axes=1) for factors in (weights, weights**2, variance_weights)
     ]
@@ -307,7 +307,7 @@ class _JoinedPrevalence(NamedTuple):
         judge_weight: The weight of the judge, from 0 to 1.
         variance: The variance of the prevalence.
         people: The prevalence from the labels alone.
-        least_effective_count: The smallest effective number of traces: that of the labels alone.
+        least_effective_count: The effective number of traces by the labels alone.
     """
 
     value: float
@@ -331,13 +331,16 @@ _NO_OVERLAP: Final = Figure(reason="no_overlap")
 class PoweredPrevalence:
     """The prevalence of a mode over all traces, of which annotators have labelled a part.
 
-    ``n_labelled`` of the ``n`` traces that the judge has judged have a verdict of the reference
-    too. With ``weighted`` they were drawn with chances of their own, and the figures are weighted.
-    ``people`` is the share among the labelled traces, ``powered`` the prediction-powered one, in
-    which ``judge_weight`` from 0 to 1 is the weight of the judge. Both are estimates for all traces
-    like these. ``share_of_these`` is that of these ``n`` traces alone; None if they were weighted.
-    ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side, where it
-    has one; that may be more than are left.
+    Attributes:
+        n: The number of traces that the judge has judged.
+        n_labelled: The number of these with a verdict of the reference.
+        weighted: Whether traces were drawn with different chances, so that figures are weighted.
+        people: The share among the labelled traces, as an estimate for all traces like these.
+        powered: The prediction-powered share, as an estimate for all traces like these.
+        share_of_these: The share of exactly these ``n`` traces; None if they are weighted.
+        judge_weight: The weight of the judge in ``powered``, from 0 to 1.
+        more_labels: The number of further labels for an interval of ``powered`` of ± ``MARGIN``. It
+            may exceed the traces that are left.
     """
 
     n: int
@@ -358,22 +361,17 @@ def prediction_powered(
     θ = λ f̄ + mean(y − λ f). f̄ is the share of the unlabelled traces that the judge calls present.
     On the labelled traces, f are the verdicts of the judge and y those of the reference. The weight
     λ between 0 and 1 makes the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv
-    2311.01453). A judge at chance gets the weight 0, which leaves the share of the labelled traces.
+    2311.01453). It is 0 for a judge at chance.
 
     The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ (Korn and Graubard
-    1998, Survey Methodology 24:193-201), as the symmetric interval of the paper holds the truth too
-    seldom for rare modes. The effective number is at least that of the labelled traces, because
-    with the best λ the judge only adds information.
+    1998, Survey Methodology 24:193-201). The symmetric interval of the paper is too narrow for rare
+    modes. The effective number is at least that of the labelled traces.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
         unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
         weighted: The weighted counts if the labelled traces were drawn with different chances; None
             if they are a random sample.
-
-    Returns:
-        The share of present among the labelled traces and, if there are enough traces for it, the
-        prediction-powered prevalence.
     """
     labelled_count = int(labelled.sum())
     trace_count = labelled_count + int(unlabelled.sum())
@@ -402,7 +400,7 @@ def prediction_powered(
         return replace(result, powered=withheld)
     effective_count = estimate.effective_count(trace_count)
     low, high = (float(end) for end in wilson_of(estimate.value, effective_count))
-    # The further labels that would narrow the interval to ± MARGIN.
+    # The number of further labels that would narrow the interval to ± MARGIN.
     more_labels = 0
     if high - low > 2 * MARGIN:
         needed_cases = Z**2 * estimate.value * (1 - estimate.value) / MARGIN**2
@@ -412,16 +410,14 @@ def prediction_powered(
 
 
 def _share_of_these(hits: int, n: int, total: int) -> Figure:
-    """Return the share of hits in exactly these traces, of which only ``n`` were labelled."""
+    """Return the share of hits in exactly ``total`` traces, of which only ``n`` were labelled."""
     if n < _LEAST_FINITE_SAMPLE:
         return Figure(value=hits / n, reason="few_traces", needs=_LEAST_FINITE_SAMPLE)
     return Figure(value=hits / n, interval=share_of_all(hits, n, total))
 
 
 def _powered_from_sample(labelled: Tables, unlabelled: Tables, people: Figure) -> _JoinedPrevalence:
-    """Return the prediction-powered prevalence if the labelled traces are a random sample.
-
-    This is the θ of ``prediction_powered``: the prevalence over all traces.
+    """Return θ of ``prediction_powered`` if the labelled traces are a random sample.
 
     ``labelled`` has the counts TP, FP, FN, TN; ``unlabelled`` has the judge's presents and absents.
     ``people`` is the share of the labelled traces that people call present.
@@ -443,8 +439,8 @@ def _powered_from_sample(labelled: Tables, unlabelled: Tables, people: Figure) -
     )
     value = weight * unlabelled_share + (tp + fn - weight * (tp + fp)) / labelled_count
 
-    # For the variance, a part of an error is added to both kinds of errors: the labelled traces may
-    # show none by chance.
+    # A part of an error is added to both kinds, because the labelled traces may show no error by
+    # chance.
     missed_count = fn + _UNSEEN_ERRORS
     invented_count = fp + _UNSEEN_ERRORS
     case_count = labelled_count + 2 * _UNSEEN_ERRORS
@@ -459,25 +455,23 @@ def _powered_from_sample(labelled: Tables, unlabelled: Tables, people: Figure) -
 
 _PEOPLE: Final = np.array([1.0, 0.0, 1.0, 0.0])
 _JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
-"""The cells TP, FP, FN, TN in which people, or the judge, say present."""
+"""The cells TP, FP, FN, TN in which people, or the judge, call the mode present."""
 
 
 def _powered_from_unequal_chances(
     labelled: Tables, unlabelled: Tables, weighted: Weighted
 ) -> _JoinedPrevalence:
-    """Return the prediction-powered prevalence if traces were drawn with different chances.
+    """Return θ of ``prediction_powered`` if traces were drawn with different chances.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
     2024, arXiv 2403.03208). The variance has two parts: Σ w(w − 1) r² over the residuals r, because
     only a part of all N traces was drawn, and θ(1 − θ) / N, because these N are a sample too.
-
-    ``labelled`` has the counts TP, FP, FN, TN, ``weighted`` the sums of weights in these cells;
-    ``unlabelled`` has the judge's presents and absents.
+    ``labelled`` has the counts TP, FP, FN, TN, ``weighted`` the sums of weights in these cells, and
+    ``unlabelled`` the judge's presents and absents.
     """
     labelled_count = float(labelled.sum())
     trace_count = labelled_count + float(unlabelled.sum())
     weight_sum = float(weighted.sums.sum())
-    # ``_PEOPLE`` and ``_JUDGE`` are 1 in the cells where people or the judge say present.
     people_share = float((weighted.sums * _PEOPLE).sum()) / weight_sum
     judge_share = float((weighted.sums * _JUDGE).sum()) / weight_sum
     judge_share_of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / trace_count
@@ -503,7 +497,7 @@ def _powered_from_unequal_chances(
         )
 
     people_variance = variance_of(0.0, people_share, variance_weights)
-    # A share of 0 or 1 shows no variance; half of the labelled traces are counted for it.
+    # A share of 0 or 1 shows no variance, so half of the labelled traces count.
     effective_count = (
         people_share * (1 - people_share) / people_variance
         if 0 < people_share < 1
@@ -521,8 +515,8 @@ def _powered_from_unequal_chances(
 def _unseen_errors(labelled: Tables, weighted: Weighted) -> Tables:
     """Return weights that are added to the cells of both kinds of error.
 
-    The sample may show no error by chance. So a fraction of a trace is added, with the mean
-    variance weight of the traces with the same verdict of the judge.
+    The sample may show no error by chance. The weight of an added error is the mean variance weight
+    of the traces with the same verdict of the judge.
     """
     weight_if_present, weight_if_absent = (
         float(weighted.variance_weights[cells].sum() / max(labelled[cells].sum(), 1))
@@ -541,7 +535,7 @@ _UNLABELLED_COLUMNS: Final = {
 def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
     """Count the traces that only the judge has judged, as modes × (present, absent, unsure).
 
-    The examples in the judge's prompt do not count, traces outside the workspace do.
+    Examples in the judge's prompt are left out; traces outside the workspace count.
     """
     outside_counts = judge_input.outside_workspace.verdicts
     rows = [outside_counts.get(slug, (0, 0, 0)) for slug in judge_input.slugs]
@@ -566,7 +560,7 @@ def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
         return "no_positives"
     if not tn + fp:
         return "no_negatives"
-    # TPR + TNR > 1, in products of whole numbers, which have no rounding error.
+    # TPR + TNR > 1, written with whole numbers to avoid rounding errors.
     return None if tp * tn > fp * fn else "no_better_than_chance"
 
 
@@ -576,20 +570,19 @@ def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Values:
 
 
 _EVEN_PART: Final = 0.2
-"""The part that is the same for all traces, because the judge's errors are only estimated."""
+"""The part that is equal for all traces, because the judge's errors are only estimated."""
 
 
 def worth_of_labels(
     judge_input: JudgeInput, traces: Collection[str], modes: Collection[str]
 ) -> dict[str, float]:
-    """Return how much labels of each trace would add to the prevalences, relative to the mean of 1.
+    """Return how much a label of each trace would add to the prevalences; the mean is 1.
 
-    A label adds most if present and absent are equally likely. So the result is √Σ p(1 − p) over
-    the modes, plus a part that is the same for all traces. If traces are drawn with chances in
-    proportion to √Σ p(1 − p), the sum of the variances of the prevalences is least (Neyman 1934,
-    Journal of the Royal Statistical Society 97:558-625; Zrnic and Candès 2024, arXiv 2403.03208).
-    The probability p of present is (k + ½)/(n + 1): the reference calls k of n units with the same
-    verdict of the judge present.
+    A label adds most if present and absent are equally likely. Chances in proportion to √Σ p(1 − p)
+    over the modes make the sum of the variances least (Neyman 1934, Journal of the Royal
+    Statistical Society 97:558-625; Zrnic and Candès 2024, arXiv 2403.03208). The probability p of
+    present is (k + ½)/(n + 1): the reference calls k of the n units with the same verdict of the
+    judge present.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
@@ -599,13 +592,13 @@ def worth_of_labels(
     unit_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
     present_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
     for (trace, mode), is_present in compared_units(judge_input).reference.items():
-        # Units of one mode with the same verdict of the judge are counted together.
+        # One count for all units of a mode with the same verdict of the judge.
         key = (mode, judge_input.verdicts[trace, mode])
         unit_counts[key] += 1
         present_counts[key] += is_present
 
     def spread_of(trace: str) -> float:
-        """Return how uncertain people's verdicts on a trace are, given the judge's verdicts."""
+        """Return how uncertain people's verdicts on a trace are."""
         variance = 0.0
         for mode in modes:
             key = (mode, judge_input.verdicts.get((trace, mode)))

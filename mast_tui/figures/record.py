@@ -1,8 +1,8 @@
-"""One record for every figure, the registry of statistics, and the JSON document of a report.
+"""The record of a figure, the registry of statistics, and the JSON document of a report.
 
-A figure is a flat, immutable record: which statistic, of what, its value and interval, and the
-query for the traces that it rests on. The modules of ``figures`` compute sequences of records and
-contain no sentences. JSON documents, tables and ``--records`` are views of the records.
+A figure is a flat, immutable record: a statistic, its scope, its value and interval, and the query
+for its traces. The modules of ``figures`` compute sequences of records and contain no sentences.
+JSON documents, tables and ``--records`` are views of the records.
 
 To add a statistic, add an entry to the registry at the end of this module and compute it where its
 kind is computed (coefficients of whole traces: ``figures/agreement/counting.py``).
@@ -20,18 +20,18 @@ OUTCOMES: Final = ("failed", "succeeded")
 """The outcomes of a trace, as conditions of figures."""
 
 PAIR: Final = "|"
-"""The separator of two names that are one key or one cell. No name contains it."""
+"""The separator of two annotators' names in one key or cell. No name contains it."""
 
 
 class Basis(StrEnum):
     """The answers on which a statistic of agreement rests."""
 
     ALL = "all"
-    """Every answer alike."""
+    """Every answer."""
     PRESENT = "present"
     ABSENT = "absent"
     RARER = "rarer"
-    """The rarer of both answers, which decides chance agreement."""
+    """The rarer of both answers, which determines chance agreement."""
 
 
 class JsonForm(StrEnum):
@@ -44,7 +44,7 @@ class JsonForm(StrEnum):
     NUMBER_OR_REASON = "number_or_reason"
     """The number, or null with ``undefined`` beside it."""
     NUMBER_OR_REASONS = "number_or_reasons"
-    """The number, or null with its reason under its name in the object ``undefined`` beside it."""
+    """The number, or null with its reason in the object ``undefined`` beside it."""
     FLAG = "flag"
     """True or false."""
 
@@ -69,7 +69,7 @@ class Statistic:
         basis: The answers that a statistic of agreement rests on.
         over_chance: Whether it compares agreement with chance, which takes two traces and both
             answers.
-        steady: Whether a rare answer leaves it near its true value.
+        steady: Whether a rare answer hardly biases it.
         linear: Whether it is a linear function of the share of agreeing pairs of verdicts.
         priority: The order in which tables drop columns on narrow screens, the lowest first; 0 for
             a statistic that tables do not show.
@@ -99,7 +99,7 @@ class Sources:
 
     Attributes:
         part: The part of the report: ``people``, ``spans``, ``judge`` or ``signatures``.
-        modes: The slugs of modes; empty for the traces of every mode.
+        modes: The slugs of modes; empty for every mode.
         subject: The annotators whose traces count; empty for all.
         group: The group of traces; empty for all.
         where: Further conditions as (field, value): an outcome, a tenth of the run.
@@ -112,7 +112,7 @@ class Sources:
     where: tuple[tuple[str, str], ...] = ()
 
     def narrowed(self, field_name: str, value: str) -> Sources:
-        """Return the query for those of its traces that meet a further condition.
+        """Return the query with a further condition.
 
         Args:
             field_name: The field of the condition, such as the tenth of the run.
@@ -123,13 +123,12 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A value of a statistic, with all that it is about.
+    """A value of a statistic, with its scope, interval and sources.
 
-    A computation returns the value with its interval or the reason for none; ``FigureScope.figure``
-    adds what it is about.
+    A computation returns a figure without a scope. ``FigureScope.figure`` adds the scope.
 
     Args:
-        statistic: The name of a registered statistic; empty as long as the figure has no scope.
+        statistic: The name of a registered statistic; empty without a scope.
         scope: The part of the data: ``mode``, ``pooled``, ``pair``. A report declares its scopes.
         group: The round, level or group of traces.
         mode: The code of a mode, or the id of a category.
@@ -139,13 +138,13 @@ class Figure:
         taxonomy: The taxonomy, as ``id@version``.
         value: None if the figure is undefined.
         interval: Both ends of the interval; None without one.
-        bounds: The least and the greatest possible value once all unresolved disagreements are
+        bounds: The least and the greatest possible value after all unresolved disagreements are
             decided, which replace the interval.
-        count: The units that a share counts, of ``n``.
-        n: The units that the figure rests on.
-        unresolved: The further units on which annotators differ, if there are any.
-        reason: Why the value is undefined, or why the interval is withheld.
-        needs: The number of units that an interval needs, if it is withheld.
+        count: The number of hits of a share, of ``n``.
+        n: The number of units on which the figure rests.
+        unresolved: The number of further units on which annotators differ.
+        reason: The reason why the value is undefined, or why there is no interval.
+        needs: The number of units that an interval needs.
         sources: The query for its traces.
     """
 
@@ -198,7 +197,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FigureScope:
-    """The fields that several figures share; its methods make these figures."""
+    """The fields that several figures share."""
 
     name: str
     taxonomy: str = ""
@@ -208,22 +207,22 @@ class FigureScope:
     sources: Sources | None = None
 
     def of_pair(self, pair: tuple[str, str]) -> FigureScope:
-        """Return the scope of the same figures of two annotators."""
+        """Return the scope of the figures of two annotators."""
         sources = self.sources and replace(self.sources, subject=pair)
         return replace(self, name=f"{self.name}_pair", subject=pair, sources=sources)
 
     def figure(
         self, statistic: str, computed: Figure, *, condition: str = "", n: int | None = None
     ) -> Figure:
-        """Return a computed figure as one of this scope.
+        """Return a computed figure with the fields of this scope.
 
-        If its condition is an outcome, the query for its traces is narrowed to that outcome.
+        An outcome as the condition narrows the query for the figure's traces.
 
         Args:
             statistic: The name of the statistic.
             computed: The value with its interval or the reason for none.
             condition: The part of the data, such as an outcome; empty for all of it.
-            n: The number of units that it rests on; by default that of ``computed``.
+            n: The number of units on which it rests; by default that of ``computed``.
         """
         sources = self.sources
         if sources is not None and condition in OUTCOMES:
@@ -256,11 +255,11 @@ class FigureScope:
         Args:
             statistic: The name of the statistic.
             value: The number; None if it is undefined.
-            annotator: The annotator that the number is about, or two joined with ``PAIR``; empty to
-                keep the subject of the scope.
+            annotator: The annotator, or two joined with ``PAIR``; empty to keep the scope's
+                subject.
             condition: The part of the data, such as an outcome; empty for all of it.
-            n: The number of units that it rests on.
-            reason: Why it is undefined.
+            n: The number of units on which it rests.
+            reason: The reason why it is undefined.
         """
         computed = Figure(value=value, n=n, reason=reason)
         figure = self.figure(statistic, computed, condition=condition)
@@ -307,7 +306,7 @@ class FigureIndex:
         return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
 
     def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
-        """Return the tables of each pair of annotators, for a table of all annotators."""
+        """Return the tables of each pair of annotators that belong to a table of all annotators."""
         scope = f"{table.scope}_pair"
         figures = self._figures.get((scope, table.group), {}).get(table.mode, [])
         figures_by_pair: dict[tuple[str, ...], list[Figure]] = {}
@@ -342,10 +341,10 @@ class FigureIndex:
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """The figures of one scope, such as those of a mode: one row of a table, or a little more.
+    """The figures of one scope, such as those of a mode.
 
-    With a ``subject``, all figures are about that annotator or pair. Without one, figures are about
-    all annotators, and some of them about a single annotator or pair.
+    Without a ``subject``, some figures are about all annotators, and some about one annotator or
+    pair.
     """
 
     figures: tuple[Figure, ...]
@@ -362,7 +361,7 @@ class FigureTable:
 
     @property
     def sources(self) -> Sources | None:
-        """The query for the traces of its figures, without what narrows single ones."""
+        """The query for the traces of its figures, without the conditions of single figures."""
         return self.figures[0].sources if self.figures else None
 
     def get(self, statistic: str, condition: str = "") -> Figure | None:
@@ -403,7 +402,7 @@ class FigureTable:
         return None if figure is None else figure.value
 
     def count(self, statistic: str, condition: str = "") -> int:
-        """Return the value of a statistic that counts something; 0 if there is none.
+        """Return the value of a statistic that is a count; 0 if there is none.
 
         Args:
             statistic: The name of the statistic.
@@ -431,15 +430,13 @@ class FigureTable:
 
 @dataclass(frozen=True, slots=True)
 class ScopePath:
-    """The place of a scope's figures in a JSON document.
-
-    A figure is below ``keys``, under the name of its statistic, then under its subject and its
-    condition, unless the keys contain these already.
+    """The path of a scope's figures in a JSON document.
 
     Attributes:
         keys: The keys; ``{group}``, ``{mode}``, ``{subject}`` and ``{condition}`` are filled in.
         shows_n: Whether figures show their ``n``.
-        shows_subject: Whether the subject is a key; False if the whole document is about it.
+        shows_subject: Whether the subject is a key; False if the whole document is about one
+            subject.
     """
 
     keys: tuple[str, ...]
@@ -468,13 +465,13 @@ class ScopePath:
 
 
 def scope_paths(table: str) -> dict[str, ScopePath]:
-    """Read, for each scope, the path of its figures in a JSON document.
+    """Read the path of each scope's figures in a JSON document.
 
     Args:
         table: A line for each scope: ``scope | path | no n | no subject``. The path has the keys,
-            joined with dots; ``{group}``, ``{mode}``, ``{subject}`` and ``{condition}`` stand for
-            these fields of a figure. Two flags may follow: ``no n`` hides the ``n`` of figures,
-            ``no subject`` leaves their subject out of the keys.
+            joined with dots, and placeholders such as ``{mode}`` for fields of a figure. ``no n``
+            hides
+            the ``n`` of figures; ``no subject`` leaves their subject out of the keys.
     """
     paths: dict[str, ScopePath] = {}
     for line in table.strip().splitlines():
@@ -494,7 +491,7 @@ def insert_figures(
 
     Args:
         figures: The figures, in the order of the document.
-        paths: The paths by scope; figures of scopes without a path are left out.
+        paths: The paths by scope; figures of other scopes are left out.
         document: The document, which is changed.
     """
     for figure in figures:
@@ -524,12 +521,12 @@ def insert_figures(
 
 
 def list_of(ends: tuple[float, float] | None) -> list[float] | None:
-    """Return both ends of an interval as JSON has them; None without an interval."""
+    """Return both ends of an interval as a list; None without an interval."""
     return None if ends is None else list(ends)
 
 
 def rate_json(figure: Figure) -> dict[str, Any]:
-    """Return a share as a JSON object: ``count``, ``n``, ``rate``, ``ci`` and its doubts."""
+    """Return a share as a JSON object, with the reason if a value or interval is missing."""
     values = {
         "count": figure.count,
         "n": figure.n,
@@ -540,10 +537,7 @@ def rate_json(figure: Figure) -> dict[str, Any]:
 
 
 def doubt_json(figure: Figure) -> dict[str, Any]:
-    """Return the reason for a missing value or interval, and the unresolved units with bounds.
-
-    ``ci_needs`` is the number of units that an interval would need.
-    """
+    """Return the reason for a missing value or interval, and the unresolved units with bounds."""
     values: dict[str, Any] = {}
     if figure.value is None:
         values["undefined"] = figure.undefined
@@ -559,7 +553,7 @@ def doubt_json(figure: Figure) -> dict[str, Any]:
 
 
 def withheld_json(figure: Figure) -> dict[str, Any]:
-    """Return why the interval is withheld, and the units it needs; empty if it is not."""
+    """Return the reason for a missing interval, and the units that it needs; empty otherwise."""
     if figure.withheld is None:
         return {}
     return {"ci_withheld": figure.withheld, "ci_needs": figure.needs}
@@ -589,7 +583,7 @@ def estimate_json(figure: Figure, *, shows_n: bool = True) -> dict[str, Any]:
 
 
 def record_json(figure: Figure) -> dict[str, Any]:
-    """Return a figure as one flat JSON object, the query for its traces as an object in it."""
+    """Return a figure as one flat JSON object, with the query for its traces as a nested object."""
     record: dict[str, Any] = {}
     for name, value in asdict(figure).items():
         if name in _ENDS:
@@ -606,8 +600,8 @@ _ENDS: Final = {"interval": ("low", "high"), "bounds": ("bound_low", "bound_high
 def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
     """Return figures with other names for annotators.
 
-    Figures that differ only in their annotators are sorted by the new names. Otherwise the order
-    stays.
+    Figures that differ only in their annotators are sorted by the new names. Otherwise the order is
+    kept.
 
     Args:
         figures: The figures.
@@ -617,7 +611,7 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
     def renamed_subject(subject: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(names.get(annotator, annotator) for annotator in subject))
 
-    # The place of each statistic of a scope, group and mode, by its first figure.
+    # The position of each statistic, by its first figure.
     statistic_indexes: dict[tuple[str, str, str, str], int] = {}
     renamed = []
     for figure in figures:
@@ -1123,7 +1117,7 @@ _EXAM: Final = (
 def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
     """Read statistics that are plain numbers from lines ``name | title | label | formula | key``.
 
-    The key, the statistic's name in JSON, may be left out.
+    The key, the statistic's name in JSON, is optional.
     """
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return tuple(

@@ -1,7 +1,4 @@
-"""Tests of hypotheses, exact wherever that can be counted, and their correction for many at once.
-
-Every p-value is two-sided.
-"""
+"""Two-sided tests of hypotheses, exact if possible, and their correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -13,29 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TIE: Final = 1e-7
-"""The tolerance within which two chances or distances count as equal, in spite of rounding."""
+"""The tolerance of rounding within which two chances or distances are equal."""
 
 _MOST_STEPS: Final = 20_000_000
-"""The number of additions beyond which the normal distribution replaces an exact test."""
+"""The most additions of an exact test; beyond, the normal distribution replaces it."""
 
 _MOST_CASES: Final = 900
-"""The number of cases whose divisions into two groups still fit into a float."""
+"""The most cases for which the number of divisions into two groups fits into a float."""
 
 _RARE: Final = 50
-"""The number of hits, and of misses, beyond which the normal distribution is near enough."""
+"""The most hits, or misses, for an exact test; beyond, the normal distribution is accurate."""
 
 Method = Literal["exact", "normal"]
 
 
 MANY: Final = 1_000_000
-"""The number of cases beyond which a table of logarithms would take too much memory."""
+"""The most cases for a table of logarithms; beyond, it takes too much memory."""
 
 _FAR: Final = 40.0
-"""Standard deviations from the likeliest table beyond which chances vanish in a float."""
+"""The standard deviations from the likeliest table beyond which chances are 0 as floats."""
 
 
 class LogFactorials:
-    """The logarithms of 0!, 1!, … up to a number, made once for many tests."""
+    """The logarithms of 0!, 1!, … up to a number, for many tests."""
 
     def __init__(self, most: int) -> None:
         steps = np.log(np.arange(1, most + 1, dtype=np.longdouble))
@@ -46,7 +43,7 @@ class LogFactorials:
 
         Args:
             n: The size of the set.
-            k: The sizes of the subsets; there is one logarithm for each.
+            k: The sizes of the subsets.
         """
         return np.asarray(self._table[n] - self._table[k] - self._table[n - k])
 
@@ -61,8 +58,8 @@ def fisher_exact(
         n: The cases of the first share.
         other_hits: The hits of the second share.
         other_n: The cases of the second share.
-        logs: The logarithms of factorials up to ``n + other_n``. None if these need too much
-            memory; then tables with vanishing chances are left out.
+        logs: The logarithms of factorials up to ``n + other_n``; None if these need too much
+            memory.
 
     Returns:
         The chance of all 2 × 2 tables with these margins that are no more likely than the observed
@@ -71,7 +68,7 @@ def fisher_exact(
     if not n or not other_n:
         return None
     all_hits = hits + other_hits
-    # A table is determined by the hits of the first share.
+    # The hits of the first share determine a table.
     possible_hits = np.arange(max(0, all_hits - other_n), min(n, all_hits) + 1, dtype=np.int64)
     if len(possible_hits) == 1:
         return 1.0
@@ -82,7 +79,7 @@ def fisher_exact(
 
 
 def _chance_of_unlikelier(log_chances: NDArray[np.longdouble], observed: int) -> float:
-    """Return the chance of all tables that are no more likely than the one of an index."""
+    """Return the chance of all tables that are no more likely than the observed one (an index)."""
     chances = np.exp(log_chances - log_chances.max())
     is_no_likelier = chances <= chances[observed] * (1 + _TIE)
     return min(1.0, float(chances[is_no_likelier].sum() / chances.sum()))
@@ -91,8 +88,7 @@ def _chance_of_unlikelier(log_chances: NDArray[np.longdouble], observed: int) ->
 def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> float:
     """Return the p-value of ``fisher_exact`` from the tables near the likeliest one.
 
-    The chances of all other tables are 0 as floats. A table is determined by the hits of the first
-    share.
+    The chances of all other tables are 0 as floats. The hits of the first share determine a table.
     """
     all_hits = hits + other_hits
     cases = n + other_n
@@ -104,7 +100,7 @@ def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> 
     high = min(n, all_hits, likeliest + reach)
     if not low <= hits <= high:
         return 0.0
-    # The chance of each table but the first, divided by that of the table with one hit less.
+    # The chance of each table but the first, divided by the chance of the table before it.
     possible_hits = np.arange(low, high, dtype=np.longdouble)
     log_ratios = np.log(
         (n - possible_hits)
@@ -123,12 +119,11 @@ def mcnemar(only_first: int, only_second: int) -> float:
         only_second: The number of cases that are hits in the second share alone.
 
     Returns:
-        The two-sided p-value, if the two kinds of cases are equally likely: twice the chance that
-        the rarer kind occurs as seldom as observed or less. It is at most 1, and 1 without such
-        cases.
+        Twice the chance that the rarer kind of case occurs at most as often as observed, if both
+        kinds are equally likely; at most 1.
     """
     differing_cases = only_first + only_second
-    # The ways to choose k cases, and their sum over k from 0 to the number of the rarer kind.
+    # The number of ways to choose k cases, and its sum over k up to the rarer kind.
     ways = total_ways = 1
     for k in range(min(only_first, only_second)):
         ways = ways * (differing_cases - k) // (k + 1)
@@ -137,10 +132,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values for the rate of false findings among them (Benjamini and Hochberg 1995).
+    """Adjust p-values for the false discovery rate (Benjamini and Hochberg 1995).
 
-    None stays None.
-    """
+    None stays None."""
     adjusted: list[float | None] = [None] * len(p_values)
     sorted_p_values = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     count = len(sorted_p_values)
@@ -153,10 +147,7 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values for the chance of any false finding among them (Holm 1979).
-
-    None stays None.
-    """
+    """Adjust p-values for the chance of any false finding (Holm 1979); None stays None."""
     adjusted: list[float | None] = [None] * len(p_values)
     sorted_p_values = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     highest = 0.0
@@ -168,29 +159,29 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def sign_flips(differences: Sequence[int]) -> float:
-    """Return the p-value of the test of ``sign_flips_of_rows`` for one row of differences."""
+    """Return the p-value of ``sign_flips_of_rows`` for one row of differences."""
     return float(sign_flips_of_rows(np.asarray([differences], dtype=np.int64))[0])
 
 
 def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     """Test for each row whether the mean of its whole numbers is 0 (Fisher's randomisation test).
 
-    A row has one number for each independent case, such as the difference of two judges on a trace.
-    The test flips the signs of the numbers in all combinations. The chances of all sums follow by a
-    Fourier transform of their characteristic function, the product of the cosines of the numbers.
+    A row has one number for each independent case. The test flips the signs of the numbers in all
+    combinations. The chances of all sums are the Fourier transform of their characteristic
+    function, the product of the cosines of the numbers.
 
     Args:
         differences: Rows × cases; zeros have no effect.
 
     Returns:
-        For each row, the share of all combinations of signs whose sum is as far from 0 or farther.
-        If there are too many sums to count, it is the p-value of the normal distribution with z =
-        Σd / √Σd² (Durkalski and others 2003, Statistics in Medicine 22:2417-2428).
+        For each row, the share of all combinations of signs with a sum at least as far from 0. If
+        there are too many sums to count, it is the p-value of the normal distribution with z = Σd /
+        √Σd² (Durkalski and others 2003, Statistics in Medicine 22:2417-2428).
     """
     sizes = np.abs(differences)
     distances = np.abs(differences.sum(axis=1))
     largest_sum = int(sizes.sum(axis=1).max(initial=0))
-    # The length of the transform: a power of 2 above the number of possible sums.
+    # The transform needs a power of 2 above the number of possible sums.
     length = 1 << (2 * largest_sum + 1).bit_length()
     different_sizes = np.unique(sizes[sizes > 0])
     if len(different_sizes) * length * len(sizes) > _MOST_STEPS:
@@ -205,8 +196,8 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
     is_as_far = np.arange(length // 2) >= distances[:, None]
     both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)
-    # The least p-value is the chance of two of the 2ⁿ combinations: all signs alike. The exponent
-    # is limited, because 2⁻¹⁰⁷⁵ is 0 as a float.
+    # The least p-value is the chance of the two combinations with all signs equal. The exponent is
+    # limited, because 2⁻¹⁰⁷⁵ is 0 as a float.
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
     return np.where(distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0))
 
@@ -214,23 +205,22 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
 def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Test whether two independent groups of whole numbers have the same mean.
 
-    This is Fisher's randomisation test: it counts all divisions of the numbers into groups of these
-    two sizes.
+    Fisher's randomisation test counts all divisions of the numbers into groups of these two sizes.
 
     Args:
-        first: The numbers of one group; at least one.
-        second: The numbers of the other group; at least one.
+        first: The numbers of one group, at least one.
+        second: The numbers of the other group, at least one.
 
     Returns:
-        The share of all divisions whose means are as far apart or farther. If there are too many
-        sums to count, the p-value is that of the normal distribution.
+        The share of all divisions whose means are at least as far apart. If there are too many sums
+        to count, the p-value is that of the normal distribution.
     """
     numbers = np.concatenate([first, second])
     numbers -= numbers.min()
     smaller_group = numbers[: len(first)] if len(first) <= len(second) else numbers[len(first) :]
     size = len(smaller_group)
-    # The sum of the smaller group determines the difference of the means. Sums are multiplied by
-    # the count of all numbers, so that the expected sum is a whole number.
+    # The sum of the smaller group determines the difference of the means. It is multiplied by the
+    # count of all numbers, so that the expected sum is a whole number.
     expected_sum = size * int(numbers.sum())
     distance = abs(len(numbers) * int(smaller_group.sum()) - expected_sum)
     if distance == 0:
@@ -240,8 +230,7 @@ def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> f
         squares = float(((numbers - numbers.mean()) ** 2).sum())
         variance = size * (len(numbers) - size) / len(numbers) / (len(numbers) - 1) * squares
         return erfc(distance / len(numbers) / sqrt(2 * variance))
-    # For each count of chosen numbers (row) and each sum (column), the number of ways to choose
-    # them among the numbers so far.
+    # The number of ways to choose numbers: a row for each count, a column for each sum.
     ways = np.zeros((size + 1, highest_sum + 1))
     ways[0, 0] = 1
     for number in numbers.tolist():
@@ -274,9 +263,9 @@ def cochran_armitage(
         scores: The score of each group on a scale, such as the days since the first group.
 
     Returns:
-        z with its p-value; None for fewer than two groups with cases, or if all cases or none are
-        hits. With few hits or misses the p-value is exact: the chance that X hits among these cases
-        have a T as far from 0 or farther. Otherwise it is that of the normal distribution.
+        z with its p-value; None with fewer than two groups with cases, or if all cases or none are
+        hits. The exact p-value is the chance of a T at least as far from 0, used with few hits or
+        misses. Otherwise the p-value is that of the normal distribution.
     """
     x = np.asarray(hits, dtype=np.int64)
     n = np.asarray(cases, dtype=np.int64)
@@ -285,7 +274,7 @@ def cochran_armitage(
     if np.count_nonzero(n) < 2 or all_hits in (0, all_cases):
         return None
     score = np.arange(len(n)) if scores is None else np.asarray(scores, dtype=np.int64)
-    # Scores from 0 without a common divisor have the same z, and fewer sums to count.
+    # The least equivalent scores have the same z and fewer sums to count.
     score = score - score.min()
     score = score // int(np.gcd.reduce(score))
     share = all_hits / all_cases
@@ -294,7 +283,7 @@ def cochran_armitage(
     score_variance = float((n * score * score).sum()) - score_sum * score_sum / all_cases
     z = statistic / sqrt(share * (1 - share) * score_variance)
     if 2 * all_hits > all_cases:
-        # The misses have the same p-value, and are fewer to count.
+        # The misses have the same p-value and are fewer.
         x = n - x
         all_hits = all_cases - all_hits
     # The exact test adds to a whole table for each number of hits that a group can have.
@@ -310,13 +299,12 @@ def _exact_trend(
 ) -> float:
     """Return the exact p-value of the test for a trend.
 
-    It is the chance that ``all_hits`` hits among these cases have a sum of scores at least as far
-    from the expected sum as the observed one. ``x``, ``n`` and ``score`` have the hits, the cases
-    and the score of each group. Each hit adds the score of its group to the sum.
+    It is the chance that the sum of the hits' scores is at least as far from its expected value as
+    the observed sum. ``x``, ``n`` and ``score`` have the hits, the cases and the score of each
+    group.
     """
     expected = float((n * score).sum()) * all_hits / float(n.sum())
-    # For each number of hits (row) and sum of scores (column), the number of ways to have them in
-    # the groups so far.
+    # The number of ways: a row for each number of hits, a column for each sum of scores.
     ways = np.zeros((all_hits + 1, all_hits * int(score.max()) + 1))
     ways[0, 0] = 1.0
     for group_score, cases in zip(score.tolist(), n.tolist(), strict=True):
@@ -329,7 +317,7 @@ def _exact_trend(
                 binomial * ways[:row_count, :column_count]
             )
             binomial *= (cases - group_hits) / (group_hits + 1)
-        # Only the proportions in the last row matter, so all numbers can be scaled down.
+        # Only proportions matter, so the numbers are scaled down to fit into a float.
         ways = next_ways / next_ways.max()
     way_counts = ways[all_hits]
     distances = np.abs(np.arange(len(way_counts)) - expected)

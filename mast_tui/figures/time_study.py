@@ -1,8 +1,8 @@
-"""The time that people take on a trace, with and without suggestions, and the pull of suggestions.
+"""The working time on a trace, with and without suggestions, and the effect of suggestions.
 
-The working time comes from the times of a person's events on the trace. A study that shows
-suggestions may hide them on a share of each annotator's traces, chosen at random. Differences
-between these traces and the others are due to the suggestions.
+The working time is computed from the times of a person's events on the trace. A study may hide
+suggestions on a random share of each annotator's traces. Differences between these traces and the
+others are then due to the suggestions.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from mast_tui.workspace.events.types import KIND_OF, PassFinished
 from mast_tui.workspace.registers.imports import MIGRATION
 
 LONGEST_PAUSE: Final = 5
-"""The longest pause in minutes that counts as work; a longer pause is left out completely."""
+"""The longest pause, in minutes, that counts as work; a longer one does not count at all."""
 
 _MIGRATED: Final = f"{IMPORT_PREFIX}{MIGRATION}:"
-"""The prefix of actions of migrations, whose events keep their original times."""
+"""The prefix of actions of migrations; their events keep their original times."""
 
 PassKey = tuple[str, str, int]
-"""Annotator, trace id and number of a pass."""
+"""The annotator, trace id and number of a pass."""
 
 
 class _Event(NamedTuple):
@@ -51,8 +51,8 @@ class _Event(NamedTuple):
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
     """Return the minutes that people worked on each pass.
 
-    They are those from the first event of the pass to its finish, without long pauses. Passes with
-    only a finish are left out, and passes with imported events, which have the time of the import.
+    They run from the first event of the pass to its finish, without long pauses. Passes with
+    imported events are left out, because these have the time of the import.
 
     Args:
         workspace: The workspace.
@@ -83,7 +83,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
 def _minutes_until_finish(events: Sequence[_Event]) -> float | None:
     """Return the minutes of work up to the last finish of a pass, without long pauses.
 
-    Return None if there is no finish, no event before it, or an imported event.
+    The result is None without a finish, without an event before it, or with an imported event.
     """
     moments = sorted((datetime.fromisoformat(event.time), event.is_finish) for event in events)
     finishes = [index for index, (_, is_finish) in enumerate(moments) if is_finish]
@@ -97,8 +97,7 @@ def _minutes_until_finish(events: Sequence[_Event]) -> float | None:
 def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
     """Return the number of passes and the median minutes of each annotator, as a JSON object.
 
-    ``minutes`` has the annotator and the minutes of each pass. The object also states the longest
-    pause that counts as work.
+    ``minutes`` has the annotator and the minutes of each pass.
     """
     minutes_by_annotator: dict[str, list[float]] = defaultdict(list)
     for name, pass_minutes in minutes:
@@ -113,10 +112,10 @@ def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
 
 
 LEAST_TRACES: Final = 10
-"""The traces below which a figure has no interval."""
+"""The fewest traces for an interval."""
 
 Amount = tuple[float, float]
-"""The number of units of a pass, and their sum."""
+"""The number of units of a pass, and the sum of an amount over these units."""
 
 
 def time_study(passes: Sequence[AssistedPass], modes: Sequence[Mode]) -> dict[str, Any]:
@@ -137,7 +136,7 @@ def time_study(passes: Sequence[AssistedPass], modes: Sequence[Mode]) -> dict[st
     compared_passes = [
         study_pass for study_pass in passes if study_pass.annotator in compared_annotators
     ]
-    # A pass with known minutes is one unit.
+    # One pass is one unit, without minutes none.
     minutes_difference = difference(
         compared_passes,
         lambda study_pass: (0, 0) if study_pass.minutes is None else (1, study_pass.minutes),
@@ -180,14 +179,14 @@ def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
 
 
 def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dict[str, Any]:
-    """Return how much more often annotators say present on these modes if they see suggestions.
+    """Return how much more often annotators call these modes present if they see suggestions.
 
     ``suggested`` is over verdicts on modes that a judge suggests in the trace, ``other`` over all
     other verdicts. ``units`` and ``other_units`` are the numbers of these verdicts.
     """
 
     def _verdict_counts(assisted_pass: AssistedPass, *, on_suggested: bool) -> Amount:
-        """Count the verdicts on suggested or on other modes, and how many of them say present."""
+        """Count the verdicts on suggested or on other modes, and how many of them are present."""
         if assisted_pass.suggested is None:
             return 0, 0
         verdicts = [
@@ -211,14 +210,13 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
 def difference(passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], Amount]) -> Figure:
     """Return the mean amount per unit with suggestions minus that without, with its interval.
 
-    It is the weighted mean of the annotators' own differences, so that differences between slow and
-    fast annotators cancel out. The weight of an annotator is m·n/(m + n), where m and n are the
-    numbers of units with and without suggestions (Cochran 1954, Biometrics 10:417-451).
+    It is the weighted mean of the annotators' own differences, so that fast and slow annotators do
+    not bias it. The weight of an annotator is m·n/(m + n), where m and n are the numbers of units
+    with and without suggestions (Cochran 1954, Biometrics 10:417-451).
 
     Args:
         passes: The passes of annotators who worked both ways.
-        amount: The function that returns the number of units of a pass, and the sum of the amount
-            over them.
+        amount: The number of units of a pass, and the sum of the amount over them.
     """
     names = sorted({study_pass.annotator for study_pass in passes})
     traces = sorted({study_pass.trace_id for study_pass in passes})
@@ -256,7 +254,7 @@ def _jackknifed(
     value = float(figure(sums.sum(axis=0)))
     if np.isnan(value):
         return Figure(reason="no_overlap")
-    # A trace without sums does not change the figure, so it adds nothing to the precision.
+    # A trace without sums adds nothing to the precision.
     nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
     # The figure without each trace in turn.
     without_each = figure(nonzero_sums.sum(axis=0) - nonzero_sums)

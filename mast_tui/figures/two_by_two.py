@@ -1,9 +1,7 @@
-"""Figures of a judge beside a reference, as functions of the four counts of their table.
+"""Figures of a judge against a reference, computed from their 2 × 2 table.
 
-A table is an array whose last axis holds TRUE POSITIVES, FALSE POSITIVES, FALSE NEGATIVES and TRUE
-NEGATIVES, the reference's word being the true one. Every function takes any number of tables at
-once and gives NaN where its figure is undefined, so that the estimate and all its resamples are
-the same function of sums.
+The last axis of a table has the counts TP, FP, FN and TN; the reference's answers are the true
+ones. Every function accepts any number of tables and returns NaN for an undefined figure.
 """
 
 from __future__ import annotations
@@ -80,8 +78,8 @@ def gwet_ac1(tables: Tables) -> Values:
     n, agreed, _ = _agreement_counts(tables)
     # The presents of both sides.
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
-    # Agreement by chance is 2·q·(1 - q) with q = present / 2n. All terms are multiplied by 2n², so
-    # that they are whole numbers.
+    # Chance agreement is 2·q·(1 - q) with q = present / 2n. All terms are multiplied by 2n² to have
+    # whole numbers.
     by_chance = present * (2 * n - present)
     return ratio(
         np.where(by_chance == 0, 0, 2 * n * agreed - by_chance),
@@ -90,7 +88,7 @@ def gwet_ac1(tables: Tables) -> Values:
 
 
 def _agreement_counts(tables: Tables) -> tuple[Values, Values, Values]:
-    """Return the number n of units, that of equal answers, and n² times the share by chance."""
+    """Return the numbers of units n and of equal answers, and n² times the chance agreement."""
     tp, fp, fn, tn = np.moveaxis(tables, -1, 0)
     by_chance = (tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)
     return tables.sum(axis=-1), tp + tn, by_chance
@@ -105,7 +103,7 @@ FIGURES: Final[Mapping[str, TableFormula]] = {
     "cohen_kappa": cohen_kappa,
     "gwet_ac1": gwet_ac1,
 }
-"""The figures of a judge by their names in the report."""
+"""The formulas of a judge's figures, by their names in the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +112,14 @@ class JudgeTables:
 
     Attributes:
         total: The sums over all traces; the last axis has the four cells.
-        spread: The sums in resamples and without each trace; None without resamples.
+        spread: The sums in resamples and without each trace; None for no intervals.
     """
 
     total: Tables
     spread: Spread | None = None
 
     def mode(self, mode_index: int) -> JudgeTables:
-        """Return the table of one mode, if there is a table for each mode."""
+        """Return the table of one mode; the sums must have a table for each mode."""
         spread = self.spread and self.spread.of(lambda sums: sums[:, mode_index])
         return JudgeTables(self.total[mode_index], spread)
 
@@ -139,8 +137,8 @@ def coefficient(name: str, sums: JudgeTables) -> Figure:
         sums: The table; without a spread there is no interval.
 
     Returns:
-        The figure. It is undefined without units (``no_overlap``), for agreement beyond chance on
-        one unit (``single_trace``), or if the formula has no value (``no_variance``).
+        The figure. It is undefined without units (``no_overlap``), for agreement over chance on one
+        unit (``single_trace``), or if the formula has no value (``no_variance``).
     """
     table = sums.total
     figure = FIGURES[name]
@@ -162,7 +160,7 @@ def coefficient(name: str, sums: JudgeTables) -> Figure:
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
     """Return the numbers of traces, units and answers on which a table rests.
 
-    ``table`` has the counts TP, FP, FN, TN, and ``trace_tables`` those of each trace in a row.
+    ``table`` has the counts TP, FP, FN, TN, and ``trace_tables`` has a row of these for each trace.
     """
     unit_count = int(table.sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2  # the mean of judge and reference
@@ -185,12 +183,12 @@ _WITH_ABSENT: Final = slice(1, 4)
 
 
 def _traces_with(trace_tables: Tables, cells: slice) -> int:
-    """Count the traces with a unit in one of the given cells of their tables."""
+    """Count the traces with a unit in any of the cells of their tables."""
     return int((trace_tables[:, cells].sum(axis=-1) > 0).sum())
 
 
 def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: Tables) -> Scale:
-    """Return the range of possible values of a figure, with the number of cases behind the figure.
+    """Return the range of possible values of a figure, with its number of cases.
 
     The number of cases is 0 (unknown) if traces have several units, which are not independent. F1
     and κ rest on the traces with one of the two answers.

@@ -1,6 +1,6 @@
-"""Tables and sentences on the agreement of annotators, made from the records of figures.
+"""Tables and sentences on the agreement of annotators on whole traces.
 
-Agreement on whole traces is here, on places in ``span_agreement.py``, of a judge in ``judge.py``.
+Agreement on places is in ``span_agreement.py``, that of a judge in ``judge.py``.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ _COLUMNS: Final = tuple(
 )
 """The coefficients that tables show, in the order of the columns.
 
-The one with the highest priority leads: names of modes are cut for its interval and for no other.
+Names of modes are cut to make room for the interval of the coefficient with the highest priority.
 """
 
 _OWN_N_NOTES: Final = {
     "cohen_kappa": ("Mean κ covers only the pairs for which κ is defined", "n_of_pairs"),
     "fleiss_kappa": ("Fleiss' κ covers only units with verdicts by all", "n_complete"),
 }
-"""The sentence and the reason of the note on the n of a coefficient, if that is not the row's."""
+"""The sentence and the reason of the note on a coefficient with another n than the row."""
 
 _LOWERED_BY_FEW_SHARED: Final = ("cohen_kappa", "fleiss_kappa")
 """The coefficients that are too low or undefined if pairs share few traces."""
 
 _LEADS: Final = 99
-"""The priority of the column of the leading coefficient."""
+"""The priority of the most important coefficient."""
 
 _LAST: Final = 41
-"""The priority of coefficients that pairs with few shared traces make too low."""
+"""The priority of coefficients that are too low because pairs share few traces."""
 
 _HEADLINE: Final = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
 _KAPPA: Final = "cohen_kappa"
@@ -90,7 +90,7 @@ _COPIED_MARK: Final = Note(
 )
 
 MOST_NAMED: Final = 12
-"""Traces of one block that are named."""
+"""The number of traces of a block that are named."""
 
 _PASSES: Final = {"1": "first pass", "last": "last pass"}
 
@@ -132,25 +132,24 @@ _MISSED: Final = columns("""
 
 
 class HiddenTraces(NamedTuple):
-    """The traces that are left out because an annotator may not see others' labels on them."""
+    """The traces left out because an annotator may not see others' labels on them."""
 
     annotator: str
     trace_count: int
 
 
 def agreement_report(agreement: Agreement, *, hidden: HiddenTraces | None = None) -> Report:
-    """Return the report that the command ``agree`` shows: its tables and sentences.
+    """Return the report of the command ``agree``.
 
     Args:
-        agreement: The figures of whole traces; also those of places and of a judge, if computed.
-        hidden: The traces that are hidden from the annotator for whom the report is made; None if
-            nothing is hidden.
+        agreement: The figures of whole traces, and those of places and of a judge if computed.
+        hidden: The traces hidden from the reader; None if nothing is hidden.
     """
     spans = agreement.spans
     judge = agreement.judge
     modes = modes_section(agreement)
     sections = [
-        replace(modes, facts=()),  # they are at the head of the whole report
+        replace(modes, facts=()),  # the facts are at the head of the whole report
         categories_section(agreement),
         pairs_section(agreement),
         None if spans is None else places_section(spans),
@@ -179,7 +178,7 @@ def _report_description(agreement: Agreement) -> str:
 
 
 def _report_notes(agreement: Agreement, hidden: HiddenTraces | None) -> Iterator[Note]:
-    """Yield the notes on the whole report: what was not compared, and what may mislead."""
+    """Yield the notes on the whole report."""
     yield from _nothing_compared_note(agreement)
     if hidden is not None:
         yield _hidden_traces_note(hidden)
@@ -195,7 +194,7 @@ def _report_notes(agreement: Agreement, hidden: HiddenTraces | None) -> Iterator
 def methods_paragraph(agreement: Agreement) -> str:
     """Return a paragraph on agreement for the methods section of a paper.
 
-    It names no annotator, and is empty if no traces can be compared.
+    It names no annotator, and is empty without shared traces.
     """
     if len(agreement.annotators) < 2 or not _shared_trace_count(agreement):
         return ""
@@ -228,7 +227,7 @@ def _data_sentences(agreement: Agreement) -> Iterator[str]:
         f"{'both' if annotator_count == 2 else 'two or more annotators'}."
     )
     yield f"The analysis uses each annotator's {_pass_text(agreement)}."
-    left_out = agreement.index.table("left_out")  # with a figure for each annotator
+    left_out = agreement.index.table("left_out")  # by annotator
     missing_counts = [
         f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
         for statistic, description in (("unsure", "'unsure'"), ("open", "open"))
@@ -242,7 +241,7 @@ def _data_sentences(agreement: Agreement) -> Iterator[str]:
 
 
 def _coefficient_sentences(agreement: Agreement) -> Iterator[str]:
-    """Yield sentences on the coefficients: their sources, and their values over all units."""
+    """Yield sentences on the coefficients: their sources, and their pooled values."""
     columns = _TableMaker.from_agreement(agreement).columns
     yield (
         "Agreement is reported per mode, as the mean over modes, and pooled over all units, as "
@@ -282,7 +281,7 @@ def _name_with_source(column: Column) -> str:
 
 
 def _intervals_sentence(agreement: Agreement) -> str:
-    """Return the sentence on the method by which the intervals were computed."""
+    """Return the sentence on the method of the intervals."""
     resampling = agreement.resampling
     if not resampling.count:
         return "No intervals were computed."
@@ -299,7 +298,7 @@ def _intervals_sentence(agreement: Agreement) -> str:
 
 
 def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
-    """Yield a sentence on modes with an undefined κ, and one on modes with no interval of κ."""
+    """Yield a sentence on modes with an undefined κ, and one on modes without an interval of κ."""
     figures_by_code = agreement.index.figures_by_key("mode")
     kappas = [figures[_KAPPA] for figures in figures_by_code.values()]
     reasons_by_text = {
@@ -315,7 +314,7 @@ def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
 
 
 def modes_section(agreement: Agreement) -> ReportSection:
-    """Make the section on modes: the table of modes with totals, and those that go with it."""
+    """Make the section on modes: the table of modes with totals, and related tables."""
     maker = _TableMaker.from_agreement(agreement)
     tables = existing_tables(
         maker.modes(),
@@ -334,9 +333,9 @@ def modes_section(agreement: Agreement) -> ReportSection:
 
 
 def missed_table(agreement: Agreement) -> Table | None:
-    """Make the table that estimates how many failures all annotators missed.
+    """Make the table of the estimated number of failures that all annotators missed.
 
-    Returns None if no failure was found at all.
+    The result is None if no failure was found.
     """
     index = agreement.index
     pooled = index.table("missed_pooled")
@@ -362,7 +361,7 @@ def missed_table(agreement: Agreement) -> Table | None:
 
 
 def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
-    """Yield a note if missed failures cannot be estimated since annotators saw suggestions."""
+    """Yield a note if missed failures cannot be estimated because annotators saw suggestions."""
     excluded_counts = agreement.index.table("missed_left_out").values("with_suggestions")
     assisted_names = [name for name, n in excluded_counts.items() if n]
     has_units = agreement.index.table("missed_pooled").count("n") > 0
@@ -417,7 +416,7 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
 
 
 def _independence_notes(agreement: Agreement) -> Iterator[Note]:
-    """Yield notes on whether annotators find failures independently, which the estimate assumes."""
+    """Yield notes on whether annotators find failures independently, as the estimate assumes."""
     p_value = agreement.index.table("missed_together").value("p_value")
     if p_value is None:
         yield _untested_independence_note(agreement)
@@ -447,7 +446,7 @@ def _untested_independence_note(agreement: Agreement) -> Note:
 
 
 def _dependence_notes(agreement: Agreement, p_value: float) -> Iterator[Note]:
-    """Yield warnings that annotators are not independent: all together, and some pairs."""
+    """Yield warnings on dependence between annotators: of all together, and of pairs."""
     is_alike = agreement.finders_alike
     yield Note(
         "The annotators are not independent: they found the same failures "
@@ -466,8 +465,8 @@ def _dependence_notes(agreement: Agreement, p_value: float) -> Iterator[Note]:
 
 
 def _dependent_pair_note(figures: FigureTable, p_adjusted: float) -> Note:
-    """Return a warning that a pair of annotators does not find failures independently."""
-    ratio = figures.value("odds_ratio")  # None if the two never differ
+    """Return a warning that two annotators do not find failures independently."""
+    ratio = figures.value("odds_ratio")  # None if they never differ
     is_alike = ratio is None or ratio > 1
     ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
     return Note(
@@ -497,11 +496,7 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
-    """Return the number of shared traces of every pair; empty if no pair shares too few.
-
-    The κ of a pair that shares few traces is biased downwards, so that reports put Krippendorff's
-    α first.
-    """
+    """Return the number of shared traces of every pair; empty if no pair shares too few."""
     return agreement.index.table("pooled").values("few_shared_by_pair")
 
 
@@ -509,9 +504,9 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
     """Make the columns of the coefficients, such as Cohen's κ.
 
     Args:
-        annotator_count: The number of annotators; Fleiss' κ is for three or more.
-        rotating: Whether pairs share few traces, which makes some coefficients too low. Their
-            columns then get a low priority.
+        annotator_count: The number of annotators.
+        rotating: Whether pairs share few traces. Coefficients that are then too low get a low
+            priority.
     """
     chosen_columns = [column for column in _COLUMNS if annotator_count > 2 or column.key != _FLEISS]
     if annotator_count > 2:
@@ -540,14 +535,12 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
 class _ComparisonTexts:
     """The texts of a table that compares two readings of the same traces, and its scope.
 
-    The table has a row for each annotator or pair.
-
     Attributes:
         id: The id of the table.
         scope: The scope of its figures.
         title: Its title.
         caption: The start of its caption.
-        relation: The words on both readings, after the name of a row.
+        relation: The words that follow the name of a row.
         note: The note on the column of present verdicts.
     """
 
@@ -579,7 +572,7 @@ _AGENTS: Final = _ComparisonTexts(
 
 @dataclass(frozen=True, slots=True)
 class _TableMaker:
-    """Makes the tables of agreement on whole traces."""
+    """A maker of the tables of agreement on whole traces."""
 
     agreement: Agreement
     columns: tuple[Column, ...]
@@ -589,7 +582,7 @@ class _TableMaker:
 
     @classmethod
     def from_agreement(cls, agreement: Agreement) -> _TableMaker:
-        """Choose the columns by the number of annotators and of the traces that they share."""
+        """Choose the columns by the number of annotators and of their shared traces."""
         columns = coefficient_columns(
             len(agreement.annotators), rotating=bool(few_shared_by_pair(agreement))
         )
@@ -600,7 +593,7 @@ class _TableMaker:
 
     @property
     def has_several_pairs(self) -> bool:
-        """True for three annotators or more."""
+        """True if there are three annotators or more."""
         return len(self.agreement.annotators) > 2
 
     @property
@@ -622,7 +615,7 @@ class _TableMaker:
             yield fact(column.title, pooled[column.key])
 
     def _interval_notes(self, *figure_tables: FigureTable) -> tuple[Note, ...]:
-        """Return notes on why figures of these tables, or of pairs in them, have no interval."""
+        """Return notes on figures without an interval, in these tables or those of their pairs."""
         pair_tables = [
             pair_table
             for figure_table in figure_tables
@@ -642,7 +635,7 @@ class _TableMaker:
     # Tables
 
     def modes(self) -> Table:
-        """Make the table of modes, with their mean and the pooled modes as totals below."""
+        """Make the table of modes, with their mean and the pooled modes as totals."""
         agreement = self.agreement
         pooled = self.pooled
         macro = agreement.index.table("macro")
@@ -720,7 +713,7 @@ class _TableMaker:
             yield self._level_table(f"level_{number}", level, categories)
 
     def _level_table(self, id: str, level: str, categories: Iterable[Group]) -> Table:
-        """Make the table of the categories of a level, with their mean and all of them pooled."""
+        """Make the table of the categories of a level, with their mean and the pooled level."""
         index = self.agreement.index
         macro = index.table("level_macro", group=level)
         pooled = index.table("level_pooled", group=level)
@@ -827,14 +820,13 @@ class _TableMaker:
     def two_readings(
         self, texts: _ComparisonTexts, subjects: Iterable[tuple[str, ...]]
     ) -> Table | None:
-        """Make the table of agreement between two readings of the same traces.
+        """Make the table of agreement between two readings of the same traces; None without rows.
 
         Args:
             texts: The texts of the table, and the scope of its figures.
             subjects: The annotator or pair of each row.
 
-        Returns:
-            The table; None if it has no row.
+
         """
         figures_by_name = {
             joined_names(subject): self.agreement.index.table(texts.scope, subject=subject)
@@ -908,7 +900,7 @@ class _TableMaker:
     def pairs(self) -> Table:
         """Return the table of the figures of each pair of annotators."""
         figures_by_pair = self.agreement.index.pairs(self.pooled)
-        # Empty, and so is the column ``traces``, unless some pair shares few traces.
+        # The column ``traces`` is empty unless some pair shares few traces.
         shared_counts = few_shared_by_pair(self.agreement)
         rows = []
         for pair in self.agreement.pairs:
@@ -945,7 +937,7 @@ class _TableMaker:
         )
 
     def by_pair(self) -> Iterator[Table]:
-        """Yield a table for each pair, folded on a page, with a row for each mode."""
+        """Yield a table for each pair with a row for each mode; pages show it folded."""
         agreement = self.agreement
         pooled_by_pair = agreement.index.pairs(self.pooled)
         by_code_and_pair = {
@@ -978,7 +970,7 @@ class _TableMaker:
     ) -> dict[str, Cell]:
         """Return the cells of the row of macro means: means over the figures of several rows.
 
-        A cell shows its own n only if it differs from the sum of n over these rows.
+        A cell shows its own n if it differs from the sum over these rows.
         """
         cells: dict[str, Cell] = {"name": "macro mean"}
         units_by_figure = macro.values("units")
@@ -1005,11 +997,11 @@ class _TableMaker:
 
         Args:
             ident: The id of the row.
-            names: The code and the name of a mode; the code is empty for several modes.
+            names: The code and the name of a mode; the code is empty for a total.
             figures: The figures of all annotators, or of one pair.
             sentences: Further sentences for the row's detail.
-            mark: A mark that precedes the mark of the κ paradox.
-            unit: The thing that n counts; by default ``_UNITS``.
+            mark: A mark before the mark of the κ paradox.
+            unit: The unit of n; by default ``_UNITS``.
         """
         code, name = names
         row = _row(
@@ -1040,7 +1032,7 @@ class _TableMaker:
         )
 
     def _more_traces_sentence(self, code: str) -> Iterator[str]:
-        """Yield a sentence on how many more traces would halve the interval of κ of a mode."""
+        """Yield a sentence on the number of further traces that would halve the interval of κ."""
         plan = self.agreement.index.table("halving", mode=code)
         trace_count = plan.count("more_traces")
         if trace_count:
@@ -1089,10 +1081,8 @@ class _TableMaker:
         )
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Yield a note for each coefficient that is omitted, or whose n differs from that of a row.
-
-        With two annotators there is none: all coefficients have the same n.
-        """
+        """Yield a note on each omitted coefficient, and on each one with another n than its row."""
+        # With two annotators, all coefficients have the same n.
         if not self.has_several_pairs:
             return
         pooled = self.pooled
@@ -1154,7 +1144,7 @@ def _row_cells(figures: FigureTable, columns: Iterable[Column]) -> dict[str, Cel
 
 
 def _present_shares(figures: FigureTable) -> str:
-    """Return each annotator's share of present verdicts; for three or more, the extremes."""
+    """Return each annotator's share of present verdicts; for three or more, the range."""
     shares = list(figures.values("prevalence").values())
     if len(shares) > 2:
         defined_shares = [share for share in shares if share is not None]
@@ -1167,7 +1157,7 @@ def _present_shares(figures: FigureTable) -> str:
 
 
 def _verdicts_sentence(figures: FigureTable, unit: str) -> str:
-    """Return the sentence on the units with verdicts, and on the annotators' shares of present."""
+    """Return the sentence on the units with verdicts, and on each annotator's share of present."""
     n = figures.count("n")
     prevalence = figures.values("prevalence")
     raters = "both annotators" if len(prevalence) == 2 else "two or more annotators"
@@ -1197,10 +1187,7 @@ def _shared_trace_count(agreement: Agreement) -> int:
 
 
 def traces_compared(agreement: Agreement) -> str:
-    """Describe the compared traces: ``3 traces finished by both`` for two annotators.
-
-    For more annotators: ``20 traces finished by two or more, 5 by all``.
-    """
+    """Describe the compared traces, such as ``20 traces finished by two or more, 5 by all``."""
     annotator_count = len(agreement.annotators)
     finished_count = agreement.index.table("traces").count("finished_by_all")
     if annotator_count < 2:
@@ -1231,7 +1218,7 @@ _LEFT_OUT: Final = {
 
 
 def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
-    """Yield notes on excluded data: traces, verdicts, and annotators that are not in the study."""
+    """Yield notes on excluded traces, verdicts and annotators."""
     left_out = agreement.index.table("left_out")
     parts = []
     for statistic, description in _LEFT_OUT.items():
@@ -1242,7 +1229,7 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
         f"{name} {counted(int(n or 0), 'trace')}"
         for name, n in left_out.values("not_in_study").items()
     ]
-    # With ``only_seen_by``, ``_hidden_traces_note`` reports further excluded traces.
+    # ``_hidden_traces_note`` reports the traces that ``only_seen_by`` excludes.
     nothing_excluded = not parts and not not_in_study_texts and agreement.only_seen_by is None
     not_in_study_sentence = (
         f"Excluded because not in the study: {', '.join(not_in_study_texts)}. Include annotators "
@@ -1256,7 +1243,7 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
 
 
 def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
-    """Yield a note on how many more traces would halve the interval of κ, for each mode."""
+    """Yield a note on the number of further traces that would halve the interval of κ, by mode."""
     codes_by_trace_count: dict[int, list[str]] = {}
     codes_by_reason: dict[str, list[str]] = {}
     for code, figures in agreement.index.figures_by_key("halving").items():
@@ -1281,7 +1268,7 @@ def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
 
 
 def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
-    """Yield a warning if there are no two annotators with the same finished trace."""
+    """Yield a warning if no two annotators have finished the same trace."""
     if len(agreement.annotators) < 2:
         yield Note(
             "Agreement needs two annotators with finished traces (choose them with --annotators).",
@@ -1304,7 +1291,7 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
 
 
 def _hidden_traces_note(hidden: HiddenTraces) -> Note:
-    """Return a warning that the figures are limited to the traces that one annotator may see."""
+    """Return a warning that the figures exclude traces that an annotator may not see."""
     return Note(
         f"Only traces that {hidden.annotator} has finished or adjudicates are included; "
         f"{counted(hidden.trace_count, 'other')} excluded.",
@@ -1314,10 +1301,7 @@ def _hidden_traces_note(hidden: HiddenTraces) -> Note:
 
 
 def _copied_notes(agreement: Agreement) -> Iterator[Note]:
-    """Yield warnings if annotators gave the same verdicts on all modes in several traces.
-
-    The verdicts of annotators on all modes of a trace are a block.
-    """
+    """Yield warnings on blocks: all verdicts on a trace, which are equal in several traces."""
     blocks = agreement.identical_blocks
     if not blocks:
         return
@@ -1341,12 +1325,12 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
 
 
 def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
-    """Yield a sentence on each group of traces in which annotators gave the same verdicts."""
+    """Yield a sentence on each block of verdicts that several traces share."""
     yield from map(_copied_verdicts_sentence, agreement.identical_blocks)
 
 
 def _copied_verdicts_sentence(block: VerdictBlock) -> str:
-    """Return a sentence on the traces in which each annotator repeated their verdicts."""
+    """Return a sentence on the traces that share a block of verdicts."""
     first, *others = block.annotators
     also = f", and so did {joined_names(others)}" if others else ""
     return (
@@ -1356,7 +1340,7 @@ def _copied_verdicts_sentence(block: VerdictBlock) -> str:
 
 
 def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> tuple[str, ...]:
-    """Return a sentence if several traces share a block: the same verdicts of two annotators."""
+    """Return a sentence if traces of a pair share a block of verdicts."""
     blocks = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
     traces_text = counted(sum(len(block.traces) for block in blocks), "trace")
     return applicable(

@@ -1,7 +1,6 @@
 """The charts of a report, drawn from its figures; ``render/svg.py`` writes them.
 
-The caption of each chart has the number of its traces, the annotators, the taxonomy and an
-explanation. There is no chart without data.
+The caption of a chart has the number of traces, the annotators, the taxonomy and an explanation.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ _FOLDED: Final = frozenset(
 """The charts that a page shows folded, because its tables have the same numbers."""
 
 _TRACES_TEXTS: Final = {"failed": "failed traces", "all": "traces"}
-"""The words for the traces that a chart shows."""
+"""The words for the traces in a chart."""
 
 _NAME_WIDTH: Final = 196
-"""The part of a drawing's width that the names of modes take."""
+"""The width of the names of modes in a drawing."""
 
 _PLOT_LEFT: Final = _NAME_WIDTH + 12
 _LONGEST_NAME: Final = 48
@@ -56,10 +55,10 @@ _BOLD: Final = "v-b"
 """The CSS classes of texts (``render/svg.py``)."""
 
 _DARK_BARS: Final = ("v-failed", "v-first")
-"""The kinds of bars on which ink would not show."""
+"""The classes of bars that are too dark for lines in the colour of ink."""
 
 Names = Sequence[tuple[str, str]]
-"""Codes and names of modes, in their order."""
+"""The codes and names of modes, in order."""
 
 
 def group_charts(signatures: SignatureReport, name: str) -> dict[str, Chart]:
@@ -70,13 +69,13 @@ def group_charts(signatures: SignatureReport, name: str) -> dict[str, Chart]:
         name: The name of a group, or ``OVERALL`` for all traces.
 
     Returns:
-        The charts for which there are data, by kind, in the order of the page.
+        The charts with data by kind, in the order of the page.
     """
     return {chart.id.partition("-")[0]: chart for chart in _GroupCharts(signatures, name).charts()}
 
 
 def source_words(signatures: SignatureReport) -> str:
-    """Return sentences on the labels, the taxonomy, and the bounds if gold is unresolved."""
+    """Return sentences on the labels and the taxonomy, and on bounds if the gold is unresolved."""
     inputs = signatures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
@@ -88,20 +87,16 @@ def source_words(signatures: SignatureReport) -> str:
 
 
 def group_parts(signatures: SignatureReport) -> dict[str, str]:
-    """Return the text that stands for a group in file names and ids, by group and ``OVERALL``."""
+    """Return the text for each group in file names and ids; ``OVERALL`` is a group too."""
     parts = file_names(signatures.groups)
     has_group_all = signatures.inputs.by != ALL and "all" in parts.values()
     return {OVERALL: "all-traces" if has_group_all else "all", **parts}
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """Return for each name a unique text in plain lower case, for use in file names.
+    """Return for each name a unique lower-case text for use in file names.
 
-    The text ends in digits of the name's hash if
-
-    - no plain character of the name is left,
-    - the text would be too long,
-    - another name would have the same text.
+    The text ends in digits of the name's hash if it would be empty, too long or not unique.
     """
     text_by_name: dict[str, str] = {}
     for name in names:
@@ -134,7 +129,8 @@ class GroupFigures:
 
     @property
     def title(self) -> str:
-        """The title of the group; without a grouping (``ALL``), the only one has all traces too."""
+        """The title of the group."""
+        # The single group of ``ALL`` has all traces.
         has_all_traces = self.name == OVERALL or self.signatures.inputs.by == ALL
         return "All traces" if has_all_traces else self.name
 
@@ -256,7 +252,7 @@ class _GroupCharts(GroupFigures):
         )
 
     def distribution(self) -> Chart:
-        """Return the chart of how many modes failed traces have."""
+        """Return the chart of the number of modes of failed traces."""
         group = self.group
         note = (
             "Bars: number of failed traces by number of modes. "
@@ -325,7 +321,7 @@ class _GroupCharts(GroupFigures):
         )
 
     def difference(self) -> Chart:
-        """Return the chart of each mode's difference between both shares, and of its classes."""
+        """Return the chart of the difference of each mode's two shares, with the mode's classes."""
         rules = self.signatures.rules
         published_study = self.signatures.stated
         note = (
@@ -346,7 +342,7 @@ class _GroupCharts(GroupFigures):
         )
 
     def categories(self) -> Chart:
-        """Return the chart of the categories' shares in the modes found."""
+        """Return the chart of the categories' shares of the modes found."""
         figures_by_category = self.signatures.figures_by_key("category", self.name)
         failed, succeeded = (
             [
@@ -369,8 +365,7 @@ class _GroupCharts(GroupFigures):
     def of_places(self) -> Iterator[Chart]:
         """Yield the charts on the positions of failures in runs: onset, order and chains.
 
-        They show failed traces if outcomes are compared and a failed trace has labels on spans,
-        otherwise all traces. Without labels on spans in the group there are no charts.
+        They show failed traces if possible, otherwise all traces.
         """
         failed_places = self.signatures.places(self.name, "failed")
         if failed_places is None:
@@ -378,7 +373,7 @@ class _GroupCharts(GroupFigures):
         has_failed = bool(failed_places.count("traces")) and self.compares
         side = "failed" if has_failed else "all"
         places = self.signatures.places(self.name, side)
-        assert places is not None  # all traces have the labels of failed ones too
+        assert places is not None  # all traces include the failed ones
         traces_text = f"{places.count('traces')} {_TRACES_TEXTS[side]} with labels on spans"
         onsets = self.figures_of_side("onset", side)
         if onsets:
@@ -393,7 +388,7 @@ class _GroupCharts(GroupFigures):
     def onset(
         self, places: FigureTable, onsets: Mapping[str, FigureTable], traces_text: str
     ) -> Chart:
-        """Return the chart of the parts of runs in which failures first occur.
+        """Return the chart of the positions in runs at which failures first occur.
 
         Args:
             places: The figures of all places.
@@ -415,11 +410,11 @@ class _GroupCharts(GroupFigures):
         )
 
     def order(self, pairs: Mapping[str, FigureTable], traces_text: str) -> Chart:
-        """Return the chart of the mode of each pair that occurs first.
+        """Return the chart of pairs of modes by the mode that occurs first.
 
         Args:
             pairs: The figures of each pair of modes.
-            traces_text: The number of traces, and what they have in common.
+            traces_text: The number and the kind of the traces.
         """
         note = (
             "Cells: number of traces with both modes in which the mode of the row first occurs "
@@ -435,7 +430,7 @@ class _GroupCharts(GroupFigures):
 
         Args:
             chains: The figures of each chain.
-            traces_text: The number of traces, and what they have in common.
+            traces_text: The number and the kind of the traces.
         """
         most_frequent = [
             (chain_of(chain), figures.count("chains"))
@@ -466,7 +461,7 @@ class _GroupCharts(GroupFigures):
         )
 
 
-# What several drawings share: scales, names and numbers as words, legends.
+# Parts of several drawings: scales, names, legends.
 
 
 def _signed_points(value: float) -> str:
@@ -485,10 +480,7 @@ def _tick_values(largest: int) -> list[int]:
 def _write_row_names(
     drawing: Drawing, names: Names, top: float, least_height: float
 ) -> Iterator[tuple[float, float]]:
-    """Write the names of modes below each other; yield the middle and the bottom of each row.
-
-    ``top`` is the top of the first row, and ``least_height`` the least height of a row.
-    """
+    """Write the names of modes below each other; yield the middle and the bottom of each row."""
     padding = 8 if least_height > 30 else 6
     for code, name in names:
         lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH)
@@ -505,7 +497,7 @@ def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]])
     ``y`` is the baseline of the labels.
     """
     x: float = _PLOT_LEFT
-    text_room = (drawing.width - x) / len(entries) - 32  # less the box and a gap
+    text_room = (drawing.width - x) / len(entries) - 32  # without the box and a gap
     for label, css_class in entries:
         label = clipped_text(label, text_room)
         drawing.rect(x, y - 9, 14, 10, css_class)
@@ -513,7 +505,7 @@ def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]])
         x += 20 + text_width(label) + 20
 
 
-# Shares of each mode on two sides, and their difference.
+# The shares of each mode on two sides, and their difference.
 
 _BAR: Final = 10
 
@@ -525,8 +517,8 @@ class _Row:
     Attributes:
         code: The code of the mode.
         name: The name of the mode.
-        first: Its share on the first side, such as failed traces.
-        second: Its share on the second side, if there are two.
+        first: Its share on the first side, such as the failed traces.
+        second: Its share on the second side; None for a single side.
         difference: The difference of both shares.
         severity_class: Its class, such as ``fatal``.
         published: Its published class.
@@ -542,7 +534,7 @@ class _Row:
 
 
 _Side = tuple[str, str]
-"""The label of a side, and the CSS class of its bars."""
+"""The label of a side (a group of traces), and the CSS class of its bars."""
 
 
 def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
@@ -550,7 +542,7 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
 
     Args:
         rows: The modes, each with a share for each side.
-        sides: The groups of traces, one or two, such as failed and successful traces.
+        sides: One or two sides, such as failed and successful traces.
     """
     drawing = Drawing(WIDTH)
     plot_right = 528
@@ -602,7 +594,7 @@ def _draw_bar(
     if bar_class not in _DARK_BARS or bar_end - low < 1:
         drawing.interval(low, high, middle, set_off=False)
     else:
-        # The part of an interval inside a dark bar is light, the part after it dark.
+        # An interval is light inside a dark bar, and dark outside.
         for start, end, cap_x, css_class in (
             (low, bar_end, low, "v-in"),
             (bar_end, high, high, "v-end"),
@@ -636,9 +628,7 @@ class _PointsScale(NamedTuple):
 
     @classmethod
     def fitting(cls, rows: Iterable[_Row], right: int) -> _PointsScale:
-        """Return an axis that has room for all intervals.
-
-        It begins at -25 points. If an interval goes below, the axis is symmetric instead.
+        """Return an axis with room for all intervals: from -25 points or, below that, symmetric.
 
         Args:
             rows: The modes.
@@ -659,12 +649,11 @@ class _PointsScale(NamedTuple):
 
 
 def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
-    """Draw a row for each mode: the difference of its two shares with an interval, and its classes.
+    """Draw a row for each mode: the difference of its shares with an interval, and its classes.
 
     Args:
         rows: The modes.
-        headings: The headings of the columns ``severity_class`` and ``published``; empty ones are
-            left out.
+        headings: The headings of the columns ``severity_class`` and ``published``; empty for none.
     """
     drawing = Drawing(WIDTH)
     scale = _PointsScale.fitting(rows, right=496 if any(headings) else 600)
@@ -708,14 +697,14 @@ def _draw_difference(
     drawing.text(scale.right + 40, middle + 4, _signed_points(value), _SMALL, "end")
 
 
-# Counts: modes per failed trace, and bars that are divided into parts.
+# Counts: modes per failed trace, and divided bars.
 
 _SHARES_LEFT: Final = 120.0
-"""The left end of bars that are divided into parts."""
+"""The left end of divided bars."""
 
 
 def distribution_bars(group: FigureTable) -> Drawing:
-    """Draw the number of failed traces by their number of modes, and above it the mean."""
+    """Draw the number of failed traces by their number of modes, with the mean above."""
     drawing = Drawing(WIDTH)
     left_edge = 40.0
     plot_height = 110.0
@@ -763,9 +752,9 @@ def distribution_bars(group: FigureTable) -> Drawing:
 
 
 def _draw_mean(drawing: Drawing, mean: Figure, x_of: Callable[[float], float], left: float) -> None:
-    """Draw the mean number of modes with its interval, and its label at ``left`` or further right.
+    """Draw the mean number of modes with its interval and label.
 
-    ``x_of`` returns the x of a number of modes. Nothing is drawn for an undefined mean.
+    ``x_of`` returns the x of a number of modes; the label begins at ``left`` or further right.
     """
     if mean.value is None:
         return
@@ -777,7 +766,7 @@ def _draw_mean(drawing: Drawing, mean: Figure, x_of: Callable[[float], float], l
         drawing.interval(x_of(low), x_of(high), 24)
         middle = x_of((low + high) / 2)
     drawing.dot(x_of(mean.value), 24, 4)
-    # The text is 12 high, but bold letters are wider than the plain ones that are measured.
+    # The size is 14 instead of 12, because bold letters are wider than measured.
     half_width = text_width(label, 14) / 2
     middle = min(max(middle, left + half_width), WIDTH - half_width)
     drawing.text(middle, 12, label, _BOLD, "middle")
@@ -786,12 +775,12 @@ def _draw_mean(drawing: Drawing, mean: Figure, x_of: Callable[[float], float], l
 def share_bars(
     rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], placeholder: str = "nothing to share"
 ) -> Drawing:
-    """Draw bars of equal length that are divided into parts, with a legend.
+    """Draw bars of equal length, divided into parts, with a legend.
 
     Args:
-        rows: The name of each bar, and the names and counts of its parts. All bars have the same
-            parts.
-        placeholder: The text in place of a bar whose counts are 0.
+        rows: The name of each bar, and the names and counts of its parts, which are the same for
+            all bars.
+        placeholder: The text in place of a bar without counts.
     """
     drawing = Drawing(WIDTH)
     y = 0.0
@@ -813,7 +802,7 @@ def share_bars(
 def _draw_share_bar(
     drawing: Drawing, y: float, name: str, parts: Sequence[tuple[str, int]]
 ) -> None:
-    """Draw a bar that is divided by the counts of its parts; ``y`` is its top."""
+    """Draw a bar divided by the counts of its parts; ``y`` is its top."""
     total = sum(count for _, count in parts)
     x = _SHARES_LEFT
     for number, (part, count) in enumerate(parts):
@@ -823,7 +812,7 @@ def _draw_share_bar(
             tooltip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
             drawing.rect(x, y, width, 30, "v-cell v-paper")
             drawing.rect(x, y, width, 30, "v-heat", tip=tooltip, opacity=shade)
-            # The longer label that fits is drawn, or none.
+            # Draw the longest label that fits.
             for label in (f"{percent(count / total)} ({count})", str(count)):
                 if text_width(label, 10.5) + 6 <= width:
                     drawing.text(x + width / 2, y + 19, label, on_shade(shade), "middle")
@@ -832,9 +821,9 @@ def _draw_share_bar(
 
 
 def _draw_share_legend(drawing: Drawing, y: float, parts_by_number: Mapping[int, str]) -> None:
-    """Draw the shades of parts with their names, and end the drawing below them.
+    """Draw the shades of parts with their names, and set the height of the drawing.
 
-    ``y`` is the baseline of the first line, and the number of a part decides its shade.
+    ``y`` is the baseline of the first line. The number of a part determines its shade.
     """
     x = _SHARES_LEFT
     for number, part in sorted(parts_by_number.items()):
@@ -851,7 +840,7 @@ def _draw_share_legend(drawing: Drawing, y: float, parts_by_number: Mapping[int,
 
 
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
-    """Draw chains of failure: the modes of a trace in boxes, in the order in which they begin.
+    """Draw chains of failure: the modes of a trace in boxes, in the order of their onsets.
 
     Args:
         chains: The chains, each with the number of traces in which it occurs.
@@ -865,7 +854,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
         drawing.text(24, y + 17, str(count), _BOLD, "end")
         drawing.rect(32, y + 5, 84 * count / largest_count, 16, "v-failed", tip=f"{count} traces")
         x = left_edge
-        for number, step in enumerate(chain):  # a step has the modes that begin at one span
+        for number, step in enumerate(chain):  # the modes of a step begin at the same span
             label = wrapped_lines(" + ".join(step), WIDTH - left_edge - 24, max_lines=1)[0]
             box_width = text_width(label) + 16
             if number and x + gap + box_width > WIDTH:
@@ -889,7 +878,7 @@ _RUN_RIGHT: Final = 560
 
 
 def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw the parts of runs in which traces first fail, and below those in which modes begin.
+    """Draw the positions in runs at which traces first fail, and below those of each mode.
 
     Args:
         places: The figures on first failures, of any mode.
@@ -954,7 +943,7 @@ def _draw_first_failures(
 
 
 def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
-    """Draw a strip that shows how often a mode begins in each tenth of the run, with the median."""
+    """Draw a strip of how often a mode begins in each tenth of the run, with the median."""
     counts = _tenth_counts(onset)
     position = onset["position"]
     tenth_width = (_RUN_RIGHT - _PLOT_LEFT) / BINS
@@ -988,7 +977,7 @@ def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[flo
     drawing.dot(middle, y, 4)
 
 
-# Pairs of modes as grids: which occur together, and which occurs first.
+# Matrices of pairs of modes: occurrence together, and order.
 
 _Cell = tuple[str, float, str]
 """The text of a cell, its shade (0 to 1), and its tooltip."""
@@ -997,9 +986,9 @@ _CELL_HEIGHT: Final = 28.0
 
 
 def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw a matrix of modes with the number of traces that have both modes in each cell.
+    """Draw a matrix of modes with the number of traces with both modes in each cell.
 
-    A cell is darker, the larger the share of these traces among those with either mode.
+    The shade of a cell is the share of these traces among those with either mode.
 
     Args:
         pairs: The figures of each pair of modes.
@@ -1015,7 +1004,7 @@ def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
             f"{first} and {second}: both in {both_count} of {figures['phi'].n} traces, "
             f"one alone in {alone_count}"
         )
-        # The first mode of a pair is the earlier column, so the cell is under the diagonal.
+        # With the second mode as the row, the cell is under the diagonal.
         cells[second, first] = (str(both_count), jaccard.value or 0.0, tooltip)
     return _mode_matrix(names, cells, lower_half=True)
 
@@ -1023,8 +1012,8 @@ def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
 def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     """Draw a matrix of modes that shows which of two modes begins first in a trace.
 
-    A cell counts the traces in which the mode of the row begins before the mode of the column, out
-    of those with both.
+    A cell counts the traces in which the mode of the row begins before the mode of the column,
+    among the traces with both.
 
     Args:
         pairs: The figures of each pair of modes.
@@ -1033,8 +1022,7 @@ def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     cells: dict[tuple[str, str], _Cell] = {}
     for pair, figures in pairs.items():
         first, second = pair.split(PAIR)
-        # ``sets_on`` counts the traces with both modes by the mode that begins first. It exists
-        # only for pairs that occur together, so the sum is not 0.
+        # The sum is not 0, because pairs have this figure only if they occur together.
         both_count = sum(
             figures.count("sets_on", order) for order in ("before", "after", "together")
         )
@@ -1053,8 +1041,8 @@ def _mode_matrix(
 ) -> Drawing:
     """Draw a matrix of modes against modes, without modes that have no cell.
 
-    ``cells`` has the label, share and tooltip of a cell by the codes of its row and column. With
-    ``lower_half``, only the cells under the diagonal are drawn.
+    ``cells`` are by the codes of row and column. With ``lower_half``, only the cells under the
+    diagonal are drawn.
     """
     codes = {code for pair in cells for code in pair}
     shown_modes = [(code, name) for code, name in names if code in codes]
@@ -1088,7 +1076,7 @@ def _mode_matrix(
 def _draw_matrix_cell(
     drawing: Drawing, x: float, y: float, width: float, cell: _Cell | None
 ) -> None:
-    """Draw a cell of a matrix; x and y are its upper left corner. None is an empty cell."""
+    """Draw a cell of a matrix, with x and y as its upper left corner; None is an empty cell."""
     drawing.rect(x + 0.5, y + 0.5, width - 1, _CELL_HEIGHT - 1, "v-cell")
     if cell is None:
         return

@@ -1,4 +1,4 @@
-"""The parts of a report beyond figures: the modes that decided traces, and example labels."""
+"""The parts of a report besides figures: the modes that decided traces, and example labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 MOST_EXAMPLES: Final = 3
-"""The number of labels that are shown for each mode and group, each of another trace."""
+"""The number of example labels of each mode and group, each from another trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class LabelExample:
         group: The name of the group, or ``OVERALL``.
         code: The code of the mode.
         trace: The id of the trace.
-        first: The number of the first span on screen, from 1; None if it is unknown.
-        last: The number of the last span on screen; None if it is unknown.
+        first: The number of the first span on screen, from 1; None if unknown.
+        last: The number of the last span on screen; None if unknown.
         whole: Whether the label is on the whole trace.
-        text: The quote of the label, else the text of its first span if it can be read.
+        text: The quote of the label, otherwise the text of its first span if known.
         note: The note of the label.
         fatal: Whether the label is fatal.
     """
@@ -58,8 +58,8 @@ class Extras:
 
     Attributes:
         taxonomy: The taxonomy with its strategies.
-        fatal_counts: The number of failed traces whose labels call a mode fatal, by group and code.
-            All traces together are the group ``OVERALL``; groups without such labels have no entry.
+        fatal_counts: The number of failed traces in which each mode is fatal, by group and code.
+            Groups without fatal labels have no entry.
         examples: The example labels.
     """
 
@@ -80,16 +80,16 @@ def extras_from_workspace(
 ) -> Extras:
     """Count the failed traces that each mode decided, and choose example labels.
 
-    A mode has decided a trace if its labels there are fatal, see ``_fatal_units``.
+    A mode has decided a trace if its labels in the trace are fatal.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The traces of the report, with their groups, outcomes and verdicts.
         gold_of: Returns the gold of traces by trace id.
-        order_of: Returns a function from the key of a span in a trace to its index.
+        order_of: Returns the order of a trace's spans: the index of each key.
         text_of: Returns the text of a span by trace id and key; empty if it cannot be read.
-        shown_name_of: Returns the name, or pseudonym, to show for the author of a note.
+        shown_name_of: Returns the name or pseudonym of the author of a note.
     """
     fatal_units = _fatal_units(workspace, taxonomy, signature_input)
     units = list(_example_units(signature_input, fatal_units))
@@ -103,7 +103,7 @@ def extras_from_workspace(
         if label is None:
             continue
         example = _example_of_label(label, unit, order_of(unit.trace), text_of, shown_name_of)
-        # A label without any text adds nothing to the figures.
+        # A label without any text is no useful example.
         if example.text or example.note:
             examples.append(example)
     return Extras(taxonomy, _fatal_counts(signature_input, fatal_units), tuple(examples))
@@ -135,10 +135,7 @@ class _ExampleUnit(NamedTuple):
 def _example_units(
     signature_input: SignatureInput, fatal_units: Collection[tuple[int, int]]
 ) -> Iterator[_ExampleUnit]:
-    """Yield a few failed traces of each group and mode.
-
-    Traces whose labels call the mode fatal come first.
-    """
+    """Yield a few failed traces of each group and mode, those with fatal labels first."""
     for group, is_member in signature_input.members().items():
         rows = np.flatnonzero(is_member & (signature_input.outcome == FAILED))
         for column, mode in enumerate(signature_input.modes):
@@ -172,7 +169,7 @@ def _labels_of_traces(
     """Return the labels of some traces by trace: those of the gold, or of the annotator."""
     if signature_input.label_source == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
-    # Labels of a judge count even if its pass is not finished.
+    # A judge's labels count even in an unfinished pass.
     is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
     return {
         trace: workspace.labels(
@@ -231,10 +228,10 @@ def _is_fatal(label: Label | GoldLabel) -> bool:
 def _fatal_units(
     workspace: Workspace, taxonomy: Taxonomy, signature_input: SignatureInput
 ) -> set[tuple[int, int]]:
-    """Return, as (row of the trace, column of the mode), which modes were fatal in failed traces.
+    """Return the modes that were fatal in failed traces, as (row of the trace, column of the mode).
 
-    A mode is fatal in a trace if the annotator has set a fatal label of it. For gold, each person
-    whose labels of the mode have a severity must have set one.
+    An annotator makes a mode fatal with any fatal label of it. For gold, all people whose labels of
+    the mode have a severity must agree.
     """
     filters = {"taxonomy": taxonomy.ref}
     if signature_input.label_source != GOLD:
@@ -246,14 +243,14 @@ def _fatal_units(
         for row, trace in enumerate(signature_input.traces)
         if signature_input.outcome[row] == FAILED
     }
-    if is_judge:  # without the traces that its prompts have shown as examples
+    if is_judge:  # leave out the examples in its prompts
         for trace in workspace.run_examples(signature_input.label_source):
             row_by_trace.pop(trace, None)
     column_by_mode = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
     fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}
 
     def collect(records: Iterable[tuple[Any, ...]]) -> None:
-        """Note for each trace and mode which annotators have a fatal label."""
+        """Record for each trace and mode which annotators have a fatal label."""
         for name, trace, number, mode, severity, decisive in records:
             row = row_by_trace.get(trace)
             column = column_by_mode.get(mode)
@@ -267,7 +264,7 @@ def _fatal_units(
                 is_fatal_by_name[name] = is_fatal_by_name.get(name, False) or is_fatal
 
     label_columns = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
-    # Labels without a severity and without the field ``decisive`` do not count.
+    # Only labels with a severity or the field ``decisive`` count.
     for not_null in ("severity", "decisive"):
         workspace.read_columns(
             "labels", label_columns, collect, equal_to=filters, not_null=not_null

@@ -81,7 +81,7 @@ PATHS: Final = scope_paths("""
     experiment_success_power | power.success
     experiment_mode_power    | power.modes.{mode}
 """)
-"""The places of the figures in the JSON document."""
+"""The paths of the figures in the JSON document."""
 
 _FATAL: Final = "fatal_failure"
 _AMOUNT_NAMES: Final[Mapping[str, str]] = {
@@ -89,7 +89,7 @@ _AMOUNT_NAMES: Final[Mapping[str, str]] = {
     _FATAL: "runs with a fatal failure",
     "onset": "first failure, position in the run",
 }
-"""The names of the measures beside success, modes, categories and costs."""
+"""The names of the measures other than success, modes, categories and costs."""
 
 _WHY: Final[Mapping[str, str]] = {
     "few_tasks": f"no interval: fewer than {LEAST_TASKS} tasks",
@@ -101,7 +101,7 @@ _WHY: Final[Mapping[str, str]] = {
 
 
 def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
-    """Make the report of an experiment: groups of runs (arms) compared with a baseline.
+    """Make the report of an experiment: arms (groups of runs) compared with a baseline.
 
     Args:
         experiment: The runs.
@@ -153,7 +153,7 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
 
 
 def _report_description(experiment: Experiment) -> str:
-    """Return a line that names the taxonomy, source of labels, number of runs and baseline."""
+    """Return a line that names the taxonomy, the source of labels, the runs and the baseline."""
     inputs = experiment.inputs
     judge = "" if experiment.judged is None else ", combined with a judge on all runs"
     return (
@@ -163,7 +163,7 @@ def _report_description(experiment: Experiment) -> str:
 
 
 def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
-    """Make the table of arms with tasks, runs, success and pass^k (success in all of k runs)."""
+    """Make the table of arms with tasks, runs, success and pass^k (all of k runs succeed)."""
     table_columns = list(columns(_ARMS))
     highest_k = max(
         (
@@ -174,7 +174,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         default=1,
     )
     for k in range(2, highest_k + 1):
-        # Columns with a higher k have a lower priority.
+        # A higher k has a lower priority.
         table_columns += columns(_PASS.format(k=k, priority=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:
@@ -206,7 +206,7 @@ class _Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """An arm that is compared with the baseline.
+    """An arm in comparison with the baseline.
 
     Attributes:
         experiment: The runs.
@@ -285,16 +285,13 @@ class _Arm:
         return self.figures.table(measured.scope, group=arm or self.name, mode=measured.key)
 
     def _row(self, measured: _Measured, table_columns: Iterable[Column]) -> Row | None:
-        """Return the row that compares a measure in the arm and the baseline.
-
-        Returns None if the arm has no value.
-        """
+        """Return the row that compares a measure in the arm and the baseline, or None."""
         arm_figures = self._figures_of(measured)
         if all(figure.value is None for figure in arm_figures.figures):
             return None
         baseline_figures = self._figures_of(measured, self.experiment.baseline)
         cells: dict[str, Cell] = {"code": measured.code, "name": measured.name}
-        # The first figure of a table is the share or the mean itself.
+        # The first figure is the share or the mean itself.
         cells["baseline"] = figure_cell(baseline_figures.figures[0])
         cells["arm"] = figure_cell(arm_figures.figures[0])
         cells |= figure_cells(arm_figures, table_columns)
@@ -343,7 +340,7 @@ class _Arm:
 
 
 def _missing_interval_notes(figure_tables: list[FigureTable]) -> tuple[Note, ...]:
-    """Return a note for each reason for which a figure with a value has no interval."""
+    """Return a note for each reason why a figure has no interval."""
     reasons = {
         figure.reason
         for figure_table in figure_tables
@@ -364,7 +361,7 @@ def _is_significant(table: FigureTable) -> bool:
 
 
 def _change_text(figures: FigureTable) -> tuple[str, str]:
-    """Return texts on a difference: the points with the interval, and whether significant."""
+    """Return a difference in points with its interval, and a text on its significance."""
     difference = figures.get("arm_difference")
     if difference is None or difference.value is None:
         return "unknown", ""
@@ -376,7 +373,7 @@ def _change_text(figures: FigureTable) -> tuple[str, str]:
 
 
 def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
-    """Make the table of statistical power and needed tasks, for success and for each mode."""
+    """Make the table of power and needed tasks, for success and for each mode."""
     table_columns = list(columns(_PLAN))
     for runs in PLANNED_RUNS:
         table_columns += columns(_PLANNED.format(runs=runs))
@@ -402,7 +399,7 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
-    """Yield notes on runs without a task id, and on the runs and tasks left out.
+    """Yield notes on runs without a task id, on repeated trials, and on runs left out.
 
     Args:
         experiment: The runs.
@@ -486,7 +483,7 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
     """
     inputs = experiment.inputs
     has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
-    # The values that are None stay so if no figure is inserted for them.
+    # Figures replace some of the values None.
     document = {
         "by": inputs.by,
         "baseline": experiment.baseline,
@@ -518,8 +515,8 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
 def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
     """Return the parts of the document of ``report --json`` on an experiment with two arms.
 
-    ``comparison`` and ``paired`` repeat figures of ``experiment`` in the form of earlier releases,
-    and will be removed in the next release.
+    ``comparison`` and ``paired`` repeat figures of ``experiment`` in the form of earlier releases.
+    The next release removes them.
 
     Args:
         experiment: The runs of two arms.

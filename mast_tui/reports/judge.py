@@ -1,4 +1,4 @@
-"""Tables and sentences on a judge, and on two judges, made from the records of figures."""
+"""Tables and sentences on a judge, and on two judges."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _N, *_RATES = columns("""
     precision          | precision | number |                          | 48
     f1                 | F1        | number |                          | 47
 """)
-# If a mode is rare, raw agreement and AC1 are high for a useless judge too, so neither is shown
-# without κ.
+# Raw agreement and AC1 are never shown without κ, because for rare modes they are high even for a
+# useless judge.
 _CHANCE: Final = columns("""
     cohen_kappa   | κ   | number | Cohen's κ     | 100
     gwet_ac1      | AC1 | number | Gwet's AC1    | 48
@@ -181,7 +181,7 @@ def judge_section(
 
     Args:
         report: The figures of the judge.
-        comparison: The judge's comparison with another judge, if there is one.
+        comparison: The judge's comparison with another judge; None without one.
     """
     tables = existing_tables(
         _rates_table(report),
@@ -203,7 +203,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
     """Make the section with a table of several judges: a row for each, over all modes.
 
     Args:
-        reports: The figures by judge; all judges are compared with the same reference.
+        reports: The figures by judge, all against the same reference.
     """
     pooled_figures = {name: report.table("judge_pooled") for name, report in reports.items()}
     rows = [
@@ -292,7 +292,10 @@ def _judged_by_one_note(comparison: JudgeComparison) -> tuple[Note, ...]:
 
 
 def against_words(report: JudgeReport) -> str:
-    """Return the name of a judge's reference; gold of one annotator's labels bears their name."""
+    """Return the name of a judge's reference.
+
+    Gold of a single annotator has that annotator's name.
+    """
     return report.against if report.gold is None else gold_name(report.gold)
 
 
@@ -335,7 +338,7 @@ def _rates_table(report: JudgeReport) -> Table:
 
 
 def _chance_table(report: JudgeReport) -> Table | None:
-    """Make the table of agreement corrected for chance, and of the kinds of errors."""
+    """Make the table of chance-corrected agreement and of the kinds of errors."""
     if not report.table("judge_pooled").count("n"):
         return None
     return Table(
@@ -362,8 +365,7 @@ def _row_groups(
 ) -> tuple[tuple[Row, ...], ...]:
     """Return the rows of the modes, and those of the totals: macro mean and pooled.
 
-    ``estimate_columns`` are the columns of estimates. Rows also have counts, those of modes also
-    McNemar's p. With ``has_details`` rows have sentences, otherwise the mark of the κ paradox.
+    With ``has_details`` rows have sentences, otherwise the mark of the κ paradox.
     """
 
     def make_row(ident: str, names: dict[str, Cell], figures: FigureTable) -> Row:
@@ -399,7 +401,7 @@ def _mode_rows(
     columns: Sequence[Column],
     detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
 ) -> tuple[Row, ...]:
-    """Return a row for each mode with figures; ``detail`` makes the sentences of a row."""
+    """Return a row for each mode with figures; ``detail`` returns the sentences of a row."""
     return tuple(
         Row(
             mode.slug,
@@ -417,7 +419,7 @@ def _calibration_table(report: JudgeReport) -> Table | None:
     total = report.table("calibration")
     if not total.count("n"):
         return None
-    # The id of a row is the lower end of its range, such as ``0.5``.
+    # The lower end of the range, such as ``0.5``, is the id of a row.
     rows = [
         Row(range_text[:3], {"confidence": range_text} | figure_cells(figures, _CALIBRATION))
         for range_text, figures in _filled_bins(report, "calibration_bin")
@@ -445,7 +447,7 @@ def _calibration_table(report: JudgeReport) -> Table | None:
 
 
 def _filled_bins(report: JudgeReport, scope: str) -> Iterator[tuple[str, FigureTable]]:
-    """Yield the ranges of confidence that have findings or answers, each with its figures."""
+    """Yield the ranges of confidence with findings or answers, and their figures."""
     for number in range(BINS):
         range_text = bin_name(number)
         figures = report.table(scope, group=range_text)
@@ -463,7 +465,6 @@ def _answers_table(report: JudgeReport) -> Table | None:
         return Row(ident, {"name": name} | figure_cells(figures, _ANSWERS))
 
     bin_rows = [
-        # The lower bound identifies a bin.
         make_row(range_text[:3], f"confidence {range_text}", figures)
         for range_text, figures in _filled_bins(report, "answers_bin")
     ]
@@ -494,7 +495,7 @@ def _answers_by_annotator(report: JudgeReport) -> Iterator[tuple[str, FigureTabl
 def _localisation_table(report: JudgeReport) -> Table | None:
     """Make the table that compares places of the judge with those of the reference.
 
-    It is about modes that both call present; None if there are none.
+    It is about modes that both call present; None without any.
     """
     total = report.table("localisation")
     if not total.count("n"):
@@ -542,10 +543,7 @@ def _prevalence_table(report: JudgeReport) -> Table | None:
 
 
 def _overall_table(report: JudgeReport) -> Table | None:
-    """Make the table of prevalences on all traces, of which people labelled only some.
-
-    Returns None if people labelled all of them, or none.
-    """
+    """Make the table of prevalences on all traces, of which people labelled a part."""
     figures_by_mode = report.figures_by_mode("prevalence_overall")
     with_labels = [figures for figures in figures_by_mode.values() if figures.count("n_labelled")]
     if not report.count("unlabelled") or not with_labels:
@@ -608,10 +606,9 @@ def _needs_more_than_left(overall: FigureTable) -> bool:
 
 
 def width_words(figures: FigureTable) -> Iterator[str]:
-    """Yield half the width of an interval, and how many more labels would make it ± 3 points.
+    """Yield half the width of the interval of ``powered``, and the labels needed for ± 3 points.
 
-    ``figures`` are those of a mode on all traces. The interval is that of ``powered``, the
-    prevalence from people's labels and the judge's verdicts. Without it, nothing is yielded.
+    ``figures`` are those of the prevalence of a mode on all traces.
     """
     ends = figures["powered"].interval
     if ends is None:
@@ -626,7 +623,10 @@ def width_words(figures: FigureTable) -> Iterator[str]:
 
 
 def widest_words(report: JudgeReport) -> str:
-    """Describe the mode whose prevalence on all traces has the widest interval; empty if none."""
+    """Describe the mode with the widest interval of its prevalence on all traces.
+
+    The text is empty without any interval.
+    """
     with_interval = [
         figures
         for figures in report.figures_by_mode("prevalence_overall").values()
@@ -644,7 +644,7 @@ def widest_words(report: JudgeReport) -> str:
 
 
 def _correction_sentences(figures: FigureTable) -> Iterator[str]:
-    """Yield why a prevalence cannot be corrected, and how many traces are excluded, if any."""
+    """Yield why a prevalence cannot be corrected, and the number of excluded traces."""
     reason = figures["corrected"].undefined
     explanation = _NOT_CORRECTED.get(reason or "", (reason or "").replace("_", " "))
     unsure_count = figures.count("n_unsure")
@@ -679,7 +679,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
 
 
 def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[Note]:
-    """Yield notes on the passes with and without suggestions, and on those left out."""
+    """Yield notes on the passes with and without suggestions, and on excluded passes."""
     yield Note(
         f"{counted(effect.count('passes', 'shown'), 'pass', 'passes')} with suggestions "
         f"({effect.count('on_screen')} with at least one on screen) and "
@@ -702,7 +702,7 @@ def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[No
 
 
 def _count_cells(figures: FigureTable) -> dict[str, Cell]:
-    """Return the cells of n, of both sides' present verdicts, and of the confusion matrix."""
+    """Return the cells of n, of both sides' present verdicts, and of the 2 × 2 table."""
     tp, fp, fn, tn = (figures.count(statistic) for statistic in _CELLS)
     return {
         "n": figures.count("n"),
@@ -748,13 +748,13 @@ def _count_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]
 
 
 def _is_biased(table: FigureTable) -> bool:
-    """Return whether McNemar's test shows that the judge says present too often, or too rarely."""
+    """Return whether McNemar's test shows that the judge says present too often or too rarely."""
     p_value = table.value("mcnemar_p_adjusted")
     return p_value is not None and p_value < 0.05
 
 
 def _bias_word(table: FigureTable) -> str:
-    """Return whether the judge says present more or less often than the reference."""
+    """Return ``more`` or ``less``: how often the judge, unlike the reference, says present."""
     return "more" if table.count("false_positives") > table.count("false_negatives") else "less"
 
 
@@ -889,10 +889,8 @@ def _chance_warning(report: JudgeReport) -> Iterator[Note]:
 
 
 def _may_be_at_chance(kappa: Figure) -> bool:
-    """Return whether κ is at most 0, has no interval, or has an interval that reaches 0.
-
-    An undefined κ says nothing, so the result is False.
-    """
+    """Return whether κ is at most 0, has no interval, or has an interval that reaches 0."""
+    # An undefined κ is no evidence.
     if kappa.value is None:
         return False
     interval_reaches_0 = kappa.low is not None and kappa.low <= 0
@@ -900,7 +898,7 @@ def _may_be_at_chance(kappa: Figure) -> bool:
 
 
 def _biased_notes(report: JudgeReport) -> Iterator[Note]:
-    """Yield notes on the modes that the judge calls present too often, or too rarely."""
+    """Yield notes on the modes that the judge calls present too often or too rarely."""
     biased_figures = {
         code: figures
         for code, figures in report.figures_by_mode("judge_mode").items()
@@ -922,7 +920,7 @@ def _biased_notes(report: JudgeReport) -> Iterator[Note]:
 
 
 def _missing_table_notes(report: JudgeReport) -> tuple[Note, ...]:
-    """Return notes on tables that the page lacks, and on labels left out of the one on places."""
+    """Return notes on missing tables, and on labels left out of the table of places."""
     against = against_words(report)
     places = report.table("localisation")
     count_texts = [

@@ -1,11 +1,9 @@
 """The parts of a report: sections with tables, charts and notes.
 
-A report is made once from its figures (``agreement.py``, ``signatures.py``), as texts and typed
-cells. Renderers (``render/``, the report screen) lay these out without knowing the meaning of a
-figure, so that a new column or row appears in all of them.
+A report is made once from its figures, as texts and typed cells. Renderers (``render/``, the report
+screen) lay it out without knowing any figure, so that a new column or row appears everywhere.
 
-Names in a report are not escaped. A renderer escapes them for its language, a terminal by
-``safe_text``.
+Names in a report are not escaped. Each renderer escapes them, a terminal with ``safe_text``.
 """
 
 from __future__ import annotations
@@ -28,15 +26,15 @@ class Kind(StrEnum):
     NUMBER = "number"
     """A coefficient or mean, with two digits and its interval."""
     SHARE = "share"
-    """A share from 0 to 1 with its interval, shown in percent and as a bar where there is room."""
+    """A share from 0 to 1 with its interval, in percent and as a bar if there is room."""
     POINTS = "points"
-    """A difference of shares, from -1 to 1, shown in percentage points with its sign."""
+    """A difference of shares, from -1 to 1, in percentage points with its sign."""
     P_VALUE = "p_value"
-    """A probability, never shown as if it were 0."""
+    """A probability, never rounded to 0."""
 
 
 Cell = str | int | float | Figure | None
-"""A value; None is an empty cell, which means that the column does not apply to the row."""
+"""A value; None is an empty cell."""
 
 
 def figure_cell(figure: Figure, n: int | None = None) -> Figure:
@@ -44,7 +42,7 @@ def figure_cell(figure: Figure, n: int | None = None) -> Figure:
 
     Args:
         figure: The figure.
-        n: The number of cases that the cell shows with it; by default none.
+        n: The n that the cell shows; None for no n.
     """
     return replace(figure, n=n)
 
@@ -54,12 +52,12 @@ class Column:
     """A column of a table.
 
     Args:
-        key: The key of its cells in a row; ``figure_cells`` reads from it the name of a figure.
-        title: A short heading: ``κ``.
+        key: The key of its cells in a row, which also names a figure for ``figure_cells``.
+        title: A short heading, such as ``κ``.
         kind: The kind of its cells.
-        name: The full name for details and captions: ``Cohen's κ``; empty for the title.
-        priority: If space is short, intervals are dropped first, then the columns with the lowest
-            priority.
+        name: The full name for details and captions, such as ``Cohen's κ``; empty for the title.
+        priority: The priority if space is short: intervals are dropped first, then the columns with
+            the lowest priority.
         interval: Whether intervals are shown if there is space.
     """
 
@@ -78,14 +76,13 @@ def figure_cells(
 ) -> dict[str, Cell]:
     """Make the cells of a row from its figures, by the keys of the columns.
 
-    The key of a column names the figure that it shows: ``statistic`` or ``statistic:condition``. A
-    count is shown as its value, any other figure with its interval. If the key ends in ``#count``,
-    ``#n``, ``#value``, ``#low`` or ``#high``, only this field of the figure is shown.
+    The key of a column names its figure: ``statistic`` or ``statistic:condition``. The ending
+    ``#count``, ``#n``, ``#value``, ``#low`` or ``#high`` selects one field of the figure.
 
     Args:
         figures: The figures of the row.
-        columns: The columns; a column without a figure gets no cell.
-        shown_n: Returns the n that is shown with a figure; by default none.
+        columns: The columns; those without a figure get no cell.
+        shown_n: Returns the n to show with a figure; by default none.
     """
     cells: dict[str, Cell] = {}
     for column in columns:
@@ -105,9 +102,9 @@ def columns(lines: str, **replacements: str) -> tuple[Column, ...]:
     """Read columns from a text with a line for each.
 
     Args:
-        lines: The lines: ``key | title | kind | name | priority``. Parts that are empty, or left
-            out at the end, get the defaults of ``Column``.
-        replacements: The texts that replace placeholders such as ``{arm}`` in titles and names.
+        lines: The lines: ``key | title | kind | name | priority``. Empty or missing parts get the
+            defaults of ``Column``.
+        replacements: The values of placeholders such as ``{arm}`` in titles and names.
     """
     parsed_columns = []
     for line in lines.strip().splitlines():
@@ -138,11 +135,11 @@ class Row:
     """A row of a table.
 
     Args:
-        id: Unique in its table; a screen keeps its cursor on the row by it when figures change.
+        id: The id, unique in its table. A screen keeps its cursor on the same id.
         cells: The cells by column key; a missing key is an empty cell.
-        mark: A sign before the row that a note explains (``†``).
-        detail: Sentences on this row, which a screen shows with it and pages leave out.
-        sources: The query for the traces of the row; None if there is no list of them.
+        mark: A sign before the row, explained by a note, such as ``†``.
+        detail: Sentences on the row, which a screen shows with it.
+        sources: The query for the traces of the row; None without a list of traces.
         cell_sources: The queries for the traces of single cells, by key.
         detail_cells: Sentences on single cells, by key, which a screen shows with the selected
             cell.
@@ -159,10 +156,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence on the data of figures, on what was left out, or on how to read them.
+    """A sentence on the data of figures, on excluded data, or on how to read the figures.
 
-    ``reason`` is a name for scripts and tests (``few_traces``, ``left_out``, ``identical_blocks``).
-    A ``warning`` is shown before the figures, not below them.
+    ``reason`` is a name for scripts and tests. A ``warning`` is shown above the figures.
     """
 
     text: str
@@ -178,7 +174,7 @@ class _Noted:
 
     @property
     def warnings(self) -> Iterator[Note]:
-        """The notes that are shown before the figures."""
+        """The notes that are shown above the figures."""
         return (note for note in self.notes if note.warning)
 
     @property
@@ -192,13 +188,13 @@ class Table(_Noted):
     """Rows under columns.
 
     Args:
-        id: Unique in its report, fit for file names, labels and anchors: ``modes``.
-        title: The title, without a full stop: ``Agreement on whole traces``.
-        columns: Its columns. The first columns of text name a row.
+        id: The id, unique in its report and fit for file names, labels and anchors.
+        title: The title, without a full stop.
+        columns: The columns; the first columns of text name a row.
         groups: Groups of rows with a rule between them (modes, categories, totals).
-        caption: Sentences for a paper: source of the labels, pass, n, seed, resamples.
+        caption: Sentences for a paper, on the labels and the method.
         notes: The notes below the table.
-        folded: Whether a page shows it folded, and a plain text leaves it out.
+        folded: Whether a page shows the table folded, and plain text leaves it out.
     """
 
     id: str
@@ -220,7 +216,7 @@ class Table(_Noted):
         return self.split_columns()[0] or self.columns
 
     def split_columns(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-        """Return the columns with at least one value, and those that are empty in every row."""
+        """Return the columns with at least one value, and the empty ones."""
         filled_keys = {
             key for row in self.rows for key, cell in row.cells.items() if cell not in (None, "")
         }
@@ -230,16 +226,16 @@ class Table(_Noted):
 
 
 def existing_tables(*tables: Table | None) -> tuple[Table, ...]:
-    """Return the tables without None, which stands for a table that has no data."""
+    """Return the tables that are not None."""
     return tuple(table for table in tables if table is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing in user units; ``render/svg.py`` writes it.
+    """A drawing in user units, which ``render/svg.py`` writes.
 
-    ``id`` is the name of its file, without a suffix. ``note`` is its caption: n, source of the
-    labels, taxonomy, and content. A page shows a ``folded`` chart folded; its file is like others.
+    ``id`` is the name of its file, without a suffix. ``note`` is its caption. A page shows a
+    ``folded`` chart folded.
     """
 
     id: str
@@ -296,12 +292,12 @@ class Report(_Noted):
     Args:
         id: ``agreement`` or ``signatures``.
         title: Its title.
-        about: One sentence: taxonomy, source of the labels, pass, number of traces.
+        about: A sentence on the taxonomy, the source of the labels, the pass and the traces.
         sections: Its pages.
         notes: The notes on the whole report.
         facts: The numbers at its head.
-        document: The figures as ``--json`` prints them, from which ``render/csv.py`` makes rows.
-        methods: A paragraph for the methods section of a paper, which pages and Markdown show.
+        document: The figures as ``--json`` prints them.
+        methods: A paragraph for the methods section of a paper.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Published figures beside ours: claims of the ITBench posts, and gains with all their readings."""
+"""Published figures beside those of a report: claims of the ITBench posts, and effects of fixes."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ _COLUMNS: Final = """
 
 
 def published_gains() -> model.Text:
-    """Return what the literature measured of fixes against the modes of MAST."""
+    """Return the published effects of fixes against the modes of MAST."""
     return model.Text("measured", "Published effects of fixes", _GAINS, _SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published figure beside ours.
+    """A published figure beside the figure of a report.
 
     Args:
-        group: The group of the report that it is about.
+        group: The group of the report to which it applies.
         text: The claim in words.
         published: Its value.
-        figure: The figure that answers it; None if there is none.
-        verdict: What the figure says of it.
-        reason: Why it says so.
-        is_share: Whether it is a share.
+        figure: The figure of the report; None if there is none.
+        verdict: The result of the comparison.
+        reason: The reason for the verdict.
+        is_share: Whether the value is a share.
     """
 
     group: str
@@ -76,9 +76,8 @@ class Claim:
 def published_claims(report: SignatureReport) -> Iterator[Claim]:
     """Compare the claims of the ITBench posts on a model with the group of the same model.
 
-    - A claim is reproduced if the group's figure rounds to it, or has an interval that contains it.
-    - It is contradicted if the interval does not contain it.
-    - It is not computable without a figure or an interval.
+    A claim is reproduced if the figure rounds to it or the figure's interval contains it,
+    contradicted if the interval does not contain it, and otherwise not computable.
     """
     inputs = report.inputs
     if not are_claims_about(inputs.taxonomy_ref) or "model" not in inputs.fields:
@@ -112,7 +111,7 @@ def _verdict_on_claim(figure: Figure | None, published: float, digits: int) -> t
     if figure is None or figure.value is None:
         return "not computable", "no run has the figure" if figure is None else figure.reason
     half_digit = 0.5 * 10.0**-digits
-    if abs(figure.value - published) <= half_digit + 1e-9:  # 1e-9 for errors of floats
+    if abs(figure.value - published) <= half_digit + 1e-9:  # 1e-9 for rounding errors
         return "reproduced", "rounds to it"
     if figure.interval is None:
         return "not computable", f"no interval: {figure.reason or 'none was asked for'}"
@@ -123,7 +122,7 @@ def _verdict_on_claim(figure: Figure | None, published: float, digits: int) -> t
 
 
 def claims_section(report: SignatureReport) -> model.ReportSection | None:
-    """Return a section with published claims beside these figures; None without claims."""
+    """Return a section with published claims beside figures of the report; None without claims."""
     claims = list(published_claims(report))
     if not claims:
         return None

@@ -1,4 +1,4 @@
-"""Numbers, names and intervals in sentences, as every report writes them."""
+"""Numbers, names and intervals in sentences."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 _Item = TypeVar("_Item")
 
 PARADOX: Final = "†"
-"""The mark of a row whose κ is low only because nearly all verdicts are the same."""
+"""The mark of a row with the κ paradox: κ is low only because nearly all verdicts are equal."""
 
 _NO_INTERVALS: Final = "No intervals were computed (--rounds 0)."
 
-# Where κ is called low although raw agreement is high because one answer is nearly always given.
-# The bounds are this project's own: κ under 0.4 is what Landis and Koch call at most 'fair'.
+# The bounds of the κ paradox are this project's own. Landis and Koch call κ below 0.4 'fair' or
+# worse.
 _LOW_KAPPA: Final = 0.4
 _HIGH_RAW: Final = 0.8
 _EXTREME_PREVALENCE: Final = 0.2
 
 
 def applicable(*items: tuple[object, _Item]) -> tuple[_Item, ...]:
-    """Return the items, such as notes, whose condition is true.
+    """Return the items, such as notes, that have a true condition.
 
     Args:
         items: Pairs of a condition and an item.
@@ -82,8 +82,6 @@ def in_words(figure: Figure) -> str:
 def fact(name: str, figure: Figure) -> KeyFact:
     """Make a fact for the head of a page.
 
-    The comment is the interval, or the reason for no value or no interval.
-
     Args:
         name: The name of the figure.
         figure: The figure.
@@ -104,7 +102,7 @@ def intervals_note(
     Args:
         resampling: The resamples of the intervals.
         traces: The number of traces. The jackknife is used for fewer than ``MANY``.
-        bootstrap_name: The kind of bootstrap that is used for ``MANY`` traces or more.
+        bootstrap_name: The kind of bootstrap for ``MANY`` traces or more.
     """
     if not resampling.count:
         return _NO_INTERVALS
@@ -117,7 +115,7 @@ def intervals_note(
 
 
 def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
-    """Return a note for each reason for which figures have no interval.
+    """Return a note for each reason why figures have no interval.
 
     Args:
         parts: Figures, or tables of figures.
@@ -125,7 +123,7 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     needed_by_reason: dict[str, set[int]] = {}  # the numbers of cases that intervals need
     for part in parts:
         for figure in part.figures if isinstance(part, FigureTable) else (part,):
-            # Bounds replace an interval if too many verdicts are unresolved.
+            # Bounds replace an interval with too many unresolved verdicts.
             reason = "unresolved" if figure.bounds is not None else figure.withheld
             if reason is not None:
                 needed_by_reason.setdefault(reason, set()).add(figure.needs or 0)
@@ -185,8 +183,8 @@ def why_undefined(
 
     Args:
         figures: Pairs of a name and its figure.
-        reasons: The explanations of reasons, by the name of the reason.
-        no_variance: The explanations of ``no_variance`` for single figures, by their names.
+        reasons: The explanations of reasons, by reason.
+        no_variance: The explanations of ``no_variance`` for single figures, by name.
     """
     names_by_explanation: dict[tuple[str, str], list[str]] = {}
     for name, figure in figures:
@@ -204,10 +202,9 @@ def why_undefined(
 
 
 def is_kappa_paradox(figures: FigureTable) -> bool:
-    """Return whether κ is low only because nearly all verdicts are the same.
+    """Return whether κ is low only because nearly all verdicts are equal.
 
-    That is: raw agreement is at least 0.8, κ is below 0.4, and the mean share of present verdicts
-    is at most 0.2 or at least 0.8 (Feinstein and Cicchetti 1990).
+    This is the paradox of Feinstein and Cicchetti (1990).
     """
     kappa = figures.value("cohen_kappa")
     raw_agreement = figures.value("raw_agreement")
@@ -223,16 +220,16 @@ def is_kappa_paradox(figures: FigureTable) -> bool:
 
 
 def paradox_mark(table: FigureTable) -> str:
-    """Return the mark of a row whose κ is low only because nearly all verdicts are the same."""
+    """Return the mark of a row with the κ paradox, or an empty text."""
     return PARADOX if is_kappa_paradox(table) else ""
 
 
 def paradox_note(figures_by_name: Mapping[str, FigureTable], advice: str) -> tuple[Note, ...]:
-    """Return a note on the rows with the mark of the κ paradox; nothing without such rows.
+    """Return a note on the rows with the κ paradox; nothing without such rows.
 
     Args:
         figures_by_name: The figures of the rows by the name of the row.
-        advice: The end of the note: the reason, and what to read instead of κ.
+        advice: The end of the note: the reason, and the figures to read instead of κ.
     """
     marked_names = [name for name, figures in figures_by_name.items() if is_kappa_paradox(figures)]
     text = f"{PARADOX} {', '.join(marked_names)}: κ is low although raw agreement is high{advice}"
@@ -242,13 +239,13 @@ def paradox_note(figures_by_name: Mapping[str, FigureTable], advice: str) -> tup
 def macro_note(
     defined: Mapping[str, float | None], total: int, columns: Iterable[Column], ending: str = ""
 ) -> Note:
-    """Return the note on macro means, which says for which of them some modes are missing.
+    """Return the note on macro means, with the number of modes of means that lack some.
 
     Args:
-        defined: The number of modes for which each figure is defined, by the key of its column.
+        defined: The number of modes with a defined figure, by the key of the column.
         total: The number of all modes.
         columns: The columns of the figures.
-        ending: A text that is added at the end.
+        ending: A text to add at the end.
     """
     count_texts = [
         f"{column.title} {defined[column.key]}"

@@ -1,7 +1,6 @@
 """The JSON document of a report on failure signatures, as ``report --json`` prints it.
 
-It is one view of the records of ``figures/signatures``. A figure without a value is null, and
-``undefined`` says why by name.
+A figure without a value is null, with the name of the reason in ``undefined``.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Document = dict[str, Any]
 
 _TRACES: Final = ("all", "failed", "succeeded")
 _FATAL_DEFINITIONS: Final = ("labels", "class")
-"""What makes a label fatal: the label's own severity, or the class of its mode."""
+"""The definitions of a fatal label: by its own severity, or by the class of its mode."""
 
 
 def signature_document(report: SignatureReport) -> Document:
@@ -81,7 +80,7 @@ def signature_document(report: SignatureReport) -> Document:
         },
         "overall": overall_document,
         "groups": groups,
-        # Only the report of an experiment fills these; the keys are always there.
+        # Only the report of an experiment fills these keys.
         "comparison": None,
         "paired": None,
         "experiment": None,
@@ -92,7 +91,7 @@ def signature_document(report: SignatureReport) -> Document:
 
 
 def _corrected_json(report: SignatureReport, name: str) -> Document:
-    """Return the prevalences of a group that are corrected for a judge's errors, by mode."""
+    """Return the prevalences of a group corrected for a judge's errors, by mode."""
     figures = [
         figure
         for scope in PREVALENCE_PATHS
@@ -107,7 +106,7 @@ def _corrected_json(report: SignatureReport, name: str) -> Document:
 def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
     """Return the figures of a group of traces.
 
-    ``parts`` are the values that its traces have in common, by the field that grouped them.
+    ``parts`` are the group's values by grouping field.
     """
     inputs = report.inputs
     figures = report.group(name)
@@ -165,7 +164,7 @@ def mode_document(figures: FigureTable, rules: Rules, stated: str | None) -> Doc
     Args:
         figures: The figures of the mode.
         rules: The limits between the classes of severity.
-        stated: The class of the mode in a published study, None if it states none.
+        stated: The published class of the mode; None without one.
     """
     rates = {side: figures.find("rate", side) for side in _TRACES}
     severity_class, reason = severity(figures, rules)
@@ -191,7 +190,7 @@ def mode_document(figures: FigureTable, rules: Rules, stated: str | None) -> Doc
 
 
 def _difference_json(figures: FigureTable) -> Document:
-    """Return the difference between the shares of both outcomes in points, the ratio and test."""
+    """Return the difference of the shares by outcome in points, the ratio and the test."""
     difference = figures["difference"]
     ratio = figures["risk_ratio"]
     values = (
@@ -264,7 +263,7 @@ def _categories_json(
 
 
 def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
-    """Return whether the difference of a mode within models has another sign than over all traces.
+    """Return whether the difference of a mode within models has the opposite sign.
 
     Args:
         report: The report.
@@ -296,7 +295,7 @@ def _stratified_json(report: SignatureReport, name: str) -> Document | None:
             "risk_ratio_ci": list_of(ratio.interval),
             **withheld_json(difference),
         }
-        # A ratio of 0 has a value, so this is the reason why it has no interval.
+        # A ratio of 0 has a value but no interval.
         if not ratio.value:
             document["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
         modes[code] = document
@@ -321,7 +320,7 @@ def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Docum
             "both": jaccard.count,
             "only_first": figures.value("only_first"),
             "only_second": figures.value("only_second"),
-            "neither": (phi.n or 0) - (jaccard.n or 0),  # the n of jaccard have either mode
+            "neither": (phi.n or 0) - (jaccard.n or 0),  # the n of jaccard has either mode
             "jaccard": jaccard.value,
             "phi": phi.value,
         }
@@ -348,7 +347,7 @@ def _places_json(report: SignatureReport, name: str, side: str) -> Document:
         },
         "tied": totals.count("tied"),
         "onset": {code: _position_json(figures) for code, figures in figures_of("onset").items()},
-        # The traces with both modes of a pair, by which mode occurs first.
+        # The traces with both modes of a pair, by the mode that occurs first.
         "order": [
             {
                 "modes": pair.split(PAIR),
@@ -390,14 +389,14 @@ def _spread_json(figures: FigureTable, statistic: str, condition: str = "") -> D
     values = {
         "n": median.n,
         "median": median.value,
-        "quartiles": list_of(median.interval),  # a median has them in place of an interval
+        "quartiles": list_of(median.interval),  # the interval of a median
         "mean": figures.value(f"{statistic}_mean", condition),
     }
     return values | doubt_json(median)
 
 
 def _lengths_json(report: SignatureReport, name: str) -> Document | None:
-    """Return, by mode, shares by the length of runs, and hazards by ranges of steps."""
+    """Return, by mode, shares by the length of runs, and hazards by ranges of spans."""
     length_tables = report.figures_by_key("length", name)
     if not length_tables:
         return None
@@ -422,8 +421,7 @@ def _lengths_json(report: SignatureReport, name: str) -> Document | None:
 def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
     """Return the costs of failed traces before and after the first fatal failure.
 
-    There is an object for each definition of a fatal failure. Returns None if costs were not
-    counted.
+    There is an object for each definition of a fatal failure. The result is None without costs.
     """
     totals = report.figures.table("bill", group=report.key(name))
     if not totals.figures:
@@ -439,7 +437,7 @@ def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
                 "traces": totals.count("traces", definition),
                 "with_fatal": totals.count("with_fatal", definition),
                 "at_hand": totals.count("at_hand", definition),
-                # The other amounts are parts of the tokens.
+                # The other amounts are parts of ``tokens``.
                 **{
                     f"traces_with_{key}": (amounts[key] or {}).get("traces", 0)
                     for key in ("tokens", "minutes")
@@ -451,9 +449,9 @@ def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
 
 
 def _amount_json(report: SignatureReport, name: str, condition: str) -> Document | None:
-    """Return the tokens or minutes that failed traces used; None if they are unknown.
+    """Return the tokens or minutes of failed traces; None if they are unknown.
 
-    ``condition`` joins the definition of a fatal failure and the kind of cost, as in the figures.
+    ``condition`` joins the definition of a fatal failure and the name of the amount.
     """
     totals = report.figures.table("bill", group=report.key(name))
     total = totals.get("used_total", condition)
@@ -472,7 +470,7 @@ def _amount_json(report: SignatureReport, name: str, condition: str) -> Document
 
 
 def _trend_json(report: SignatureReport) -> Document | None:
-    """Return the trend of each mode along the groups; None if they have no order."""
+    """Return the trend of each mode along the groups; None without an order."""
     axis = report.axis
     if axis is None:
         return None
@@ -517,12 +515,12 @@ def _slope_json(figures: FigureTable) -> Document:
     return values | doubt_json(p_value)
 
 
-# What a report cannot tell, in sentences
+# Sentences on missing figures
 
 
 def cannot_say(inputs: SignatureInput) -> Iterator[str]:
-    """Yield sentences on figures that a report lacks, and on what it leaves out."""
-    # Without the annotator's name, since pseudonyms do not replace names inside sentences.
+    """Yield sentences on missing figures and excluded data."""
+    # Pseudonyms do not replace names inside sentences, so the annotator is not named.
     annotator = "anyone" if inputs.label_source_kind == "gold" else "the annotator"
     yield from applicable(
         (
@@ -554,7 +552,7 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
 
 
 def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
-    """Yield sentences on figures that a group lacks, and on what it leaves out.
+    """Yield sentences on missing figures and excluded data of a group.
 
     Args:
         report: The report.
@@ -593,7 +591,7 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
 
 
 def _missing_modes_sentences(rates: Mapping[str, Figure]) -> Iterator[str]:
-    """Yield sentences on modes that no trace has a verdict on, and on modes that no trace shows.
+    """Yield sentences on modes without a verdict on any trace, and on modes that no trace shows.
 
     ``rates`` are the shares of all traces with each mode, by code.
     """

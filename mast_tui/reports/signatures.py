@@ -1,8 +1,8 @@
-"""Tables and sentences on failure signatures, made from the records of figures.
+"""Tables and sentences on failure signatures.
 
-``_Group`` makes the tables of one group of traces, or of all traces; a page shows them group by
-group, the screen one group at a time. Each begins with the shares of the modes in all traces;
-failed and successful traces are compared if enough outcomes are known.
+``_Group`` makes the tables of one group of traces, or of all traces. A page shows them group by
+group, the screen one group at a time. Failed and successful traces are compared if enough outcomes
+are known.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ if TYPE_CHECKING:
 MOST_PAIRS: Final = 6
 MOST_STEPS: Final = 8
 MOST_HELPED: Final = 4
-"""The number of modes whose strategies a page shows open; the others are folded."""
+"""The number of modes with unfolded strategies on a page."""
 
 MOST_QUOTED: Final = 300
-"""Code points of a span's own text."""
+"""The most code points of a quoted span."""
 
 HOW_TO_GIVE_OUTCOMES: Final = (
     "Outcomes come from the trace files, from an outcomes.csv beside them (columns trace, outcome "
@@ -283,7 +283,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
 }
-"""The title and the columns of each table of a group; where rows are modes, these come first."""
+"""The title and the columns of each table of a group; ``_MODE`` precedes the columns for modes."""
 
 _SCORES: Final = """
     metric | metric | text | | 100
@@ -295,7 +295,7 @@ _ALL_SHARES: Final = """
     share:all#value | share | share | share of all modes found
     rate:all | traces | share | traces with any of its modes | 40
 """
-"""The columns of categories where few outcomes are known."""
+"""The columns of categories if few outcomes are known."""
 
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
@@ -315,7 +315,7 @@ _LENGTH_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "Runs with the mode but without its place are excluded.",
     ),
 }
-"""The title of the tables of rates in bins, and the explanation of the bins, by scope."""
+"""The title and the explanation of the tables of rates by bins, by scope."""
 
 _MANTEL_HAENSZEL: Final = Note(
     "Mantel-Haenszel estimates with models as strata; intervals of differences: Miettinen and "
@@ -336,17 +336,14 @@ def signatures_report(
     groups_asked: bool = False,
     experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Make the report with charts: a section on all traces, one for each group, and further ones.
-
-    The further sections are on an experiment, published claims, a trend, and the methods.
+    """Make the report with charts: sections on all traces, each group, and further subjects.
 
     Args:
         signatures: The figures.
-        extras: The taxonomy with its strategies, the number of traces in which each mode was
-            fatal, and examples.
-        groups_asked: Whether the user asked for groups. Then all groups get sections, and the
-            section on all traces has only the shares of modes. Otherwise that section has all
-            tables, and only groups of ``LEAST_TRACES`` or more get sections.
+        extras: The taxonomy with its strategies, the numbers of fatal failures, and examples.
+        groups_asked: Whether the user asked for groups. Then all groups have sections, and the
+            section on all traces has only the shares of modes. Otherwise only groups of
+            ``LEAST_TRACES`` or more have sections.
         experiment: Two groups as the arms of an experiment, with its figures.
     """
     grouping = signatures.inputs.by
@@ -399,7 +396,7 @@ def _group_section(group: _Group) -> ReportSection:
 
 
 def _shares_section(group: _Group) -> ReportSection:
-    """Make the section on a group of traces that has only the shares of modes."""
+    """Make the section on a group of traces with only the shares of modes."""
     parts = tuple(_prevalence_of(group, group_charts(group.signatures, group.name)))
     return ReportSection(
         f"group{group.suffix}", group.title, parts, tuple(_group_facts(group.group))
@@ -407,10 +404,10 @@ def _shares_section(group: _Group) -> ReportSection:
 
 
 def _hidden_groups_note(signatures: SignatureReport, shown_count: int) -> Iterator[Note]:
-    """Yield a note on the groups that are too small for a section of their own."""
+    """Yield a note on the groups that are too small for a section."""
     grouping = signatures.inputs.by
     group_count = len(signatures.groups)
-    # A single group has all traces, whose section is always there.
+    # A single group has all traces, which always have a section.
     hidden_count = group_count - shown_count
     if grouping != ALL and group_count > 1 and hidden_count:
         yield Note(
@@ -427,8 +424,8 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
         taxonomy: The taxonomy with its strategies.
 
     Returns:
-        ``strategies`` by the code of the mode; ``measured``: for MAST, effects from the literature
-        with their ``source``, None for other taxonomies.
+        ``strategies`` by the code of the mode; ``measured``: published effects with their
+        ``source``, None unless the taxonomy is MAST.
     """
     measured = None
     if taxonomy.id == "mast":
@@ -453,7 +450,7 @@ def group_report(
     Args:
         signatures: The figures.
         group: The name of a group, or ``OVERALL`` for all traces.
-        over_all_traces: Whether onset and pairs are counted over all traces, not only failed ones.
+        over_all_traces: Whether onset and pairs are over all traces instead of failed ones.
         extras: As in ``signatures_report``; with a taxonomy there is a section on what helps.
 
     Raises:
@@ -521,7 +518,7 @@ def _prevalence_of(
 
 
 def _report_description(signatures: SignatureReport, grouping: str) -> str:
-    """Return a line that names the taxonomy, source of labels, grouping, and traces by outcome."""
+    """Return a line that names the taxonomy, the source of labels, the grouping and outcomes."""
     inputs = signatures.inputs
     overall = signatures.group(OVERALL)
     limit = inputs.failed_below
@@ -569,7 +566,7 @@ def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
 
 
 def _no_places_note(signatures: SignatureReport) -> Note:
-    """Return a note on why there are no tables on the positions of failures in the run."""
+    """Return a note on why there are no tables on the positions of failures."""
     sentence = "There are no figures on places: no label is on a span of known position."
     if signatures.inputs.labels_on_unknown_spans:
         sentence += (
@@ -582,7 +579,7 @@ def _no_places_note(signatures: SignatureReport) -> Note:
 
 
 def _n_of_success(figure: Figure) -> int | None:
-    """Return n for a share of success that has traces, otherwise None."""
+    """Return n for a share of success with traces, otherwise None."""
     return figure.n or None if figure.condition.startswith("success_if_") else None
 
 
@@ -594,7 +591,7 @@ def _percent(share: float) -> str:
 
 
 def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
-    """Return the cells without an undefined ratio, for which a note gives the reason."""
+    """Return the cells without an undefined ratio; a note gives the reason."""
     return {
         key: cell for key, cell in cells.items() if key != "risk_ratio" or not _is_undefined(cell)
     }
@@ -614,9 +611,9 @@ def _interval_notes(
 def _missing_ratio_notes(
     figures_by_code: Mapping[str, FigureTable], traces_by_reason: Mapping[str, str]
 ) -> Iterator[Note]:
-    """Yield a note for each reason for which modes have no risk ratio.
+    """Yield a note for each reason why modes have no risk ratio.
 
-    ``traces_by_reason`` has, for each reason, a phrase such as "no successful trace".
+    ``traces_by_reason`` has a phrase such as "no successful trace" for each reason.
     """
     for reason, traces in traces_by_reason.items():
         codes = [
@@ -631,7 +628,7 @@ def _missing_ratio_notes(
 
 
 def _missing_figure_sentences(figures: FigureTable) -> Iterator[str]:
-    """Yield each reason for which the difference or the ratio of a mode is missing, once."""
+    """Yield each reason why the difference or the ratio of a mode is missing, once."""
     reasons = (figures["difference"].reason, figures["risk_ratio"].reason)
     for reason in dict.fromkeys(filter(None, reasons)):
         yield _MISSING.get(reason, reason)
@@ -642,11 +639,7 @@ def _is_undefined(cell: Cell) -> bool:
 
 
 def _without_undefined_columns(table: Table) -> Table | None:
-    """Return a table without the columns in which every figure is undefined.
-
-    Returns:
-        The table; None if no figure has a value, or if there are no rows.
-    """
+    """Return a table without the columns of undefined figures; None without any value."""
     cells = [(key, cell) for row in table.rows for key, cell in row.cells.items()]
     keys_with_values = {key for key, cell in cells if not _is_undefined(cell)}
     undefined_keys = {key for key, _ in cells} - keys_with_values
@@ -688,9 +681,8 @@ class _Group(GroupFigures):
     """The tables of one group.
 
     Attributes:
-        suffix: The end of the tables' ids, by which they differ from those of other groups.
-        over_all_traces: On a screen, whether onset and pairs are counted over all traces; None on
-            a page.
+        suffix: The suffix of the tables' ids, different for each group.
+        over_all_traces: On a screen, whether onset and pairs are over all traces; None on a page.
         extras: The taxonomy, the traces that modes decided, and examples.
     """
 
@@ -705,33 +697,26 @@ class _Group(GroupFigures):
 
     @property
     def is_page(self) -> bool:
-        """True for a page, which shows charts beside its tables; False for a screen."""
+        """True for a page with charts beside its tables; False for a screen."""
         return self.over_all_traces is None
 
     @property
     def places(self) -> FigureTable | None:
-        """The figures of all places in the traces with the ``outcome``."""
+        """The figures of all places in the traces of ``side``."""
         return self.signatures.places(self.name, self.side)
 
     @property
     def side(self) -> str:
-        """The traces over which onset and pairs are counted: ``failed`` or ``all``."""
+        """The set of traces for onset and pairs: ``failed`` or ``all``."""
         return self.outcome or "all"
 
     def figures_of_side(self, scope: str) -> dict[str, FigureTable]:
-        """Return figures of the traces with the ``outcome``, by mode or pair."""
+        """Return figures of the traces of ``side``, by mode or pair."""
         return self.signatures.figures_by_key(f"{scope}_{self.side}", self.name)
 
     @cached_property
     def outcome(self) -> str | None:
-        """``failed`` if onset and pairs are counted over failed traces only, otherwise None.
-
-        It is None
-
-        - with ``over_all_traces``,
-        - if few outcomes are known,
-        - on a page instead of a screen, if no failed trace has labels on spans.
-        """
+        """``failed`` if onset and pairs are over failed traces only, otherwise None."""
         if not self.compares or self.over_all_traces:
             return None
         places = self.signatures.places(self.name, "failed")
@@ -740,7 +725,7 @@ class _Group(GroupFigures):
 
     @property
     def traces_text(self) -> str:
-        """The words for the traces over which onset and pairs are counted."""
+        """The words for the traces of ``side``."""
         return "traces" if self.outcome is None else "failed traces"
 
     def columns(self, id: str) -> tuple[Column, ...]:
@@ -757,19 +742,19 @@ class _Group(GroupFigures):
         traces: str = "",
         folded: bool = False,
     ) -> Table | None:
-        """Make a table of this group, without columns in which every figure is undefined.
+        """Make a table of this group, without columns of undefined figures.
 
         Args:
             id: The key of the table in ``_TABLES``, which has its title and columns.
-            rows: The rows; if they have the cell ``code``, they are about modes.
+            rows: The rows; rows with the cell ``code`` are about modes.
             notes: The notes.
-            title: A title other than that in ``_TABLES``.
-            columns: Columns other than those in ``_TABLES``.
-            traces: The number of traces, in words; by default the number of each outcome.
+            title: Another title than in ``_TABLES``.
+            columns: Other columns than in ``_TABLES``.
+            traces: The number of traces, in words; by default by outcome.
             folded: Whether a page shows the table folded.
 
         Returns:
-            The table; None if there are no rows or no values.
+            The table; None without rows or values.
         """
         rows = tuple(rows)
         if not rows:
@@ -812,9 +797,8 @@ class _Group(GroupFigures):
 
         Args:
             id: The key of the table in ``_TABLES``.
-            keyed_figures: For each row the code of the mode or the key of the pair, and its
-                figures.
-            source: The figure, as ``statistic:condition``, whose source traces a row opens.
+            keyed_figures: The code of the mode or the key of the pair of each row, and its figures.
+            source: The figure, as ``statistic:condition``, with the source traces of a row.
             detail: Returns the sentences on a row.
         """
         table_columns = self.columns(id)
@@ -825,7 +809,7 @@ class _Group(GroupFigures):
             cells = figure_cells(figures, table_columns)
             if len(codes) == 1:
                 cells |= self.mode_cells(key)
-            elif table_columns[0].key == "step":  # a pair of a mode and the mode that next occurs
+            elif table_columns[0].key == "step":  # a mode and the next mode
                 cells |= {"step": " → ".join(codes), "name": self.modes_by_code[codes[1]].name}
             else:
                 cells["pair"] = " + ".join(codes)
@@ -837,7 +821,7 @@ class _Group(GroupFigures):
     # Modes in all traces, in failed and in successful ones.
 
     def sources_of(self, code: str) -> Sources | None:
-        """Return the query for the traces that show a mode; None if no trace shows it."""
+        """Return the query for the traces that show a mode; None without such traces."""
         figure = self.figures_by_code[code].find("rate", "all")
         return figure.sources if figure.count else None
 
@@ -850,7 +834,7 @@ class _Group(GroupFigures):
             if not figures.find("rate", "all").n:
                 cells["rate:all"] = Figure(reason="not_judged")
             for key in ("unsure", "open", "unresolved"):
-                cells[key] = cells[key] or None  # a 0 is not shown
+                cells[key] = cells[key] or None  # hide 0
             rows.append(
                 Row(
                     code,
@@ -880,7 +864,7 @@ class _Group(GroupFigures):
     def modes(self) -> Table | None:
         """Make the table of how often each mode occurs in failed and in successful traces.
 
-        Return None if too few outcomes are known to compare the two.
+        The result is None if few outcomes are known.
         """
         if not self.compares:
             return None
@@ -898,7 +882,7 @@ class _Group(GroupFigures):
         )
 
     def scores(self) -> Table | None:
-        """Make the table of scores of the benchmark other than the main one; None without any."""
+        """Make the table of the benchmark's further scores; None without any."""
         rows = tuple(
             Row(metric, {"metric": metric, "mean": figure_cell(figure), "n": figure.n})
             for metric, figure in self.group.by_name("mean_score").items()
@@ -907,7 +891,7 @@ class _Group(GroupFigures):
         return Table(f"scores{self.suffix}", title, columns(_SCORES), (rows,)) if rows else None
 
     def counts(self) -> Table | None:
-        """Make the table of counts and tests, which the table of ``modes`` has no room for."""
+        """Make the table of counts and tests of the modes."""
         if not self.compares:
             return None
         rows = []
@@ -926,10 +910,7 @@ class _Group(GroupFigures):
         return self.make_table("counts", rows, note, folded=True)
 
     def _mode_row(self, code: str, figures: FigureTable) -> Row:
-        """Make the row of a mode: its shares by outcome, and how severe it is.
-
-        ``severity`` is the class that follows from the figures, ``stated`` the published class.
-        """
+        """Make the row of a mode: its shares by outcome, and its class."""
         severity_class, _ = severity(figures, self.signatures.rules)
         rates = {side: figures.find("rate", side) for side in OUTCOMES}
         return Row(
@@ -948,7 +929,7 @@ class _Group(GroupFigures):
         )
 
     def _mode_sentences(self, figures: FigureTable) -> Iterator[str]:
-        """Yield the sentences of a mode's detail: its shares, class, and the traces left out."""
+        """Yield the sentences of a mode's detail: its shares, its class, and excluded traces."""
         yield f"Failed: {_rate_words(figures.find('rate', 'failed'))}."
         yield f"Succeeded: {_rate_words(figures.find('rate', 'succeeded'))}."
         yield from _missing_figure_sentences(figures)
@@ -976,10 +957,7 @@ class _Group(GroupFigures):
         yield from applicable((left_out, f"Excluded: {', '.join(left_out)}."))
 
     def _judged_on_fewer_note(self) -> Iterator[Note]:
-        """Yield a note on the modes with verdicts on some failed or successful traces, not all.
-
-        Modes without any verdict have a note of their own, ``group_cannot_say``.
-        """
+        """Yield a note on modes with verdicts on only a part of the failed or successful traces."""
         n_by_code = {
             code: [figures.find("rate", side).n for side in OUTCOMES]
             for code, figures in self.figures_by_code.items()
@@ -994,15 +972,12 @@ class _Group(GroupFigures):
         yield from applicable((parts, Note(text, "judged_on_fewer")))
 
     def of_judges(self) -> Iterator[Table | None]:
-        """Yield the tables of differences within models and of rates corrected for judge errors."""
+        """Yield the tables of differences within models and of corrected prevalences."""
         yield self._stratified_table()
         yield self._corrected_table()
 
     def _stratified_table(self) -> Table | None:
-        """Make the table of differences between failed and successful traces within models.
-
-        A † marks a mode whose difference over all models has the opposite sign.
-        """
+        """Make the table of differences between failed and successful traces within models."""
         figures_by_code = self.signatures.figures_by_key("stratified", self.name)
         if not figures_by_code or not self.compares:
             return None
@@ -1088,7 +1063,7 @@ class _Group(GroupFigures):
         )
 
     def categories(self) -> Iterator[Table | None]:
-        """Yield for each level the table of the categories' shares of all modes and of traces."""
+        """Yield for each level the table of the categories' shares of modes and of traces."""
         for number, (level, scope, groups) in enumerate(self.levels, start=1):
             ident = "category_shares" if number == 1 else f"level_{number}"
             yield self._category_table(ident, scope, groups, level)
@@ -1098,7 +1073,7 @@ class _Group(GroupFigures):
         """Each level of categories: its name (empty for the first), scope, and categories."""
         inputs = self.signatures.inputs
         yield "", "category", inputs.categories
-        # The categories of the report are those of the first level.
+        # ``categories`` are those of the first level.
         for level, groups in list(inputs.levels.items())[1:]:
             yield level, f"level {level}", groups
 
@@ -1107,7 +1082,7 @@ class _Group(GroupFigures):
     ) -> Table | None:
         """Make the table of the shares of the categories of one level.
 
-        ``scope`` is that of the figures, ``level`` the name of the level, empty for the first.
+        ``level`` is the name of the level, empty for the first.
         """
         title, lines = _TABLES["category_shares"]
         table_columns = columns(lines if self.compares else _ALL_SHARES)
@@ -1134,10 +1109,7 @@ class _Group(GroupFigures):
     # Places.
 
     def onset_tables(self) -> Iterator[Table | None]:
-        """Yield the tables on where and in which order failures occur, and what follows them.
-
-        Without labels on spans there are none.
-        """
+        """Yield the tables on the positions and the order of failures, and on what follows them."""
         places = self.places
         if places is None or not places.count("traces"):
             return
@@ -1151,7 +1123,7 @@ class _Group(GroupFigures):
         yield self._chains_table()
 
     def _traces_with_place(self) -> str:
-        """Return a caption's count: of the traces with a failure, those with labels on spans."""
+        """Return the words for the traces with a failure and labels on spans."""
         places = self.places
         assert places is not None
         singular = self.traces_text.removesuffix("s")
@@ -1161,7 +1133,7 @@ class _Group(GroupFigures):
         )
 
     def summary_notes(self) -> Iterator[Note]:
-        """Yield the notes on a group: what its folded tables show, and what is unknown."""
+        """Yield the notes on a group: on its folded tables, and on missing figures."""
         side = "failed" if self.compares else "all"
         for _, scope, categories in self.levels:
             figures_by_id = self.signatures.figures_by_key(scope, self.name)
@@ -1237,9 +1209,9 @@ class _Group(GroupFigures):
         )
 
     def _transitions_table(self) -> Table | None:
-        """Make the table of the most frequent transitions, which the page calls steps.
+        """Make the table of the most frequent transitions, which are called steps on the page.
 
-        A transition is a mode, and the mode that next occurs for the first time.
+        A transition is a mode and the next mode that first occurs.
         """
         transitions = self.figures_of_side("transitions")
         most_frequent = list(transitions.items())[:MOST_STEPS]
@@ -1259,7 +1231,7 @@ class _Group(GroupFigures):
         for pair, figures in self.figures_of_side("order").items():
             pair_modes = pair.split(PAIR)
             if set(pair_modes) == {first, second}:
-                # The figures count traces in which the first mode of the pair begins "before".
+                # "before" counts traces in which the first mode of the pair begins first.
                 is_reversed_pair = pair_modes != [first, second]
                 earlier = figures.find("sets_on", "after" if is_reversed_pair else "before")
                 later = figures.find("sets_on", "before" if is_reversed_pair else "after")
@@ -1308,7 +1280,7 @@ class _Group(GroupFigures):
 
     def _order_table(self) -> Table | None:
         """Make the table of how often each mode of a pair first occurs before the other."""
-        # Each figure of a pair counts the traces with both modes in its ``n``.
+        # ``n`` is the number of traces with both modes.
         pairs_by_frequency = sorted(
             self.figures_of_side("order").items(),
             key=lambda item: -(item[1].find("sets_on", "before").n or 0),
@@ -1342,10 +1314,7 @@ class _Group(GroupFigures):
         )
 
     def _cost_table(self) -> Table | None:
-        """Make the table of the tokens and minutes of failed runs around the first fatal failure.
-
-        A failure is fatal by the severity of its label, or by the class of its mode.
-        """
+        """Make the table of the tokens and minutes of failed runs around the fatal failure."""
         rows = [
             self._cost_row(definition, amount)
             for definition, amount in product(_FATAL_BY, ("tokens", "minutes"))
@@ -1378,7 +1347,7 @@ class _Group(GroupFigures):
         sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
         return Row(f"bill {definition} {amount}", cells, detail=applicable((parts, sentence)))
 
-    # What shows together.
+    # Modes that occur together.
 
     def _rates_of_shown_modes(self) -> dict[str, Figure]:
         """Return the rate of each mode that any of the traces shows, by code."""
@@ -1386,7 +1355,10 @@ class _Group(GroupFigures):
         return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
-        """Make a matrix of modes: the number of traces that show both; on the diagonal, the one."""
+        """Make a matrix of modes: the number of traces with both modes.
+
+        The diagonal has the number of traces with each mode.
+        """
         rates = self._rates_of_shown_modes()
         figures_by_pair = {
             frozenset(pair.split(PAIR)): figures
@@ -1423,7 +1395,7 @@ class _Group(GroupFigures):
             for other in rates
             if frozenset((code, other)) in figures_by_pair
         }
-        # The figure ``jaccard`` counts the traces with both modes.
+        # The count of ``jaccard`` is the number of traces with both modes.
         counted_figures = {key: figures["jaccard"] for key, figures in pairs_by_column.items()}
         counted_figures[f"with {code}"] = rates[code]
         cells: dict[str, Cell] = {f"with {other}": 0 for other in rates}
@@ -1451,7 +1423,7 @@ class _Group(GroupFigures):
             for pair, figures in self.figures_of_side("together").items()
             if figures["jaccard"].count
         ]
-        # The count of this figure is the number of traces with both modes.
+        # The count of ``jaccard`` is the number of traces with both modes.
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)
@@ -1464,16 +1436,16 @@ class _Group(GroupFigures):
             traces=self._together_source(),
         )
 
-    # What helps, and what labels look like.
+    # Strategies and example labels.
 
     def _decisive_modes(self) -> list[_DecisiveMode]:
         """Return the modes of failed traces, sorted by the number of traces that each one decided.
 
-        A mode decided a failed trace if its labels there are fatal. If no label has a severity, a
-        mode of class "fatal" decided all failed traces with it. If few outcomes are known, the
-        modes of all traces are returned, sorted by their number of traces.
+        A mode decided a failed trace if its labels in the trace are fatal. If no label has a
+        severity, a mode of class "fatal" decided all failed traces with it. If few outcomes are
+        known, the modes of all traces are returned.
         """
-        # ``compares`` is false if few outcomes are known.
+        # ``compares`` is False if few outcomes are known.
         showing_counts = {
             code: figures.find("rate", "failed" if self.compares else "all").count or 0
             for code, figures in self.figures_by_code.items()
@@ -1493,7 +1465,7 @@ class _Group(GroupFigures):
         return sorted(modes, key=lambda mode: (-(mode.decided or 0), -mode.showing))
 
     def _strategies_for(self, code: str) -> tuple[str, ...]:
-        """Return the strategies against a mode, which are its ``fixes``, or that there are none."""
+        """Return the strategies against a mode, or a sentence that there are none."""
         assert self.extras is not None
         assert self.extras.taxonomy is not None
         mode = self.extras.taxonomy.find(code)
@@ -1519,15 +1491,12 @@ class _Group(GroupFigures):
         )
 
     def lengths(self) -> Iterator[Table | None]:
-        """Yield the tables of shares by the length of runs, and of hazards by step."""
+        """Yield the tables of shares by the length of runs, and of hazards by span number."""
         yield self._length_table("length", "spans", _P_ADJUSTED)
         yield self._length_table("hazard", "steps")
 
     def _length_table(self, scope: str, unit: str, *further_columns: str) -> Table | None:
-        """Make the table of the rates of modes in bins of spans or steps (``unit``).
-
-        Return None if no mode has a figure.
-        """
+        """Make the table of the rates of modes in bins of spans or steps (``unit``), or None."""
         figures_by_code = {
             code: figures
             for code, figures in self.signatures.figures_by_key(scope, self.name).items()
@@ -1644,7 +1613,7 @@ def _rate_words(rate: Figure) -> str:
 def _missing_within_models(figures: FigureTable) -> Iterator[str]:
     """Yield why a difference or risk ratio within models is undefined or has no interval."""
     reason = figures["difference"].undefined or figures["risk_ratio"].undefined
-    if figures.value("risk_ratio") == 0:  # defined, but without an interval
+    if figures.value("risk_ratio") == 0:  # the ratio has no interval
         reason = "none_in_failed"
     if reason:
         yield _MISSING.get(reason, reason)
@@ -1655,7 +1624,7 @@ def _pair_sentences(traces_text: str, figures: FigureTable) -> Iterator[str]:
     first, second = figures.mode.split(PAIR)
     phi = figures["phi"]
     jaccard = figures["jaccard"]
-    neither_count = (phi.n or 0) - (jaccard.n or 0)  # the n of jaccard have either mode
+    neither_count = (phi.n or 0) - (jaccard.n or 0)  # the n of jaccard has either mode
     yield (
         f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {traces_text} with "
         f"verdicts on both; only {first} in {figures.count('only_first'):,}, only {second} in "
@@ -1688,7 +1657,7 @@ def _example_paragraph(mode: str, example: LabelExample) -> str:
 
 
 class _TrendScale(NamedTuple):
-    """The unit of slopes: the steps of the axis in it, its words, and a sentence on the axis."""
+    """The unit of slopes: its number of steps, its texts, and a sentence on the axis."""
 
     step_count: int
     slope: str
@@ -1697,7 +1666,7 @@ class _TrendScale(NamedTuple):
 
 
 def _trend_scale(axis: TrendAxis) -> _TrendScale:
-    """Return the unit in which the slopes along an axis are shown."""
+    """Return the unit of the slopes along an axis."""
     if axis.unit == "day":
         day_count = axis.scores[-1]
         return _TrendScale(
@@ -1715,7 +1684,7 @@ def _trend_scale(axis: TrendAxis) -> _TrendScale:
 
 
 def _trend_section(signatures: SignatureReport, axis: TrendAxis) -> ReportSection:
-    """Make the section on the trend of each mode along groups that have an order."""
+    """Make the section on the trend of each mode along ordered groups."""
     scale = _trend_scale(axis)
     table_columns = columns(
         _ALONG,
@@ -1812,7 +1781,7 @@ def _reading_rules(signatures: SignatureReport) -> Iterator[str]:
 
 
 def _method_text(signatures: SignatureReport) -> model.Text:
-    """Return the text on the rules, the intervals, and what a difference does not prove."""
+    """Return the text on the rules, on the intervals, and on the limits of a difference."""
     caution = (
         "A difference between failed and successful runs does not prove that the mode caused the "
         "failure: hard tasks may cause both."
@@ -1821,7 +1790,7 @@ def _method_text(signatures: SignatureReport) -> model.Text:
 
 
 def _measured_effects(extras: Extras | None) -> tuple[model.Text, ...]:
-    """Return the published effects of fixes, for MAST; empty for other taxonomies."""
+    """Return the published effects of fixes; empty unless the taxonomy is MAST."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
     return (published_gains(),)

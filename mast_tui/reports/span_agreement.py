@@ -1,4 +1,4 @@
-"""The section on the agreement of span ranges, in the report on agreement."""
+"""The section on the agreement of places, in the report on agreement."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _SHOWN_IF_NOT_ZERO: Final = ("whole_trace", "no_places", "not_found")
 
 
 class _Matching(NamedTuple):
-    """A rule by which places of two annotators match: the row, the scope and the words for it."""
+    """A rule by which places of two annotators match, with its row, scope and texts."""
 
     row_id: str
     scope: str
@@ -115,7 +115,7 @@ def places_section(spans: SpanAgreement) -> ReportSection:
 
 
 def _nothing_compared_note(unordered_traces: int) -> Note:
-    """Return a note on why no place could be compared."""
+    """Return a note on the reason why no place could be compared."""
     if unordered_traces:
         traces_text = "trace" if unordered_traces == 1 else f"{unordered_traces:,} traces"
         return Note(
@@ -128,10 +128,7 @@ def _nothing_compared_note(unordered_traces: int) -> Note:
 
 
 def _modes_table(spans: SpanAgreement) -> Table:
-    """Make the table of agreement on places by mode, with totals.
-
-    The totals are agreement on finding places (of any mode), and on finding and naming them.
-    """
+    """Make the table of agreement on places by mode, with totals."""
     index = spans.index
     span_count = index.table("spans").count("spans")
     rows = [_mode_row(spans, mode) for mode in spans.modes]
@@ -172,7 +169,7 @@ def _mode_row(spans: SpanAgreement, mode: Mode) -> Row:
 
 
 def _total_row(spans: SpanAgreement, matching: _Matching) -> Row:
-    """Return the row of F1 over all modes."""
+    """Return the row of F1 over all modes, by one rule of matching."""
     figures = spans.index.table(matching.scope)
     return Row(
         matching.row_id,
@@ -204,7 +201,7 @@ _COMMON_SCOPES: Final = (
 
 
 def _overlaps_table(spans: SpanAgreement) -> Table:
-    """Make the table of F1 by the least overlap at which two places match."""
+    """Make the table of F1 by the required overlap of two places."""
     levels = [
         Column(
             f"f1_overlap:{level}",

@@ -1,16 +1,15 @@
-"""Estimates of the failures that all finders missed: capture and recapture.
+"""Estimates of the failures that all finders missed, by capture and recapture.
 
-A unit is trace × mode. A finder has looked at it who has a verdict on it, and has found it by
-saying present. From how often finders found the same failures follows how many none of them found,
-as from marked fish that are caught again. That holds where
+A unit is trace × mode. A finder has looked at a unit with a verdict on it, and has found the
+failure if the verdict is present. The estimate follows from the number of failures that several
+finders found, as for marked fish that are caught again. It assumes that
 
-- finders are independent: that one found a failure says nothing of whether another does;
-- each failure of a mode is as easy to find as any other of it (finders and modes may differ);
-- what is found is a failure: what was settled as absent is left out, everything else that somebody
-  calls present is taken for one.
+- finders are independent: one finder's success does not change the chances of another;
+- all failures of a mode are equally easy to find (finders and modes may differ);
+- every found failure is real, unless it was adjudicated as absent.
 
-Failures that are hard for all make finders alike and the number too low; wrong calls, which others
-do not share, make it too high. ``scripts/simulate_missed.py`` tells how often the intervals hold.
+Failures that are hard for all finders make the estimate too low. Wrong calls of single finders make
+it too high. ``scripts/simulate_missed.py`` tests the intervals.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg
 
 FEWEST_TWICE: Final = 5
-"""Failures found by two or more below which no interval is given."""
+"""The fewest failures found by two finders or more for an interval."""
 
 ALPHA: Final = 0.05
-"""Below it finders are called dependent."""
+"""The p-value below which finders are called dependent."""
 
 _NO_SPREAD: Final = 1e-9
-"""The variance up to which a score cannot be tested."""
+"""The greatest variance that counts as 0."""
 
 _MOST_FINDERS: Final = 10
-"""The most finders whose 2ⁿ patterns are enumerated."""
+"""The most finders for whom the 2ⁿ sets of finders are enumerated."""
 
 _MOST_FAILURES: Final = 1e6
 """The largest estimate of all failures, as a multiple of the found ones."""
@@ -54,10 +53,9 @@ class Capture:
 
     Attributes:
         finders: The names of the finders.
-        finders_dependent: Whether the failures that one finder finds depend on those of another
-            finder; None with two finders, or if a third finder found too little.
-        finders_alike: Whether finders found more of the same failures than expected by chance, so
-            that more were missed; None if nothing could be tested.
+        finders_dependent: Whether finders depend on each other; None if that cannot be tested.
+        finders_alike: Whether finders found more of the same failures than by chance, so that more
+            were missed; None if that cannot be tested.
         figures: The figures.
     """
 
@@ -68,13 +66,13 @@ class Capture:
 
 
 class Dependence(NamedTuple):
-    """A test of whether two finders find the same failures, among those that a third found.
+    """A test whether two finders find the same failures, among those that a third found.
 
     Attributes:
         n: The number of failures that a third finder found.
-        odds_ratio: Above 1 if two finders find the same failures more often than by chance; None if
-            they never differ.
-        p_value: The p-value; None if there is nothing to test.
+        odds_ratio: The common odds ratio, above 1 if both find the same failures more often than by
+            chance; None if they never differ.
+        p_value: The p-value; None if it cannot be computed.
     """
 
     n: int
@@ -84,7 +82,7 @@ class Dependence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """The failures of one mode in the units that exactly these finders have looked at.
+    """The failures of one mode in the units at which the same finders have looked.
 
     Attributes:
         unit_count: The number of units.
@@ -103,7 +101,7 @@ class Catch:
 
     @property
     def lone_counts(self) -> NDArray[np.float64]:
-        """For each finder, the number of failures that only this finder found."""
+        """The number of failures that each finder alone found."""
         return np.asarray(self.caught[self.finder_counts == 1].sum(axis=0), dtype=np.float64)
 
     @property
@@ -124,8 +122,6 @@ def capture(
 ) -> Capture:
     """Estimate the number of failures that all finders missed, by mode and over all modes.
 
-    If finders depend on each other, the estimates get no intervals.
-
     Args:
         names: The names of the finders: the annotators who looked for failures.
         modes: The index of each mode in ``verdicts``, by code.
@@ -135,19 +131,18 @@ def capture(
         with_intervals: Whether to compute intervals.
         taxonomy: The taxonomy of the modes.
     """
-    # Present or absent; unsure and open are negative.
+    # Unsure and open are negative.
     has_verdict = verdicts >= 0
     present = verdicts == PRESENT
-    # With suggestions on screen a finder does not look independently of the judge.
+    # With suggestions on screen a finder is not independent of the judge.
     looked = has_verdict & ~suggested[:, :, None]
-    # A mode that was adjudicated as absent is no failure.
     caught = present & looked & ~settled_absent
     catches_by_code = {
         code: tuple(_catches_of_mode(looked[:, :, mode], caught[:, :, mode]))
         for code, mode in modes.items()
     }
     all_catches = tuple(chain.from_iterable(catches_by_code.values()))
-    # The test of a pair needs the failures that a third finder found.
+    # The test of a pair needs a third finder.
     pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
     tests = [dependence(all_catches, first, second) for first, second in pairs]
     together = _combined_test(all_catches, len(names), [test.p_value for test in tests])
@@ -174,13 +169,11 @@ def capture(
 
 
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
-    """Group the traces by the finders who looked for a mode; yield groups of two finders or more.
+    """Group the traces by the finders who looked for a mode, and yield groups of several finders.
 
-    Args:
-        looked: Finders × traces: True if the finder looked for the mode.
-        caught: Finders × traces: True if the finder found the mode.
+    ``looked`` and ``caught`` are finders × traces: whether the finder looked for, or found, the
+    mode.
     """
-    # Traces with the same finders have the same group number.
     group_numbers = numbered_rows(looked.T.astype(np.int8))
     for group_number in range(group_numbers.max(initial=-1) + 1):
         in_group = group_numbers == group_number
@@ -202,11 +195,9 @@ def missed_figures(
     """Yield the counts of found failures, the estimate of missed ones, and the share found.
 
     Args:
-        catches: The found failures, one catch for each mode and group of finders. The missed
-            failures of each catch are estimated and added up, so that modes may differ in
-            difficulty.
+        catches: The found failures, by mode and group of finders. Their estimates are added up.
         scope: The scope of the figures.
-        dependent: True if finders depend on each other, so that no interval would hold.
+        dependent: Whether finders depend on each other, so that no interval is valid.
         with_intervals: Whether to compute intervals.
     """
     unit_count = sum(catch.unit_count for catch in catches)
@@ -221,7 +212,7 @@ def missed_figures(
         yield scope.figure("missed", undefined, n=unit_count)
         yield scope.figure("share_found", undefined, n=unit_count)
         return
-    # Each unit without a found failure holds at most one missed failure.
+    # A unit has at most one failure.
     missed_count = sum(
         min(
             unseen_count(catch.lone_counts, catch.twice_count),
@@ -272,7 +263,7 @@ def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
     University of California Publications in Statistics 1:131-160) minus the found failures.
 
     Args:
-        lone_counts: For each finder, the number of failures that only this finder found.
+        lone_counts: The number of failures that each finder alone found.
         twice_count: The number of failures that exactly two finders found.
     """
     # f₁² − Σ Z² is twice the sum of Z₁·Z₂ over the pairs of finders.
@@ -283,11 +274,11 @@ def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> In
     """Return the interval of the number of failures that no finder found, for one ``Catch``.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
-    Simulation and Computation 38:1909-1924): half a failure is added to each count, so that there
-    is an interval for a count of 0 too. For more finders the delta method extends it.
+    Simulation and Computation 38:1909-1924), extended by the delta method. Half a failure is added
+    to each count, so that a count of 0 has an interval.
 
     Args:
-        lone_counts: For each finder, the number of failures that only this finder found.
+        lone_counts: The number of failures that each finder alone found.
         twice_count: The number of failures that exactly two finders found.
     """
     corrected_alone = lone_counts + 0.5
@@ -305,7 +296,7 @@ def lognormal_interval(catches: Sequence[Catch]) -> Interval:
 
     It is Chao's interval on the logarithmic scale (1987, Biometrics 43:783-791). The variances of
     the catches follow from the delta method and are added up. Half a failure is added to both sums,
-    so that there is an interval for a sum of 0 too.
+    so that a sum of 0 has an interval.
 
     Args:
         catches: The found failures, one catch for each mode and group of finders.
@@ -324,20 +315,19 @@ def lognormal_interval(catches: Sequence[Catch]) -> Interval:
             + missed_count
         )
     factor = exp(Z * sqrt(log(1 + variance / centre**2)))
-    # Only the lower end is reduced by the half failure again.
+    # Only the lower end loses the added half failure again.
     return centre / factor - 0.5, centre * factor
 
 
 def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
-    """Return the sum, over pairs of finders, of the products of what each found alone."""
+    """Return the sum, over pairs of finders, of the products of their lone counts."""
     return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
 
 def _withheld_reason(catches: Sequence[Catch], dependent: bool) -> NoInterval | None:
-    """Return why there is no interval, with the failures that it needs; None if there is one.
+    """Return the reason for no interval and the number of failures found by several that it needs.
 
-    The second value is a number of failures found by several finders. It is 0 if the finders are
-    ``dependent``, which no number makes up for.
+    The number is 0 for dependent finders, because more failures would not help.
     """
     if dependent:
         return NoInterval("dependent_finders", 0)
@@ -351,12 +341,10 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
     """Test whether two finders find the same failures, among those that a third finder found.
 
     It is the test of Cochran (1954, Biometrics 10:417-451) and of Mantel and Haenszel (1959,
-    Journal of the National Cancer Institute 22:719-748), with one 2 × 2 table for each catch. The
-    odds ratio is the common one of these tables.
+    Journal of the National Cancer Institute 22:719-748), with one 2 × 2 table for each catch.
 
     Args:
-        catches: The found failures: a catch for each mode and each group of finders who looked at
-            the same units.
+        catches: The found failures, by mode and group of finders.
         first: The number of one finder.
         second: The number of the other finder.
     """
@@ -365,7 +353,7 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
         for catch in catches
         if {first, second} < set(catch.finders)  # there is a third finder
     ]
-    # A single failure has no variance.
+    # A table with a single failure has no variance.
     compared = [table for table in tables if table.n > 1]
     deviation = sum(table.both - table.first * table.second / table.n for table in compared)
     variance = sum(
@@ -388,7 +376,7 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
 
 
 class _PairTable(NamedTuple):
-    """The failures that a third finder found: all, and those that each of two finders found."""
+    """The number of failures that a third finder found, by the success of two finders."""
 
     n: int
     first: int
@@ -398,7 +386,7 @@ class _PairTable(NamedTuple):
 
 
 def _pair_table(catch: Catch, first: int, second: int) -> _PairTable:
-    """Count the failures of a catch that a third finder found, by whether two finders did."""
+    """Count the failures of a catch that a third finder found, by the success of two finders."""
     columns = [catch.finders.index(first), catch.finders.index(second)]
     caught_by_third = np.delete(catch.caught, columns, axis=1).any(axis=1)
     first_caught, second_caught = catch.caught[caught_by_third][:, columns].T
@@ -412,10 +400,9 @@ def _pair_table(catch: Catch, first: int, second: int) -> _PairTable:
 
 
 class _CombinedTest(NamedTuple):
-    """A test of all finders together: the p-value, and whether they find the same failures.
+    """A test of all finders together; None if nothing can be tested.
 
-    ``find_same_failures`` is True if they find the same failures more often than by chance. Both
-    are None without any test.
+    ``find_same_failures`` is True if they find the same failures more often than by chance.
     """
 
     p_value: float | None
@@ -427,14 +414,9 @@ def _combined_test(
 ) -> _CombinedTest:
     """Combine the tests of the pairs with score tests of all found failures.
 
-    There is a score test for each pair and one for all pairs together, which detects failures that
-    are hard for all finders. The p-values are combined after Liu and Xie (2020, Journal of the
-    American Statistical Association 115:393-402), which holds for dependent tests too.
-
-    Args:
-        catches: The found failures, one catch for each mode and group of finders.
-        finder_count: The number of finders.
-        pair_p_values: The p-value of each pair, None if there was nothing to test.
+    There is a score test for each pair and one for all pairs together. The latter detects failures
+    that are hard for all finders. The p-values are combined after Liu and Xie (2020, Journal of the
+    American Statistical Association 115:393-402), because the tests depend on each other.
     """
     scores, covariances = interaction_scores(catches, finder_count)
     tests = [*zip(scores, np.diag(covariances), strict=True), (scores.sum(), covariances.sum())]
@@ -444,7 +426,7 @@ def _combined_test(
     p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
         return _CombinedTest(None, None)
-    # Their Cauchy combination. The tangent is infinite at 0 and 1, so p-values are moved inwards.
+    # The Cauchy combination. The tangent is infinite at 0 and 1, so p-values are moved inwards.
     mean_tangent = sum(
         tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
     ) / len(p_values)
@@ -457,11 +439,11 @@ def interaction_scores(
     """Return, for each pair of finders, how many more failures both found than expected.
 
     This is the score of the pair's interaction in a log-linear model of independent finders
-    (Fienberg 1972, Biometrika 59:591-603). The covariances of the scores hold given the number of
-    failures that each finder found. The finders' skills are estimated anew for each catch.
+    (Fienberg 1972, Biometrika 59:591-603). The covariances are conditional on the number of
+    failures that each finder found. The finders' skills are estimated for each catch.
 
     Args:
-        catches: The found failures, one catch for each mode and group of finders.
+        catches: The found failures, by mode and group of finders.
         finder_count: The number of finders.
 
     Returns:
@@ -487,13 +469,13 @@ def interaction_scores(
 def _moments_of_pairs(
     skills: NDArray[np.float64], first: NDArray[np.int_], second: NDArray[np.int_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the chances that both finders of a pair find one failure, and their covariances.
+    """Return the chances that both finders of a pair find a failure, and their covariances.
 
-    The covariances hold given the number of failures that each finder found. ``skills`` has the
-    share of failures that each finder finds, ``first`` and ``second`` the finders of each pair.
+    The covariances are conditional on the number of failures that each finder found. ``skills`` has
+    the share of failures that each finder finds, ``first`` and ``second`` the finders of each pair.
     """
-    # A row for each set of finders who may find a failure, with 1 for these finders. The first
-    # row is left out, because failures that no finder found are not observed.
+    # A row for each set of finders, with 1 for these finders. The first row is left out, because
+    # failures that no finder found are not observed.
     finder_sets = np.array(list(product((0, 1), repeat=len(skills)))[1:])
     has_both = finder_sets[:, first] * finder_sets[:, second]
     probabilities = np.where(finder_sets, skills, 1 - skills).prod(axis=1)
@@ -503,7 +485,7 @@ def _moments_of_pairs(
     cross_covariance = pair_deviations.T @ (probabilities[:, None] * finder_deviations)
     finder_covariance = finder_deviations.T @ (probabilities[:, None] * finder_deviations)
     pair_covariance = pair_deviations.T @ (probabilities[:, None] * pair_deviations)
-    # The part of the covariance that the numbers of the single finders leave open.
+    # The covariance that the numbers of the single finders do not explain.
     residual_covariance = (
         pair_covariance
         - cross_covariance
@@ -516,8 +498,8 @@ def _moments_of_pairs(
 def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
     """Estimate the share of failures that each finder finds, by maximum likelihood.
 
-    Finders are taken as independent. Return None with two finders, with too many finders, or if no
-    failure was found by two.
+    Finders are taken as independent. The result is None if the estimate is impossible or too
+    expensive.
     """
     found_count = len(catch.caught)
     counts_by_finder = catch.caught.sum(axis=0).astype(np.float64)
@@ -525,8 +507,7 @@ def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
         return None
     low = float(found_count)
     high = _MOST_FAILURES * found_count
-    # Search by bisection for the number of all failures of which these finders together would find
-    # ``found_count``.
+    # Bisect for the number of all failures, of which the finders would find ``found_count``.
     while high / low > 1 + 1e-12:
         failure_count = sqrt(low * high)
         expected_caught = failure_count * (1 - prod(1 - counts_by_finder / failure_count))

@@ -1,21 +1,19 @@
 """The reasons for which an agreement coefficient has no value or no interval.
 
-Ratings are an integer array raters × units: any number from 0 is a category, ``MISSING`` (-1) is
-no rating. No coefficient is ever NaN, and none is 0 or 1 where its formula has no answer.
+Ratings are an integer array raters × units: any number from 0 is a category, ``MISSING`` (-1) is no
+rating. No coefficient is ever NaN.
 
-When a coefficient is undefined, in this order:
+A coefficient is undefined for the first of these reasons that holds:
 
-- ``single_rater``: fewer than two raters, or only one of them rated anything.
-- ``no_overlap``: no unit has ratings by two raters (for Fleiss' κ over complete units: by all).
-- ``single_trace``: all that is compared is of one trace, which tells nothing of chance. Raw,
-  positive and negative agreement are plain shares and stay defined.
-- ``no_variance``: every rating in the units that two raters share is of one category. Chance
-  agreement is then total, and nothing can be told from chance. That holds for Gwet's AC1 too:
-  with a fixed number of categories its formula would say 1, which is no evidence of agreement
-  on a thing that never occurred. Raw agreement is a plain share and stays defined.
+- ``single_rater``: fewer than two raters, or only one of them has ratings.
+- ``no_overlap``: no unit has ratings by two raters (for Fleiss' κ: by all raters).
+- ``single_trace``: all shared units are in one trace, so that chance cannot be estimated. Raw,
+  positive and negative agreement are defined nevertheless.
+- ``no_variance``: all ratings of shared units are of one category, so that chance agreement is
+  total. This includes Gwet's AC1: with a fixed number of categories its formula would give 1,
+  without evidence of agreement on a category that never occurred. Raw agreement is defined.
 
-Positive and negative agreement are shares of the ratings of their category, and undefined
-(``no_variance``) only where nobody gave that category at all.
+Positive and negative agreement are undefined (``no_variance``) only if their category never occurs.
 """
 
 from __future__ import annotations
@@ -39,10 +37,11 @@ Undefined = Literal[
     "no_negatives",
     "no_better_than_chance",
 ]
-"""Why a figure is undefined; the last four are of prevalences that cannot be corrected.
+"""The reasons why a figure is undefined.
 
-No trace was seen by the judge alone; the reference calls the mode present, or absent, nowhere; or
-TPR + TNR ≤ 1, so that the judge's word says nothing of the truth.
+The last four are about prevalences that cannot be corrected: no trace was judged by the judge
+alone; the reference never calls the mode present, or never absent; or TPR + TNR ≤ 1, so that the
+judge is no better than chance.
 """
 Withheld = Literal[
     "few_traces",
@@ -55,27 +54,27 @@ Withheld = Literal[
     "copied_blocks",
     "unresolved",
 ]
-"""Why a figure has no interval: one would not hold what it says.
+"""The reasons why a figure has no interval.
 
 - ``few_traces``: it rests on too few traces, or traces × modes.
-- ``rare_answer``: present or absent was said too rarely.
-- ``few_shared_traces``: a mean over pairs of annotators of whom two share too few traces.
-- ``few_places``: in too few traces do places of two annotators meet.
-- ``few_found_twice``: too few failures were found by two or more.
-- ``dependent_finders``: finders were found to be dependent, which capture and recapture forbids.
+- ``rare_answer``: present or absent is too rare.
+- ``few_shared_traces``: it is a mean over pairs of annotators, and a pair shares too few traces.
+- ``few_places``: places of two annotators overlap in too few traces.
+- ``few_found_twice``: too few failures were found by several finders.
+- ``dependent_finders``: finders depend on each other, which capture and recapture does not allow.
 - ``single_trace``: the rarer answer occurs in one trace, or the figure is undefined without one.
-- ``copied_blocks``: too few traces are left where copies of one block of verdicts count once.
-- ``unresolved``: too many verdicts of the gold are disagreements that nobody has decided.
+- ``copied_blocks``: there are too few traces if copies of a block of verdicts count once.
+- ``unresolved``: too many verdicts of the gold are unresolved disagreements.
 """
 
 MISSING = -1
 
-# From the reason nearest to a figure to the one farthest from it.
+# The most informative reason comes first.
 _REASONS: tuple[Undefined, ...] = ("no_variance", "single_trace", "no_overlap")
 
 
 class NoInterval(NamedTuple):
-    """The reason for no interval, with the number of traces, units or answers that it needs."""
+    """The reason for no interval, and the number of traces, units or answers that it needs."""
 
     reason: Withheld
     needs: int
@@ -84,8 +83,8 @@ class NoInterval(NamedTuple):
 def mean_of_defined(coefficients: Sequence[Figure]) -> tuple[Figure, int]:
     """Return the mean of the defined coefficients, and their number.
 
-    If no coefficient is defined, the mean is undefined too. Its reason is the first one in
-    ``_REASONS`` that a coefficient has, or ``single_rater`` if there are no coefficients.
+    If none is defined, the reason of the mean is the first one in ``_REASONS`` that a coefficient
+    has.
     """
     values = [c.value for c in coefficients if c.value is not None]
     if values:

@@ -1,11 +1,11 @@
-"""All coefficients of present and absent, from the verdicts and as functions of sums over traces.
+"""Coefficients of present and absent, computed from sums over traces.
 
-A trace adds to a sum what it would count by itself, so the sums of a resample are the traces'
-weights times their counts, and the figure of a resample is the same function as the figure
-itself. ``Sums`` holds both: its first row is of the traces as they are, the others are what their
-spread is told from: of the resamples, or if there are few traces with each left out in turn.
-Values are arrays with one entry per row, NaN where a figure is undefined; the
-definitions are in ``tests/figures/agreement/reference.py``, with which every one is compared.
+A resample weights the counts of each trace. So a coefficient of a resample is the same function of
+sums as the coefficient of all traces. The first row of ``Sums`` has the sums over all traces. Its
+other rows have the sums of resamples or, with few traces, without each trace in turn.
+
+Values are arrays with one entry per row, NaN if the coefficient is undefined. The definitions are
+in ``tests/figures/agreement/reference.py``, which tests compare with every coefficient.
 """
 
 from __future__ import annotations
@@ -67,10 +67,8 @@ class VerdictTable:
 
 
 def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
-    """Return a number from 0 for each row of a matrix; equal rows have the same number.
-
-    Numbers are refined column by column, which is much faster than comparing whole rows.
-    """
+    """Return a number from 0 for each row of a matrix; equal rows have the same number."""
+    # Refining numbers column by column is much faster than comparing whole rows.
     numbers = np.zeros(len(rows), dtype=np.int_)
     if not len(rows):
         return numbers
@@ -86,17 +84,16 @@ Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]
 
 _SHARED_ENOUGH: Final = 300
-"""Traces of a pair from which on its κ is not pulled down, however many traces others share."""
+"""The number of shared traces from which the κ of a pair is never too low."""
 
 _RARE_AMONG_MANY: Final = 0.1
-"""The share of the rarer answer up to which agreement on it rests on few traces.
+"""The share of the rarer answer below which agreement on it rests on few traces.
 
-Three annotators or more then agree on it trace by trace, and the jackknife of the traces at hand
-takes the figure to be steadier than it is.
+With three annotators or more, the jackknife then underestimates the spread.
 """
 
 _EXACT_SINGLES: Final = 2**24
-"""Up to here a sum of whole numbers is exact in single precision."""
+"""The limit up to which single precision holds sums of whole numbers exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +103,10 @@ class Sums:
     The further rows are resamples or, if ``by_jackknife``, all traces but one.
 
     Attributes:
-        pairs: Rows × modes × pairs × (both present, first only, second only, both absent), over
-            the traces that both rated. Pairs are in the order of ``combinations``.
-        units_by_pattern: Rows × modes × patterns: the number of units with n ratings of which k
-            are present, for the (n, k) of ``rating_patterns(annotators)``.
+        pairs: Rows × modes × pairs × (both present, first only, second only, both absent), over the
+            traces that both rated. Pairs are in the order of ``combinations``.
+        units_by_pattern: Rows × modes × patterns: the number of units with n ratings of which k are
+            present, for the (n, k) of ``rating_patterns(annotators)``.
         rated: Annotators × modes: True if there is any rating.
         rated_by_both: Pairs × traces × modes: True if both of the pair rated the mode in the trace.
         by_jackknife: Whether each further row leaves out one trace.
@@ -121,7 +118,7 @@ class Sums:
     rated_by_both: NDArray[np.bool_]
     by_jackknife: bool
     has_copies: bool = False
-    """Whether traces were copies of each other and count as one."""
+    """True if some traces are copies of each other, which count as one."""
 
     @property
     def annotators(self) -> int:
@@ -153,12 +150,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class TableSums:
-    """The counts of one table of units: those of ``Sums`` without the modes.
+    """The counts of one table of units: those of ``Sums``, added up over modes.
 
-    ``units_by_pattern`` is rows × patterns of ratings; row 0 counts the units of all traces.
-    ``traces`` counts those in which two annotators or more rated a unit, ``pair_trace_counts``
-    those of each pair. ``rated_by_both`` is pairs × traces × modes: whether both of a pair rated
-    the unit.
+    ``traces`` counts the traces in which two annotators or more rated a unit, ``pair_trace_counts``
+    the traces that each pair shares.
     """
 
     pairs: Floats
@@ -168,7 +163,7 @@ class TableSums:
     pair_trace_counts: tuple[int, ...]
     by_jackknife: bool
     units: int
-    """Those of ``n``, copies of one block counted once."""
+    """The number of units with two ratings or more; copies of a block count once."""
     has_copies: bool = False
     rated_by_both: NDArray[np.bool_] = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=bool)
@@ -176,13 +171,13 @@ class TableSums:
 
     @property
     def complete_traces(self) -> int:
-        """The number of traces in which all annotators rated a unit; Fleiss' κ rests on these."""
+        """The number of traces in which all annotators rated a unit."""
         rated_by_all = np.asarray(self.rated_by_both.all(axis=0))
         return int(rated_by_all.any(axis=1).sum()) if len(self.rated_by_both) else 0
 
     @property
     def most_shared(self) -> int:
-        """The number of traces of the pair that shares most; with one there is no Cohen's κ."""
+        """The largest number of traces that a pair shares."""
         return max(self.pair_trace_counts, default=0)
 
     @property
@@ -192,7 +187,7 @@ class TableSums:
 
     @property
     def complete_units(self) -> int:
-        """The number of units that all annotators rated; Fleiss' κ rests on these alone."""
+        """The number of units that all annotators rated."""
         return int(self._units_judged_by_all.sum())
 
     @property
@@ -203,7 +198,7 @@ class TableSums:
 
     @property
     def present(self) -> float:
-        """The number of units that are present to an average annotator, who rates each one."""
+        """The number of units that an average annotator who rates all units calls present."""
         if not self.n:
             return 0.0
         _, present_counts = rating_patterns(len(self.rated)).T
@@ -213,12 +208,12 @@ class TableSums:
         """Count the traces that have at least one rating of a kind, such as present.
 
         Args:
-            ratings: The number of ratings of this kind in a unit of each of ``rating_patterns``.
+            ratings: The number of ratings of this kind in each of ``rating_patterns``.
         """
-        # Without the sums of single traces, every unit counts as a separate trace.
+        # Resamples hide single traces, so every unit counts as a trace.
         if not self.by_jackknife:
             return int(self.units_by_pattern[0] @ (ratings > 0))
-        # Row 0 sums all traces and each later row all traces but one: the difference is that trace.
+        # Row 0 sums all traces, each later row all but one. The difference is that one trace.
         units_by_trace = self.units_by_pattern[0] - self.units_by_pattern[1:]
         return int((units_by_trace @ ratings > 0).sum())
 
@@ -231,7 +226,7 @@ class TableSums:
     @property
     def support(self) -> Support:
         """The numbers of traces, units and answers on which the figures rest."""
-        # ``n`` counts traces that are copies of each other separately, ``units`` counts them once.
+        # ``n`` counts every copy of a trace, ``units`` counts them once.
         share_without_copies = self.units / self.n if self.n else 0.0
         return Support(
             traces=self.traces,
@@ -243,13 +238,10 @@ class TableSums:
         )
 
     def scale(self, name: str) -> Scale:
-        """Return the possible values of a figure, with its number of independent cases if known.
-
-        The interval by the jackknife needs both.
-        """
+        """Return the range of possible values of a figure, with its number of independent cases."""
         lowest = self._least_value(name)
         # The number of cases is unknown if traces have several units, and for a figure over chance
-        # whose least value is 0 or NaN, as when all ratings are the same.
+        # with a least value of 0 or NaN.
         several_units = self.units != self.traces or self.has_copies
         over_chance = STATISTICS[name].over_chance
         if several_units or (over_chance and not lowest < 0):
@@ -284,7 +276,7 @@ class TableSums:
             # No two raters agree.
             present_share = float(unit_counts @ (present / ratings)) / self.n
             return least_over_chance(2 * present_share * (1 - present_share))
-        # In all other figures, no two raters agree on the rarer answer.
+        # For the other figures, no two raters agree on the rarer answer.
         if name == "cohen_kappa":
             return float(_mean_over_pairs(self, least_kappa)[0])
         if name == "fleiss_kappa":
@@ -297,12 +289,8 @@ class TableSums:
         return 1 - (1 - 1 / rating_count) / (1 - self._share_of_rarer_answer(unit_counts))
 
     def _traces_with_answers_of(self, name: str) -> int:
-        """Count the traces with the answer on which a figure rests.
-
-        Positive agreement rests on present and negative agreement on absent. Any other figure rests
-        on the answer that occurs in fewer traces.
-        """
-        # For each pattern, the number of ratings with an answer.
+        """Count the traces with the answer on which a figure rests: by default the rarer one."""
+        # The number of ratings with each answer, for each pattern.
         ratings, present = rating_patterns(len(self.rated)).T
         answers = {
             "positive_agreement": [present],
@@ -318,7 +306,7 @@ class TableSums:
         """The number of units that all annotators rated, for each of ``rating_patterns``."""
         annotator_count = len(self.rated)
         ratings, _present = rating_patterns(annotator_count).T
-        # Row 0 is over all traces; further rows, over resamples, only serve intervals.
+        # Row 0 is over all traces; further rows only serve intervals.
         return np.where(ratings == annotator_count, self.units_by_pattern[0], 0.0)
 
     def _share_of_rarer_answer(self, units_by_pattern: Floats) -> float:
@@ -333,12 +321,11 @@ class TableSums:
 
     @property
     def has_pairs_with_few_traces(self) -> bool:
-        """True if there are three annotators or more and a pair shares few of the traces.
+        """True if there are three annotators or more, and a pair shares few of the traces.
 
-        κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs: an
-        interval of the mean would be wrong.
+        κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs.
         """
-        # A pair without a shared trace has no κ, so it is not part of the mean.
+        # A pair without a shared trace has no κ.
         fewest_shared = min((count for count in self.pair_trace_counts if count), default=0)
         return len(self.rated) > 2 and fewest_shared < min(_SHARED_ENOUGH, self.traces / 2)
 
@@ -388,7 +375,7 @@ def block_indices(blocks: NDArray[np.int_] | None, unit_count: int) -> NDArray[n
 
 
 def rating_patterns(annotators: int) -> NDArray[np.int_]:
-    """Return a row (n, k) for each possible case of a shared unit: n ratings, k of them present."""
+    """Return a row (n, k) for each possible unit with n ratings, k of them present."""
     pairs = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
     return np.array(pairs, dtype=np.int_).reshape(-1, 2)
 
@@ -406,14 +393,13 @@ def sums_of(
     Counts are summed over the shared traces, and over resamples of these traces.
 
     Args:
-        verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on traces
-            that are not shared only serve to explain an undefined figure.
-        shared_traces: The indices of the traces that count.
-        resampling: The resamples; without any there is only the sum over the traces themselves.
-        blocks: The block number of each trace. Traces with the same number are copies of each other
-            and are left out or drawn together. None if there are no copies.
-        resampled_from: The fewest traces, copies counted once, that are resampled; of fewer, each
-            is left out in turn.
+        verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on other
+            traces only serve to explain an undefined figure.
+        shared_traces: The indices of the shared traces, which count.
+        resampling: The resamples; none for only the sums over all shared traces.
+        blocks: The block number of each trace, the same for copies; None if there are no copies.
+            Copies are drawn together.
+        resampled_from: The fewest blocks that are resampled; of fewer, each is left out in turn.
     """
     shared = verdicts[:, list(shared_traces)]
     annotator_count, trace_count, mode_count = shared.shape
@@ -428,7 +414,6 @@ def sums_of(
     for pair_number, (first, second) in enumerate(pairs):
         rated_by_both[pair_number] = has_verdict[first] & has_verdict[second]
 
-    # Blocks of traces are resampled.
     own_blocks = None if blocks is None else blocks[list(shared_traces)]
     block_of_trace = block_indices(own_blocks, trace_count)
     block_count = int(block_of_trace.max(initial=-1)) + 1
@@ -450,7 +435,7 @@ def sums_of(
         if by_jackknife:
             summed[1:, mode] = summed[0, mode] - counts
     if not by_jackknife:
-        # Sums are at most the number of traces, which single precision may hold, and faster.
+        # Single precision is faster, and exact up to this number of traces.
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
         _fill_with_resamples(
             summed[1:],
@@ -474,8 +459,8 @@ def _fill_with_resamples(
 ) -> None:
     """Fill ``rows`` (resamples × modes × columns) with the sums of counts over resamples.
 
-    ``counts_by_mode`` has the counts of each block, blocks × columns, for each mode, and
-    ``weight_batches`` how often each block is drawn, resamples × blocks.
+    ``counts_by_mode`` has blocks × columns for each mode. ``weight_batches`` have how often each
+    block is drawn, resamples × blocks.
     """
     row = 0
     for weights in weight_batches:
@@ -495,7 +480,7 @@ def _counts_of_blocks(
 
 
 def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
-    """Return what each trace adds to the sums of one mode, 0 or 1, as traces × columns.
+    """Return the counts (0 or 1) of one mode in each trace, as traces × columns.
 
     Each pair has four columns: both present, first only, second only, both absent. Then each of
     ``rating_patterns`` has a column. ``verdicts`` is annotators × traces.
@@ -518,7 +503,7 @@ def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
 
 
 def table_values(table: TableSums) -> dict[str, Floats]:
-    """Return every figure of a table by name, as one value per row: NaN if it is undefined."""
+    """Return every figure of a table by name, as one value per row; NaN if it is undefined."""
     values = _shared_values(table.units_by_pattern, len(table.rated))
     # Agreement over chance cannot be estimated from a single trace.
     if table.complete_traces == 1:
@@ -534,14 +519,14 @@ def table_values(table: TableSums) -> dict[str, Floats]:
 
 
 def _mean_over_pairs(table: TableSums, figure: Callable[[Floats], Floats]) -> Floats:
-    """Return the mean of a figure over the pairs for which it is defined, one value per row."""
-    # Pairs come first, so that NumPy adds up their values one after the other.
+    """Return the mean of a figure over the pairs with a defined figure, one value per row."""
+    # With pairs first, NumPy always adds up their values in the same order.
     pairs = np.ascontiguousarray(np.moveaxis(table.pairs, 1, 0))
     return mean_of_defined_values(figure(pairs), axis=0)
 
 
 def _shared_values(units_by_pattern: Floats, annotator_count: int) -> dict[str, Floats]:
-    """Return by name all figures but Cohen's κ, one value per row of ``units_by_pattern``.
+    """Return by name all figures but Cohen's κ, one value per row.
 
     ``units_by_pattern`` is rows × ``rating_patterns``: the number of units with each pattern.
     """
@@ -581,8 +566,7 @@ def _specific_agreement(
 ) -> Floats:
     """Return the share of agreeing pairs among the pairs of ratings with a certain answer.
 
-    ``units_by_pattern`` is rows × patterns: the number of units with each pattern. Such a unit has
-    ``rating_counts`` ratings, ``answer_counts`` of them with the answer.
+    A unit of each pattern has ``rating_counts`` ratings, ``answer_counts`` of them with the answer.
     """
     return ratio(
         units_by_pattern @ (answer_counts * (answer_counts - 1)),
@@ -595,7 +579,6 @@ def _fleiss_kappa(complete_units: Floats, annotator_count: int) -> Floats:
 
     A row has the numbers of units that 0, 1, … all annotators call present.
     """
-    # The number of annotators who call a unit of each column present.
     present = np.arange(complete_units.shape[-1], dtype=np.float64)
     absent = annotator_count - present
     unit_counts = complete_units.sum(axis=-1)
@@ -656,16 +639,15 @@ def with_interval(
     *,
     withheld: NoInterval | None = None,
 ) -> Figure:
-    """Return a figure with its interval, or with the reason why it has none.
+    """Return a figure with its interval, or with the reason for none.
 
     Args:
-        values: The figure first, NaN if it is undefined. Further values are those in the resamples,
-            or those without each trace in turn; without further values there is no interval.
-        undefined: The reason for no value, used if the figure is NaN.
-        jackknife_scale: The possible values of the figure if the further values are those without
-            each trace in turn; None if they are those in the resamples.
-        withheld: The reason for no interval, with the number of cases that an interval needs; None
-            if the figure may have an interval.
+        values: The figure of all traces, NaN if undefined, then the figures of the resamples or
+            without each trace.
+        undefined: The reason for no value, if the figure is NaN.
+        jackknife_scale: The possible values of the figure if ``values`` leave out each trace; None
+            for resamples.
+        withheld: The reason for no interval; None if the figure may have one.
     """
     estimate = float(values[0])
     if np.isnan(estimate):
@@ -682,13 +664,12 @@ def with_interval(
 def _reason_for_no_interval(
     name: str, general_reason: NoInterval | None, table: TableSums
 ) -> NoInterval | None:
-    """Return why a figure has no interval, and the number of cases that it needs, or None.
+    """Return the reason why a figure has no interval, and the number of cases that it needs.
 
-    Cohen's κ of three annotators or more has no interval if a pair shares too few traces. Any other
-    figure has the ``general_reason``.
+    Cohen's κ of three annotators or more also needs pairs that share enough traces.
     """
     reason, _ = general_reason or ("", 0)
-    # If there are too few traces in all, that is the more helpful reason.
+    # Too few traces in all is the more helpful reason.
     if (
         name == "cohen_kappa"
         and table.has_pairs_with_few_traces
@@ -712,16 +693,16 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
         return (
             "single_trace" if STATISTICS[name].over_chance and trace_count == 1 else "no_variance"
         )
-    # Cohen's κ is the mean over pairs. If only one of three annotators rated, the pair of the other
-    # two has no overlap, and that is the reason for the mean.
+    # Cohen's κ is a mean over pairs. If only one of three annotators rated, the other two have no
+    # overlap, which is the reason for the mean.
     single_rater = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or annotator_count == 2)
     return "single_rater" if single_rater else "no_overlap"
 
 
 def macro_coefficients(sums: Sums, per_mode: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
-    """Return the mean of each figure over the modes; its ``n`` is the number of modes with it.
+    """Return the mean of each figure over the modes; its ``n`` is the number of defined modes.
 
-    In each resample, the mean is over the modes whose figure is defined in that resample.
+    In each resample, the mean is over the modes with a defined figure in that resample.
 
     Args:
         sums: The sums of all modes.
@@ -731,8 +712,8 @@ def macro_coefficients(sums: Sums, per_mode: Sequence[Mapping[str, Figure]]) -> 
     values_by_mode = [table_values(sums.of_modes([mode])) for mode in range(len(per_mode))]
     means: dict[str, Figure] = {}
     for name in COEFFICIENTS:
-        # The coefficients only give the count and the reason for an undefined mean. The mean itself
-        # is taken from the values, which include those of the resamples.
+        # Only the count and the reason are used; the mean itself is computed from the values, which
+        # include the resamples.
         mean, mode_count = mean_of_defined([figures[name] for figures in per_mode])
         # Modes × rows.
         values = np.array([mode_values[name] for mode_values in values_by_mode])

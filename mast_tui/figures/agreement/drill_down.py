@@ -14,7 +14,7 @@ from mast_tui.labels import VerdictValue
 
 @dataclass(frozen=True, slots=True)
 class SourceTrace:
-    """A trace that a figure rests on, with the verdicts on the mode; None is open.
+    """A trace on which a figure rests, with the verdicts on the mode; None is an open verdict.
 
     Attributes:
         trace_id: The id of the trace.
@@ -36,7 +36,7 @@ def source_traces(
     Args:
         study: The verdicts of the annotators.
         mode: The slug of the mode.
-        pair: Two annotators, if only their verdicts count; empty for all annotators.
+        pair: The two annotators of a pair's figure; empty for all annotators.
 
     Returns:
         The traces, sorted by disagreement (greatest first), then by the number of verdicts
@@ -50,7 +50,7 @@ def source_traces(
     traces = []
     for column in ((cells >= 0).sum(axis=0) > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
-        # None is an open verdict, so annotators who have not finished the trace are left out.
+        # Annotators who have not finished the trace are left out, because None is an open verdict.
         verdicts = {
             name: VALUE_OF.get(cell)
             for name, cell in zip(names, cells[:, column].tolist(), strict=True)
@@ -85,8 +85,8 @@ def judged_source_traces(
         mode: The slug of the mode.
 
     Returns:
-        The traces: the judge's errors first. Among errors and among the rest, the traces that the
-        reference calls present come first, each sorted by id.
+        The traces, the judge's errors first. Within both parts, traces that the reference calls
+        present come first. Then they are sorted by id.
     """
     value_of_answer = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
     reference = judge_input.reference.name

@@ -1,8 +1,8 @@
-"""Agreement of annotators on whole traces: from their verdicts to figures.
+"""Agreement of annotators on whole traces.
 
-The unit is trace × mode where two annotators or more have a verdict, in traces that they have
-finished. ``present`` and ``absent`` are the two categories. ``unsure`` is no verdict on either
-side: it counts as missing, and its number is a figure too.
+The unit is trace × mode with verdicts by two annotators or more, in traces that they have finished.
+The categories are ``present`` and ``absent``. ``unsure`` counts as missing, and its number is a
+figure too.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ PATHS: Final = scope_paths("""
     missed_left_out     | missed
     left_out            | left_out
 """)
-"""The places of the figures in the document of ``agree --json``."""
+"""The paths of the figures in the document of ``agree --json``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +95,19 @@ class Agreement:
         categories: The topmost categories with the slugs of their modes.
         levels: All categories of each level by its name; empty for one level only.
         rounds: The names of the rounds.
-        retested: The annotators with retests.
+        retested: The annotators with retests: repeated passes.
         agents: Pairs of an agent and a person who have finished the same traces.
         resampling: The resamples of the intervals.
-        identical_blocks: Traces that share one block of verdicts.
+        identical_blocks: The traces that share one block of verdicts.
         finders: The annotators of the estimate of missed failures.
-        finders_dependent: Whether the failures that a finder finds depend on those of another
-            finder; None if that cannot be tested.
-        finders_alike: Whether several finders found the same failures more often than expected by
-            chance (True) or less often (False); None if that cannot be tested.
+        finders_dependent: Whether finders depend on each other; None if that cannot be tested.
+        finders_alike: Whether finders found more of the same failures than by chance; None if that
+            cannot be tested.
         index: The figures of whole traces.
-        spans: The figures on places, which the caller adds.
-        judge: The figures of a judge, which the caller adds.
-        judges: The comparison of two judges, which the caller adds.
-        revisions: The changes of the taxonomy, which the caller adds.
+        spans: The figures on places, added by the caller.
+        judge: The figures of a judge, added by the caller.
+        judges: The comparison of two judges, added by the caller.
+        revisions: The changes of the taxonomy, added by the caller.
         only_seen_by: The annotator whose visibility limits the traces.
     """
 
@@ -147,7 +146,7 @@ class Agreement:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Every two annotators."""
+        """Every pair of annotators."""
         return tuple(combinations(self.annotators, 2))
 
     def codes(self, slugs: Iterable[str]) -> list[str]:
@@ -160,7 +159,7 @@ class Agreement:
 
         Args:
             names: The new names by the old ones.
-            in_document: The function that replaces the names in a JSON document.
+            in_document: Replaces the names in a JSON document.
         """
 
         def sorted_names(old_names: Iterable[str]) -> tuple[str, ...]:
@@ -186,10 +185,8 @@ class Agreement:
 
 
 def agreement_json(agreement: Agreement) -> dict[str, Any]:
-    """Return the JSON document of ``agree --json``, which has no NaN.
-
-    It begins with zeros and empty objects, which the figures then replace.
-    """
+    """Return the JSON document of ``agree --json``, which has no NaN."""
+    # Figures replace the zeros and empty objects later.
     document: dict[str, Any] = {
         "taxonomy": agreement.taxonomy,
         "annotators": list(agreement.annotators),
@@ -251,11 +248,11 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
 _LEFT_OUT: Final = (
     "unfinished", "examples", "alone", "unsure", "open", "not_in_study", "open_codes",
 )  # fmt: skip
-"""The counts of traces, verdicts and labels that no figure includes."""
+"""The counts of traces, verdicts and labels that are left out of all figures."""
 
 
 def _empty_table() -> dict[str, Any]:
-    """Return the keys of a table of agreement with empty values, which figures replace later."""
+    """Return the keys of a table of agreement with empty values."""
     return {
         "n": 0,
         "n_complete": 0,
@@ -269,7 +266,7 @@ def _empty_table() -> dict[str, Any]:
 
 
 def _categories_json(agreement: Agreement, categories: Iterable[Group]) -> dict[str, Any]:
-    """Return categories by id, each with its name, its modes' codes, and a table still empty."""
+    """Return categories by id with their names, the codes of their modes, and empty tables."""
     return {
         category_id: {"name": name, "modes": agreement.codes(slugs), **_empty_table()}
         for category_id, name, slugs in categories
@@ -280,8 +277,8 @@ def more_traces(scope: FigureScope, kappa: Figure, n: int) -> Iterator[Figure]:
     """Yield the number of further traces, labelled twice, that would halve the interval of κ.
 
     An interval shrinks with the square root of the number of traces, so half its width needs three
-    times as many further traces. This is a rule of thumb: it assumes that new traces are like the
-    present ones.
+    times as many further traces. This rule of thumb assumes that new traces are like the present
+    ones.
 
     Args:
         scope: The scope of the mode.
@@ -289,8 +286,7 @@ def more_traces(scope: FigureScope, kappa: Figure, n: int) -> Iterator[Figure]:
         n: The number of traces on which κ rests.
 
     Yields:
-        The number of further traces, then the width of the present interval. Without an interval,
-        only the number, which is undefined for the reason of κ or for ``no_interval``.
+        The number of further traces, then the width of the present interval.
     """
     low, high = kappa.interval or (0.0, 0.0)
     if kappa.undefined is not None or high <= low:
@@ -301,15 +297,14 @@ def more_traces(scope: FigureScope, kappa: Figure, n: int) -> Iterator[Figure]:
 
 
 class Tables:
-    """All tables of some annotators' verdicts, from one counting and the same resamples.
+    """The tables of some annotators' verdicts, all with the same resamples.
 
     Args:
         names: The annotators.
-        verdicts: Their verdicts, annotators × traces × modes.
-        shared_traces: The indices of the traces that two annotators or more have finished, which
-            are resampled.
-        resampling: The resamples of these traces.
-        blocks: A number for each trace, the same for traces that are copies of each other.
+        verdicts: The verdicts, annotators × traces × modes.
+        shared_traces: The indices of the traces that two annotators or more have finished.
+        resampling: The resamples of the shared traces.
+        blocks: A number for each trace, the same for copies.
     """
 
     def __init__(
@@ -333,15 +328,15 @@ class Tables:
     def _sums_of_pairs(
         self, shared_traces: Sequence[int], resampling: Resampling
     ) -> dict[int, Sums]:
-        """Return the sums of the pairs that share neither all traces nor ``MANY``, by pair index.
+        """Return the sums of the pairs that are resampled over their own traces, by pair index.
 
-        Each of these pairs is resampled over its own traces, because resamples of all traces may
-        have too few of them.
+        These pairs share neither all traces nor ``MANY``, so resamples of all traces may have too
+        few of their traces.
         """
         traces = np.asarray(shared_traces, dtype=np.intp)
         has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
-        # A single pair shares all of its traces, and without resamples there is nothing to change.
+        # A single pair shares all traces.
         if len(pairs) < 2 or not resampling.count:
             return {}
         sums_by_pair: dict[int, Sums] = {}
@@ -395,7 +390,7 @@ class Tables:
                 sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_indices)
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
-        # If some pairs share too few traces, κ of all annotators has no interval.
+        # Then κ of all annotators has no interval.
         if sums.has_pairs_with_few_traces:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
@@ -419,10 +414,7 @@ class Tables:
 
 
 def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield the figures of two annotators.
-
-    Each annotator's prevalence is a figure of its own, with the name as its ``condition``.
-    """
+    """Yield the figures of two annotators."""
     # The first row counts all traces, and the table has a single pair.
     both_count, first_only, second_only, _ = sums.pairs[0, 0].tolist()
     n = sums.n
@@ -437,11 +429,11 @@ def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> 
 
 
 def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[str, int]:
-    """Return how often each annotator gave a certain answer.
+    """Return how often each annotator gave an answer.
 
     Args:
         names: The annotators.
-        verdicts: Their verdicts, annotators × traces × modes.
+        verdicts: The verdicts, annotators × traces × modes.
         cell: The answer as a cell of ``verdicts``, such as ``UNSURE``.
     """
     return {name: int((rows == cell).sum()) for name, rows in zip(names, verdicts, strict=True)}
@@ -450,10 +442,7 @@ def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[s
 def _prevalence_figures(
     names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
 ) -> Iterator[Figure]:
-    """Yield each annotator's share of 'present' in the units that two or more have rated.
-
-    Only the units that the annotator has rated count.
-    """
+    """Yield each annotator's share of present among the shared units that the annotator rated."""
     has_verdict = verdicts >= 0
     is_counted = has_verdict & (has_verdict.sum(axis=0) > 1)
     unit_counts = is_counted.sum(axis=(1, 2)).tolist()
@@ -477,17 +466,18 @@ class StudyInput:
         pass_label: The name of the pass that counts: ``1`` or ``last``.
         verdicts: The verdicts on the traces that any annotator has finished.
         finished: The finished traces of each annotator.
-        examples: The number of traces of each judge that are left out as they were in its prompt.
+        examples: The number of traces of each judge that were examples in its prompt.
         categories: The topmost categories with the slugs of their modes.
         levels: All categories of each level by its name; empty for one level only.
-        unfinished: The number of traces that an annotator has begun and not finished.
+        unfinished: The number of traces that each annotator has begun and not finished.
         rounds: The trace ids of each round by its name.
-        retests: The first and the repeated verdicts of an annotator, as two rows of a table.
-        agents: The verdicts of an agent and a person on the traces that both have finished.
+        retests: The first and the repeated verdicts of each annotator, as two rows of a table.
+        agents: For each pair of an agent and a person, the verdicts on the traces that both have
+            finished.
         not_in_study: The number of finished traces of each person outside the study.
         open_codes: The number of labels without a mode, by annotator.
-        suggested: The traces with a judge's suggestions on screen, by annotator.
-        settled_absent: The (trace, mode) that were decided to be absent.
+        suggested: The traces on which a judge's suggestions were on screen, by annotator.
+        settled_absent: The (trace, mode) that were adjudicated as absent.
 
     Raises:
         ValueError: An annotator or a mode is named twice.
@@ -522,13 +512,12 @@ class StudyInput:
 def agreement_figures(study: StudyInput, resampling: Resampling = RESAMPLING) -> Agreement:
     """Compute the agreement of annotators.
 
-    There are figures for each mode, then ``macro`` (means over the modes) and ``pooled`` (all
-    traces × modes in one table), then for each category of modes. Every coefficient has a value, or
-    the reason why it is undefined.
+    There are figures for each mode, for ``macro`` (means over the modes), for ``pooled`` (all
+    traces × modes in one table), and for each category of modes.
 
     Args:
         study: The verdicts of the annotators.
-        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
+        resampling: The resamples of the traces; none for no intervals.
     """
     verdict_table = study.verdicts
     finished_sets = (study.finished.get(name, frozenset()) for name in study.annotators)
@@ -571,7 +560,7 @@ class _ResampledStudy:
 
     @property
     def block_numbers(self) -> NDArray[np.int_]:
-        """A number for each trace, the same for copies of one block."""
+        """A number for each trace, the same for copies."""
         return self.blocks.numbers(self.study.verdicts.traces)
 
     @property
@@ -656,7 +645,7 @@ def _mask(sets: Iterable[Container[str]], items: Sequence[str]) -> NDArray[np.bo
 def _finished_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces finished by all annotators, by two or more, and left out.
 
-    Traces are left out if they were examples in the prompt of a judge.
+    Traces that were examples in the prompt of a judge are left out.
     """
     scope = resampled_study.scope("traces", ())
     finished = resampled_study.finished
@@ -688,9 +677,8 @@ def _level_figures(
 def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
     """Join the verdicts on a category's modes into one verdict, as annotators × traces.
 
-    The category is present if any mode is. Otherwise it has no verdict (``MISSING``) if any mode
-    has none, then unsure if any mode is unsure, then absent. ``verdicts`` is annotators × traces ×
-    modes.
+    The category is present if any mode is, and absent only if all modes are. An open mode comes
+    before an unsure one. ``verdicts`` is annotators × traces × modes.
     """
     is_present, is_open, is_unsure = (
         (verdicts == cell).any(axis=2) for cell in (PRESENT, MISSING, UNSURE)
@@ -704,7 +692,7 @@ def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
 def _round_figures(
     resampled_study: _ResampledStudy, round_name: str, traces: frozenset[str]
 ) -> Iterator[Figure]:
-    """Yield the figures of a round of the study; only its traces are counted and resampled."""
+    """Yield the figures of a round of the study, over its own traces."""
     table = resampled_study.study.verdicts
     in_round = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
     shared_traces = np.flatnonzero(resampled_study.finished[:, in_round].sum(axis=0) > 1)
@@ -738,7 +726,7 @@ def _figures_of_two_readings(
 def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: bool) -> Capture:
     """Estimate the number of failures that no annotator found."""
     suggested_traces = (study.suggested.get(name, frozenset()) for name in table.annotators)
-    # By trace, the modes that an adjudicator decided to be absent: any label of them is no failure.
+    # By trace, the modes that were adjudicated as absent.
     absent_slugs: dict[str, set[str]] = {trace: set() for trace in table.traces}
     for trace, slug in study.settled_absent:
         absent_slugs.setdefault(trace, set()).add(slug)
@@ -754,7 +742,7 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: 
 
 
 def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
-    """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
+    """Yield the numbers of traces, verdicts and labels left out of all figures, by annotator.
 
     - ``unfinished``: traces that the annotator has begun and not finished.
     - ``examples``: traces that were examples in a judge's prompt.
@@ -783,19 +771,15 @@ def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from scope.numbers(statistic, by_statistic[statistic])
 
 
-# Traces on which all annotators said one and the same thing, mode by mode, beyond chance.
+# Traces that share all verdicts of all annotators, beyond chance.
 #
-# Records that were copied by mistake, or labelled together, look like perfect agreement. What
-# gives them away is that several traces share the whole block of verdicts: annotators × modes.
+# Records that were copied by mistake, or labelled together, look like perfect agreement. They share
+# a block of verdicts: annotators × modes, open and unsure included.
 #
-# The rule. Two traces share a block where the same two or more annotators have finished them and
-# every verdict of every one of them is the same, open and unsure included. A block is named where
-# two modes or more are called present in it, as one mode in many traces is no sign of a copy, and
-# where chance would hardly bring it about: were the modes independent, with each mode's verdicts
-# as often as in the traces outside the block (counted with one more of either kind, so that few
-# traces prove nothing), the block would be found on so many traces in fewer than one of twenty
-# studies, all blocks of the study taken together. Modes that go together are likelier than that,
-# so in large studies a block that is named is a reason to look at the traces, not a proof.
+# A shared block is reported under two conditions. Two modes or more are present in it, because one
+# mode in many traces is no sign of a copy. And with independent modes, as many traces would share a
+# block in fewer than one of twenty studies. Correlated modes make shared blocks likelier, so a
+# reported block is a reason to look at the traces, not a proof.
 
 
 _MOST_CHANCE: Final = 0.05
@@ -804,7 +788,7 @@ _LEAST_PRESENT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class VerdictBlock:
-    """Traces that share one block of verdicts of these annotators."""
+    """Traces that share one block: all verdicts of these annotators are equal."""
 
     traces: tuple[str, ...]
     annotators: tuple[str, ...]
@@ -835,11 +819,10 @@ class Blocks:
 def identical_blocks(table: VerdictTable, finished: NDArray[np.bool_]) -> Blocks:
     """Return the blocks of verdicts that several traces share, unless chance explains them.
 
-    A block is all verdicts of all annotators on one trace. Traces that share a block were probably
-    copied or labelled together. Only traces that two annotators or more have finished count.
+    A block is all verdicts of all annotators on one trace.
 
     Args:
-        table: The verdicts of the annotators on these traces.
+        table: The verdicts of the annotators.
         finished: Annotators × traces: whether the annotator has finished the trace.
     """
     mode_count = table.verdicts.shape[2]
@@ -849,7 +832,7 @@ def identical_blocks(table: VerdictTable, finished: NDArray[np.bool_]) -> Blocks
     # Traces × modes × annotators.
     cells = table.verdicts[:, traces].transpose(1, 2, 0)
     has_finished = np.broadcast_to(finished.T[traces][:, None, :], cells.shape)
-    # An unfinished trace differs from a finished one with all modes left open.
+    # An unfinished trace must differ from a finished one with all modes open.
     answers = np.where(has_finished, cells, np.int8(MISSING - 2))
     # Traces × modes: a number for each joint answer of the annotators.
     answer_numbers = np.stack(
@@ -881,15 +864,12 @@ def _chance_of_copies(
 ) -> float:
     """Return a bound on the chance that as many traces have a block, if modes are independent.
 
-    The chances of the modes are estimated from the traces without the block.
-
-    Args:
-        block: For each mode, the number of its joint answer (the verdicts of all annotators).
-        answer_counts: For each mode, the number of traces with each joint answer.
-        traces_with_block: The number of traces with the block, two or more.
+    ``block`` has the number of the annotators' joint answer on each mode, and ``answer_counts`` the
+    number of traces with each joint answer. Two traces or more have the block.
     """
     trace_count = int(answer_counts[0].sum())
-    # One trace with the answer and one without it are added, so that no chance is 0.
+    # The chances are from the traces without the block. One trace with the answer and one without
+    # it are added, so that no chance is 0.
     log_chances = [
         math.log(
             (int(counts[answer]) - traces_with_block + 1) / (trace_count - traces_with_block + 2)
@@ -897,8 +877,7 @@ def _chance_of_copies(
         for answer, counts in zip(block.tolist(), answer_counts, strict=True)
     ]
     expected = math.exp(sum(log_chances)) * trace_count
-    # Beside the first trace with the block, as many others have it: Chernoff's bound for a Poisson
-    # variable.
+    # Chernoff's bound for a Poisson variable.
     others = traces_with_block - 1
     if expected >= others:
         return 1.0

@@ -1,7 +1,7 @@
 """Agreement on the set of modes that a trace shows: α with Jaccard and with MASI distance.
 
-Each annotator says one set per trace: the modes that are present in it. It counts where they have
-judged every mode; with one open or unsure nobody knows the set.
+An annotator's set has the modes that are present in the trace. The annotator must have judged every
+mode, because an open or unsure mode leaves the set unknown.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Members = NDArray[np.bool_]
 """Sets × elements: True if the element is in the set."""
 
 Distance = Callable[[Floats, Floats, Floats], Floats]
-"""The distance of A from B, between 0 and 1, from the sizes of A ∩ B, A and B."""
+"""The distance of the sets A and B, between 0 and 1, from the sizes of A ∩ B, A and B."""
 
 _MOST_EXACT: Final = 512
-"""The largest number of different sets for which each resample computes chance anew."""
+"""The largest number of different sets for which the expected distance of a resample is exact."""
 
 _ROWS_AT_ONCE: Final = 512
 
@@ -89,11 +89,11 @@ def set_agreement(
 ) -> tuple[Figure, ...]:
     """Return the agreement on the sets of modes that annotators call present.
 
-    The last figure is the number of traces on which two annotators or more have such a set.
+    The last figure is the number of traces with sets by two annotators or more.
 
     Args:
         verdicts: Annotators × traces × modes.
-        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
+        resampling: The resamples of the traces; none for no intervals.
         blocks: The block number of each trace, the same for copies; None if there are no copies.
         scope: The scope of the figures.
     """
@@ -139,15 +139,14 @@ def set_alphas(
     """Return Krippendorff's α of sets of modes, one for each distance.
 
     α is 1 - D_o / D_e. D_o is the mean distance of two raters' sets of one unit, and D_e the mean
-    distance of any two sets. With more than a few hundred different sets, D_e of a resample is
-    approximated (to first order in the weights), which affects only the interval.
+    distance of any two sets. With more than ``_MOST_EXACT`` different sets, the D_e of a resample
+    is an approximation to first order in the weights, which affects only the interval.
 
     Args:
-        sets: Raters × units: the number of the rater's set, or ``MISSING``. Not all numbers of
-            ``members`` need to occur.
+        sets: Raters × units: the number of the rater's set, or ``MISSING``.
         members: Sets × modes: True if the mode is in the set with this number.
         distances: The distances between two sets.
-        resampling: The resamples of the units; a count of 0 leaves out the intervals.
+        resampling: The resamples of the units; none for no intervals.
         blocks: The block number of each unit, the same for copies; None if there are no copies.
     """
     has_value = sets != MISSING
@@ -190,7 +189,7 @@ def set_alphas(
 
 
 def _why_no_alpha(has_value: NDArray[np.bool_], unit_count: int) -> Undefined:
-    """Return why there is no α of fewer than two units with two sets."""
+    """Return the reason why α is undefined with fewer than two shared units."""
     if unit_count:
         return "single_trace"
     rater_count = int(has_value.any(axis=1).sum())
@@ -200,11 +199,7 @@ def _why_no_alpha(has_value: NDArray[np.bool_], unit_count: int) -> Undefined:
 def _distance_tables(
     sets: Ratings, members: Members, distances: Sequence[Distance]
 ) -> list[_DistanceTable]:
-    """Return a table for each distance. Every unit must have the sets of two raters or more.
-
-    ``sets`` is raters × units: the number of the rater's set, or ``MISSING``. ``members`` is sets ×
-    modes: True if the mode is in the set.
-    """
+    """Return a table for each distance. Every unit must have the sets of two raters or more."""
     occurring_sets = sets[sets != MISSING]
     counts = np.bincount(occurring_sets, minlength=len(members)).astype(np.float64)
     lookups = [_distances_by_sizes(distance, members.shape[1]) for distance in distances]
@@ -216,41 +211,42 @@ def _distance_tables(
 
 
 class _DistanceTable:
-    """The share of each unit in the sums from which α is computed, for one distance of sets."""
+    """The sums from which α is computed for one distance of sets, by unit."""
 
     def __init__(
         self, sets: Ratings, members: Members, lookup: Floats, counts: Floats, from_all: Floats
     ) -> None:
-        """Compute what each unit adds to the sums of α.
-
-        A rating is the set of one rater on one unit.
+        """Compute the parts of α by unit. A rating is the set of one rater on one unit.
 
         Args:
             sets: Raters × units: the number of the rater's set, or ``MISSING``. Every unit has two
                 ratings or more.
             members: Sets × modes: True if the mode is in the set.
             lookup: The distances, at the indices of ``_lookup_indices``.
-            counts: For each set, the number of its ratings.
-            from_all: For each set, the sum of its distances from all ratings.
+            counts: The number of ratings with each set.
+            from_all: The sum of each set's distances from all ratings.
         """
         has_rating = sets != MISSING
         rating_counts = has_rating.sum(axis=0)
         unit_count = sets.shape[1]
-        # The sets of the ratings and their units, unit by unit.
+        # The set and the unit of each rating, unit by unit.
         rated_sets = sets.T[has_rating.T]
         unit_of_rating = np.repeat(np.arange(unit_count), rating_counts)
         distance_within = _distances_within_units(sets, members, lookup) / (rating_counts - 1)
         distance_from_all_ratings = np.bincount(
             unit_of_rating, weights=from_all[rated_sets], minlength=unit_count
         )
-        # These sums are linear in the weights of units; the exact expected distance is not.
+        # Only these sums are linear in the weights of units.
         self._linear_parts: Floats = np.stack(
             (rating_counts, distance_within, distance_from_all_ratings), axis=1
         )
         self._unweighted_distance = float(counts @ from_all)
         """The sum of the distances over all pairs of ratings if all units have the weight 1."""
         self._exact_parts: tuple[Floats, Floats] | None = None
-        """The ratings of each set in each unit, and the distances of the sets, if these are few."""
+        """The number of ratings of each set in each unit, and the distances of the sets.
+
+        They are None with more than ``_MOST_EXACT`` sets.
+        """
         if len(members) <= _MOST_EXACT:
             counts_by_unit = np.zeros((unit_count, len(members)))
             np.add.at(counts_by_unit, (unit_of_rating, rated_sets), 1)
@@ -261,7 +257,7 @@ class _DistanceTable:
         rating_count, distance_within, distance_from_all_ratings = (weights @ self._linear_parts).T
         # The sum of the distances over all pairs of ratings.
         if self._exact_parts is None:
-            # With many different sets, it is approximated to first order in the weights.
+            # The approximation to first order in the weights.
             total_distance = 2 * distance_from_all_ratings - self._unweighted_distance
         else:
             counts_by_unit, distances = self._exact_parts
@@ -280,19 +276,19 @@ def _distances_by_sizes(distance: Distance, mode_count: int) -> Floats:
     """
     sizes = np.arange(mode_count + 1, dtype=np.float64)
     column_size, row_size, shared_size = np.meshgrid(sizes, sizes, sizes, indexing="ij")
-    # A shared size above a set's size is impossible and never looked up: any valid value will do.
+    # A shared size above a set's size is never looked up, so any valid value will do.
     possible_shared_size = np.minimum(shared_size, np.minimum(row_size, column_size))
     return distance(possible_shared_size, row_size, column_size).ravel()
 
 
 def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:
-    """Return the indices in a lookup of the distances of each row set from each column set.
+    """Return the index in a lookup of the distance of each row set from each column set.
 
-    Both arguments are sets × modes. The index has three digits: the size of the column set, the
-    size of the row set, and their shared size.
+    The sets are sets × modes. An index has three digits: the size of the column set, the size of
+    the row set, and their shared size.
     """
     base = row_sets.shape[1] + 1
-    # Indices are below the cube of the base, which single precision holds for most taxonomies.
+    # For most taxonomies single precision is exact up to the largest index, base³.
     float_type = "f4" if base**3 < 2**24 else "f8"
     row_sizes = row_sets.sum(axis=1, keepdims=True)
     column_sizes = column_sets.sum(axis=1, keepdims=True)
@@ -308,14 +304,11 @@ def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]
 def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> Floats:
     """Return for each unit the sum of the distances over the ordered pairs of its raters' sets.
 
-    Args:
-        sets: Raters × units: the number of the rater's set, or ``MISSING``.
-        members: Sets × modes: True if the mode is in the set.
-        lookup: The distances of two sets by their sizes and their shared size.
+    ``lookup`` has the distances of two sets at the indices of ``_lookup_indices``.
     """
     distance_sums = np.zeros(sets.shape[1])
     size_of_set = members.sum(axis=1)
-    # The index in ``lookup`` is a number with three digits in this base, as in ``_lookup_indices``.
+    # As in ``_lookup_indices``.
     base = members.shape[1] + 1
     for first, second in combinations(range(len(sets)), 2):
         rated_by_both = np.flatnonzero((sets[first] != MISSING) & (sets[second] != MISSING))
@@ -332,14 +325,14 @@ def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> 
 def _distances_from_all(
     members: Members, counts: Floats, lookups: Sequence[Floats]
 ) -> list[Floats]:
-    """Return for each lookup an array with the sum of each set's distances from all ratings.
+    """Return for each lookup the sum of each set's distances from all ratings.
 
-    A lookup has the distances of one distance function, by ``_lookup_indices``. A rating is a set
-    of modes; ``counts`` has the number of ratings with each set. ``members`` is sets × modes.
+    ``counts`` has the number of ratings with each set, and ``members`` is sets × modes. A lookup
+    has the distances at the indices of ``_lookup_indices``.
     """
     sums_by_lookup = [np.zeros(len(members)) for _ in lookups]
     for start in range(0, len(members), _ROWS_AT_ONCE):
-        # Distances are symmetric, so a slice of sets is compared only with itself and later sets.
+        # Distances are symmetric, so these sets are compared only with themselves and later sets.
         stop = min(start + _ROWS_AT_ONCE, len(members))
         indices = _lookup_indices(members[start:stop], members[start:])
         for distance_sums, lookup in zip(sums_by_lookup, lookups, strict=True):

@@ -1,10 +1,9 @@
-"""Two judges against each other, on the units that both can be compared on.
+"""Two judges against each other, on the same units.
 
     first, second = (judge_input_from_workspace(workspace, taxonomy, name, gold) for name in …)
     comparison = judges_compared(first, second)
 
-A unit (trace × mode) counts where the reference and both judges say present or absent. So both are
-measured by the same cases, and a hard case counts for both.
+A unit (trace × mode) counts if the reference and both judges say present or absent.
 """
 
 from __future__ import annotations
@@ -49,22 +48,21 @@ _PATHS: Final = scope_paths("""
 """)
 
 _SHARES_OF_SAME_CASES: Final = ("true_positive_rate", "true_negative_rate", "raw_agreement")
-"""Figures that are shares of the same cases for both judges."""
+"""The figures that are shares of the same cases for both judges."""
 
 _RIGHT: Final = (0, 3)
-"""The cells in which a judge says what the reference says."""
+"""The cells (TP and TN) in which a judge agrees with the reference."""
 
 _JOINT_COUNTS: Final = ("both_right", "only_first_right", "only_second_right", "neither_right")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeComparison:
-    """Two judges beside one reference.
+    """Two judges against one reference.
 
-    In each mode, and over all modes (``judges_pooled``), figures count the units on which each
-    judge is right. ``p_value`` tests whether one judge is right more often: in one mode by
-    McNemar's exact test, over several modes by flipping the signs of whole traces, because the
-    modes of a trace depend on each other. Every figure has the conditions ``first``, ``second`` and
+    ``p_value`` tests whether one judge is right more often. In one mode it is McNemar's exact test.
+    Over several modes, the signs of whole traces are flipped, because the modes of a trace depend
+    on each other. The figures of judges have the conditions ``first``, ``second`` and
     ``difference``.
     """
 
@@ -88,10 +86,10 @@ class JudgeComparison:
 def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
     """Return a comparison of judges as the part ``judges`` of the document of ``agree --json``.
 
-    It begins with zeros and empty objects, which the figures then replace. ``left_out`` has two
-    numbers: the units that only the first judge has judged, and those that only the second has.
-    ``judge_seen_counted`` is always false: verdicts made with a judge on screen never count here.
+    ``left_out`` has the number of units that only the first judge has judged, then of those that
+    only the second has judged.
     """
+    # Figures replace the zeros and empty objects later.
     document: dict[str, Any] = {
         "taxonomy": comparison.taxonomy,
         "judges": list(comparison.judges),
@@ -105,7 +103,7 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
         "pooled": {},
     }
     insert_figures(comparison.index.figures, _PATHS, {"judges": document})
-    # The figures are inserted by the keys "first" and "second".
+    # The figures were inserted under the keys "first" and "second".
     document["left_out"] = list(document["left_out"].values())
     return document
 
@@ -117,14 +115,13 @@ def judges_compared(
 ) -> JudgeComparison:
     """Compare two judges with the same reference, on the units that both have judged.
 
-    The rates of both judges on one mode are shares of the same traces, so their difference has
-    Newcombe's paired interval. Other differences have intervals by leaving out and resampling
-    traces, the same for both judges.
+    Differences of the rates of one mode have Newcombe's paired interval. Other differences have
+    intervals from the jackknife and resamples of traces.
 
     Args:
         first: The verdicts of one judge and of the reference.
         second: The verdicts of another judge and of the same reference.
-        resampling: The resamples; a count of 0 leaves out the intervals that need them.
+        resampling: The resamples; none for no intervals by resampling.
 
     Raises:
         ValueError: The judges are the same, or their taxonomies or references differ.
@@ -146,11 +143,7 @@ def judges_compared(
 def _comparison_figures(
     first: JudgeInput, second: JudgeInput, resampling: Resampling
 ) -> Iterator[Figure]:
-    """Yield the figures on the units that both judges have judged.
-
-    First come the counts of traces and units, then the figures of each mode, then those of all
-    modes pooled.
-    """
+    """Yield the figures on the units that both judges have judged."""
     units_by_judge = (compared_units(first), compared_units(second))
     first_units, second_units = units_by_judge
     shared_units = [unit for unit in first_units.judge if unit in second_units.judge]
@@ -161,7 +154,7 @@ def _comparison_figures(
     slugs = first.slugs
     # Traces × modes × judges × the four cells of a table.
     cells = np.stack([unit_cells(judge_units, slugs) for judge_units in shared_by_judge], axis=2)
-    # Both have the same traces, and so the same resamples.
+    # The same traces give the same resamples.
     sums = [trace_sums(judge_units, slugs, resampling) for judge_units in shared_by_judge]
     total_scope = _scope_of_both(first, second, "judges", slugs)
     yield total_scope.number("traces", len(cells))
@@ -185,12 +178,12 @@ def _comparison_figures(
 
 
 def _is_right(cells: Tables) -> NDArray[np.bool_]:
-    """Return whether a judge says what the reference says; ``cells`` has the table's cells last."""
+    """Return whether a judge agrees with the reference; the last axis has (TP, FP, FN, TN)."""
     return np.asarray(cells[..., _RIGHT].sum(axis=-1) > 0)
 
 
 def _p_value(cells: Tables) -> float | None:
-    """Return the p-value of one judge being right more often; None without units."""
+    """Return the p-value of the test whether one judge is right more often; None without units."""
     is_right = _is_right(cells).astype(np.int64)
     by_trace = (is_right[..., 0] - is_right[..., 1]).sum(axis=1)
     return sign_flips(by_trace.tolist()) if cells.any() else None
@@ -199,7 +192,7 @@ def _p_value(cells: Tables) -> float | None:
 def _joint_counts(is_right: NDArray[np.bool_]) -> list[int]:
     """Count the units on which both judges are right, only the first, only the second, neither.
 
-    The last axis has both judges.
+    The last axis has the two judges.
     """
     first = is_right[..., 0]
     second = is_right[..., 1]
@@ -219,8 +212,8 @@ def _figures_of_both(
 ) -> Iterator[Figure]:
     """Yield the figures of both judges and their differences, for one mode or all modes pooled.
 
-    The scope names the mode, if there is one. ``cells`` are traces × modes × judges × (TP, FP, FN,
-    TN). ``p_value`` is that of the test whether one judge is right more often than the other.
+    ``cells`` are traces × modes × judges × (TP, FP, FN, TN). A scope without a mode is for all
+    modes.
     """
     is_mode = bool(scope.mode)
     is_judged = cells[..., 0, :].any(axis=-1)  # the same units for both judges
@@ -254,14 +247,14 @@ def _figure_difference(
     value = first.value - second.value
     withheld = [figure for figure in figures_of_both if figure.withheld is not None]
     if withheld:
-        # The reason that needs more cases.
+        # Report the reason that needs more cases.
         most_needed = max(withheld, key=lambda figure: figure.needs or 0)
         return replace(most_needed, value=value, n=None)
     first_spread, second_spread = (sums.spread for sums in sums_of_both)
     if first_spread is None or second_spread is None:
         return Figure(value=value)
     formula = FIGURES[name]
-    # Coefficients from -1 to 1 may differ by 2. The jackknife needs a scale from -1 to 1.
+    # Coefficients from -1 to 1 may differ by 2, but the jackknife needs a scale from -1 to 1.
     width = 1 - scale_of_mean(name).lowest
     scaled_spread = Spread(
         (formula(first_spread.resampled) - formula(second_spread.resampled)) / width,
@@ -275,14 +268,10 @@ def _figure_difference(
 def _differences_of_shares(
     differences: Mapping[str, Figure], cells: NDArray[np.float64]
 ) -> dict[str, Figure]:
-    """Return the differences of those figures of one mode that are shares of the same cases.
+    """Return the differences of the shares of one mode, with Newcombe's paired intervals.
 
-    The reference alone decides which traces count in such a share, so that both judges have the
-    same ones, and Newcombe's paired intervals apply.
-
-    Args:
-        differences: The difference of each figure between two judges, by the figure's name.
-        cells: Traces × judges × (TP, FP, FN, TN).
+    The reference alone decides the cases of such a share, so both judges have the same cases.
+    ``cells`` are traces × judges × (TP, FP, FN, TN).
     """
     with_intervals: dict[str, Figure] = {}
     for name in _SHARES_OF_SAME_CASES:
@@ -290,7 +279,7 @@ def _differences_of_shares(
         value = differences[name].value
         if value is None:
             continue
-        # The first judge is enough, since the same traces count for the second.
+        # The second judge has the same cases.
         in_share = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
         counts = _joint_counts(_is_right(cells[in_share]))
         with_intervals[name] = Figure(value=value, interval=newcombe_paired(*counts))

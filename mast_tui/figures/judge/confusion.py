@@ -32,11 +32,9 @@ class Compared:
     Attributes:
         judge: The judge's verdict on each unit: True for present.
         reference: The reference's verdict on each unit: True for present.
-        left_out: The number of other units by reason, then by mode. A judge was on screen
-            (``judge_seen``), the judge or the reference is unsure (``unsure_judge``,
-            ``unsure_reference``), or annotators differ and no one has decided (``unresolved``).
-        examples: The number of traces in the judge's prompt.
-        doubtful: The judge's verdicts on unresolved units.
+        left_out: The number of other units by reason, then by mode; the reasons are ``REASONS``.
+        examples: The number of traces left out because they are in the judge's prompt.
+        doubtful: The judge's verdicts on units with an unresolved disagreement: True for present.
     """
 
     judge: Mapping[Unit, bool]
@@ -47,14 +45,11 @@ class Compared:
 
     @property
     def traces(self) -> list[str]:
-        """The sorted ids of the traces with any such unit."""
+        """The sorted ids of the traces with a compared unit."""
         return sorted({trace for trace, _ in self.judge})
 
     def resolved_as(self, present: bool) -> Compared:
-        """Return a copy that also compares the unresolved units (``doubtful``).
-
-        The reference's verdict on all of them is present or, if ``present`` is False, absent.
-        """
+        """Return a copy that also compares the unresolved units, as present or as absent."""
         return replace(
             self,
             judge={**self.judge, **self.doubtful},
@@ -63,6 +58,11 @@ class Compared:
 
 
 REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved")
+"""The reasons for which units are left out.
+
+A judge was on screen (``judge_seen``), the judge or the reference is unsure (``unsure_judge``,
+``unsure_reference``), or annotators differ and no one has decided (``unresolved``).
+"""
 
 
 def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
@@ -73,13 +73,10 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         with_seen: Whether to count reference verdicts that were made with a judge on screen.
 
     Returns:
-        The units (trace × mode) with a definite verdict of both, and the numbers of other units by
-        the reason why they are left out.
+        The compared units, and the numbers of other units by reason.
     """
-    # Traces in ``examples`` are left out, because the judge's prompt shows them with their labels.
     reference = judge_input.reference
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
-    # Annotators differ on these units, and no one has decided.
     unresolved = {
         (trace_id, mode)
         for trace_id, mode in reference.unresolved & judge_input.verdicts.keys()
@@ -91,7 +88,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         for unit in unresolved
         if judge_input.verdicts[unit] in DEFINITE
     }
-    # A value is True for present.
+    # True for present.
     judge_says: dict[Unit, bool] = {}
     reference_says: dict[Unit, bool] = {}
     example_traces: set[str] = set()
@@ -100,6 +97,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         judge_verdict = judge_input.verdicts.get(unit)
         if judge_verdict is None:
             continue
+        # The judge's prompt shows the labels of its examples.
         if trace_id in judge_input.examples:
             example_traces.add(trace_id)
         elif unit in reference.seen and not with_seen:
@@ -121,7 +119,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
 
 
 def unit_cells(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
-    """Return, for each unit, the cell of the 2 × 2 table of judge and reference that it adds 1 to.
+    """Return the cell of the 2 × 2 table of judge and reference to which each unit belongs.
 
     Args:
         units: The compared units.
@@ -197,7 +195,7 @@ def figures_of(sums: JudgeTables) -> dict[str, Figure]:
 def figures_of_mode(sums: JudgeTables) -> dict[str, Figure]:
     """Return every figure of the table of one mode by name.
 
-    Each of its units is a different trace, so a rate is a share of traces with Wilson's interval.
+    Each unit is a different trace, so a rate has Wilson's interval.
     """
     table = sums.total
     figures = figures_of(sums)
@@ -209,7 +207,7 @@ def figures_of_mode(sums: JudgeTables) -> dict[str, Figure]:
 
 
 def _mcnemar_p(table: Tables) -> float | None:
-    """Return McNemar's p of a table, None for one without units."""
+    """Return McNemar's p of a table; None without units."""
     return mcnemar(int(table[1]), int(table[2])) if table.sum() else None
 
 
@@ -243,7 +241,7 @@ def _table_figures(
 def _macro_figures(scope: FigureScope, sums: JudgeTables) -> Iterator[Figure]:
     """Yield the mean of each figure over the modes, then the number of modes with the figure.
 
-    In each resample, the mean is over the modes whose figure is defined in that resample.
+    In each resample, the mean is over the modes with a defined figure in that resample.
     """
     modes_defined: dict[str, int] = {}
     for name, formula in FIGURES.items():

@@ -1,4 +1,4 @@
-"""The verdicts of a judge, and the reference that it is compared with: gold, or one annotator."""
+"""The verdicts of a judge and of its reference: the gold, or one annotator."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
-"""The name of the gold where the name of an annotator may be."""
+"""The name of the gold as a reference."""
 
 Unit = tuple[str, str]
 """A trace id and the slug of a mode."""
@@ -40,7 +40,7 @@ Unit = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The verdicts and places that a judge is compared with. A unit is (trace id, mode).
+    """The verdicts and places of a judge's reference. A unit is (trace id, mode).
 
     Attributes:
         name: ``gold``, or the name of a person.
@@ -49,7 +49,7 @@ class Reference:
         places: The places of labels, without labels on whole traces.
         unresolved: The units on which annotators differ and no one has decided.
         sources: The way in which each gold verdict was reached.
-        sides: The annotators who gave a verdict on the unit.
+        sides: The annotators who gave a verdict on each unit.
         settled_only: Whether verdicts of a single annotator were left out.
         not_in_study: The number of finished traces of each annotator outside the study.
         merged: The places that join different places of several annotators.
@@ -97,9 +97,10 @@ class AssistedPass:
 
 @dataclass(frozen=True, slots=True)
 class JudgedOutsideWorkspace:
-    """The verdicts of a judge on ``traces`` that are not in the workspace.
+    """The verdicts of a judge on traces that are not in the workspace.
 
-    ``verdicts`` counts by the slug of a mode the traces called present, absent and unsure.
+    ``verdicts`` has the numbers of traces called present, absent and unsure, by the slug of the
+    mode.
     """
 
     traces: int = 0
@@ -110,13 +111,21 @@ class JudgedOutsideWorkspace:
 class JudgeInput:
     """The input of a report on one judge.
 
-    ``modes`` are in the taxonomy's order. ``verdicts`` are the judge's, on the modes that it judges
-    only; ``suggestions`` are its labels and ``reviews`` annotators' answers to them. ``examples``
-    are the traces in its prompt, which do not count. ``unlabelled`` are the traces that only the
-    judge has judged. ``order_of`` returns the order of a trace's spans. ``study`` has the chances
-    with which traces were drawn. ``outside_workspace`` counts verdicts on
-    traces that are only in shards. ``unfinished`` counts the traces that the judge has begun and
-    not finished; only its suggestions on them count.
+    Attributes:
+        taxonomy_ref: The taxonomy, as ``id@version``.
+        modes: The modes, in the taxonomy's order.
+        judge: The name of the judge.
+        verdicts: The judge's verdicts, on the modes that it judges.
+        reference: The verdicts that the judge is compared with.
+        suggestions: The judge's labels.
+        reviews: The answers of annotators to the suggestions.
+        examples: The traces in the judge's prompt, which do not count.
+        unlabelled: The traces that only the judge has judged.
+        passes: The annotators' passes in a study that shows or hides suggestions.
+        order_of: Returns the order of a trace's spans.
+        study: The study, which has the chances with which traces were drawn.
+        outside_workspace: The judge's verdicts on traces that are only in shards.
+        unfinished: The number of traces that the judge has begun and not finished.
     """
 
     taxonomy_ref: str
@@ -159,7 +168,7 @@ class JudgeInput:
 class GoldReference:
     """The gold by trace id, as the reference of a judge.
 
-    With ``settled_only``, verdicts of a single annotator are left out.
+    ``settled_only`` leaves out verdicts of a single annotator.
     """
 
     gold: Mapping[str, GoldTrace]
@@ -183,7 +192,7 @@ def judge_input_from_workspace(
         taxonomy: The taxonomy.
         judge: The name of the judge.
         against: The reference: the gold, or the name of an annotator.
-        order_of: The function that returns the order of a trace's spans, by the trace's id.
+        order_of: Returns the order of a trace's spans, by the trace's id.
         which: The pass of an annotator that counts.
         traces: The ids of the traces whose labels by people may be shown; None for all.
 
@@ -205,7 +214,7 @@ def judge_input_from_workspace(
     study_passes = [
         labelling for labelling in visible_passes if labelling.annotator not in outside_names
     ]
-    # Only the judge has labelled a trace outside of this set, so hidden traces belong to it too.
+    # These include hidden traces, so that no trace counts as unlabelled by mistake.
     labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
     if isinstance(against, GoldReference):
         labelled_traces |= against.gold.keys()
@@ -223,7 +232,7 @@ def judge_input_from_workspace(
         for judgement in workspace.judgements(annotator=judge, taxonomy=ref)
         if judgement.looks_at
     }
-    # A judge that is interrupted has a pass on the trace, but no judgement.
+    # An interrupted judge has a pass on the trace, but no judgement.
     begun_traces = {labelling.trace_id for labelling in passes if labelling.annotator == judge}
     return JudgeInput(
         taxonomy_ref=ref,
@@ -270,10 +279,7 @@ def _check_names(workspace: Workspace, judge: str, against: GoldReference | str)
 
 
 def _reference_of_gold(against: GoldReference, not_in_study: Mapping[str, int]) -> Reference:
-    """Collect the verdicts, places and sources of the gold, and the unresolved units.
-
-    A place is the target of a label; labels on whole traces have none.
-    """
+    """Collect the verdicts, places and sources of the gold, and the unresolved units."""
     counted_gold = {
         trace_id: only_settled(gold_trace) if against.settled_only else gold_trace
         for trace_id, gold_trace in against.gold.items()
@@ -295,7 +301,7 @@ def _reference_of_gold(against: GoldReference, not_in_study: Mapping[str, int]) 
         verdicts={unit: verdict.value for unit, verdict in verdicts.items() if verdict.value},
         seen=frozenset(unit for unit, verdict in verdicts.items() if verdict.judge_seen),
         places=_places_by_unit(labels),
-        # Annotators differ, and no one has decided. If all left the mode open, none differs.
+        # Annotators differ, and no one has decided. A mode that all left open is no disagreement.
         unresolved=frozenset(
             unit
             for unit, verdict in all_verdicts.items()
@@ -317,7 +323,7 @@ def _reference_of_gold(against: GoldReference, not_in_study: Mapping[str, int]) 
 def _places_by_unit(
     labels: Iterable[tuple[str, Label | GoldLabel]],
 ) -> dict[Unit, tuple[Target, ...]]:
-    """Return the places of labels, given with their trace ids, but for labels on whole traces."""
+    """Return the places of labels, without labels on whole traces; each label has its trace id."""
     places: dict[Unit, tuple[Target, ...]] = {}
     for trace_id, label in labels:
         if not label.target.is_whole:
@@ -330,10 +336,7 @@ _Record = TypeVar("_Record", Label, Verdict)
 
 
 def _in_passes(records: Iterable[_Record], passes: Mapping[str, Pass]) -> Iterator[_Record]:
-    """Yield the labels or verdicts of one annotator that belong to these passes.
-
-    ``passes`` has the pass that counts by trace id.
-    """
+    """Yield the labels or verdicts of one annotator in the passes that count, given by trace id."""
     for record in records:
         labelling = passes.get(record.trace_id)
         if labelling is not None and labelling.number == record.pass_number:
@@ -343,10 +346,7 @@ def _in_passes(records: Iterable[_Record], passes: Mapping[str, Pass]) -> Iterat
 def _reference_of_person(
     workspace: Workspace, ref: str, name: str, passes: list[Pass], which: Which
 ) -> Reference:
-    """Collect the verdicts of one person, and the places of the labels, from the passes that count.
-
-    On each trace one pass counts, the first or the last as ``which`` says.
-    """
+    """Collect one person's verdicts and places of labels from the passes that count."""
     own_passes = [labelling for labelling in passes if labelling.annotator == name]
     pass_by_trace = {
         trace_id: labelling
@@ -369,16 +369,13 @@ def _reference_of_person(
 def assisted_passes(
     workspace: Workspace, ref: str, passes: Iterable[Pass], *, only_if_some_hidden: bool = False
 ) -> tuple[AssistedPass, ...]:
-    """Return the finished first passes of a study that shows a judge's suggestions.
-
-    In some of these passes, those with ``withheld``, the study may hide the suggestions, to measure
-    their effect.
+    """Return the finished first passes of a study that shows or hides a judge's suggestions.
 
     Args:
         workspace: The workspace.
         ref: The taxonomy, as ``id@version``.
         passes: The passes to choose from.
-        only_if_some_hidden: Whether to leave out annotators without a pass with hidden suggestions.
+        only_if_some_hidden: Whether to leave out annotators without hidden suggestions.
     """
     assisted = [labelling for labelling in passes if labelling.kind is PassKind.ASSISTED]
     passes_by_name: dict[str, dict[str, Pass]] = {}

@@ -1,4 +1,4 @@
-"""The report on one judge: its figures, and the document ``judge`` of ``agree --json``."""
+"""The report on one judge: its figures, and the part ``judge`` of ``agree --json``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
     effect                | withheld                          | no n | no subject
     effect_mode           | withheld.modes.{mode}             | no n | no subject
 """)
-"""The places of the figures in the part ``judge`` of the document of ``agree --json``."""
+"""The paths of the figures in the part ``judge`` of the document of ``agree --json``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class JudgeReport:
         taxonomy: The taxonomy, as ``id@version``.
         judge: The name of the judge.
         against: The reference: ``gold``, or the name of an annotator.
-        judge_seen_counted: Whether verdicts that were made with a judge on screen count.
+        judge_seen_counted: Whether reference verdicts made with a judge on screen count.
         gold: The sources of the compared gold; None for an annotator.
         resampling: The resamples of the intervals.
         modes: The modes.
-        annotators_in_both_conditions: The annotators who have passes in both conditions, with
-            suggestions and without; None if no study hides suggestions.
+        annotators_in_both_conditions: The annotators who have passes with suggestions and passes
+            without; None if no study hides suggestions.
         index: The figures.
-        thresholds: The confidences from which findings count; None without thresholds.
+        thresholds: The confidences above which findings count; None without thresholds.
     """
 
     taxonomy: str
@@ -113,7 +113,7 @@ class JudgeReport:
 
         Args:
             names: The new names by the old ones.
-            in_document: The function that replaces the names in a JSON document.
+            in_document: Replaces the names in a JSON document.
         """
         renamed_annotators = self.annotators_in_both_conditions
         if renamed_annotators is not None:
@@ -151,7 +151,7 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
         document["withheld"] = {"annotators": list(report.annotators_in_both_conditions)}
     insert_figures(report.index.figures, _PATHS, document)
     for part in ("calibration", "answers"):
-        # ``insert_figures`` has made an object by the names of the bins; the document has a list.
+        # The figures were inserted by the names of the bins; the document has a list.
         bins = document[part]["bins"]
         document[part]["bins"] = [
             {"low": number / BINS, "high": (number + 1) / BINS, **bins[bin_name(number)]}
@@ -177,7 +177,7 @@ def judge_report(
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
-        resampling: The resamples; a count of 0 leaves out the intervals that need them.
+        resampling: The resamples; none for no intervals by resampling.
         with_seen: Whether to count reference verdicts that were made with a judge on screen.
     """
     units = compared_units(judge_input, with_seen=with_seen)
@@ -195,10 +195,7 @@ def judge_report(
 
 
 def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
-    """Count the compared gold by how it was reached; None if the reference is an annotator.
-
-    A gold verdict comes from one annotator, from agreement, from a decision, or is unresolved.
-    """
+    """Count the compared gold by its resolution; None if the reference is an annotator."""
     if reference.name != GOLD:
         return None
     resolutions_by_trace: dict[str, list[Resolution]] = {}
@@ -215,7 +212,6 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
         annotators,
         settled_only=reference.settled_only,
         not_in_study=reference.not_in_study,
-        # Places that join different places of several annotators.
         merged=sum(len(reference.merged.get(unit, ())) for unit in units.reference),
     )
 
@@ -223,7 +219,7 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
 def _report_figures(
     judge_input: JudgeInput, units: Compared, resampling: Resampling
 ) -> Iterator[Figure]:
-    """Yield all figures of a judge, from counts of traces to the effect of suggestions."""
+    """Yield all figures of a judge."""
     trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
     outside_count = judge_input.outside_workspace.traces
     yield trace_scope.number(

@@ -1,7 +1,7 @@
 """The suggestions of a judge: calibration, answers, places, and their effect on annotators' labels.
 
-A study that shows suggestions may hide them on a share of the traces, chosen at random. The
-difference between both kinds of passes is the effect of the suggestions.
+A study may hide suggestions on a random share of the traces. The difference between passes with and
+without suggestions is their effect.
 """
 
 from __future__ import annotations
@@ -24,27 +24,25 @@ from mast_tui.labels import Label, Review, ReviewAnswer, Target, VerdictValue
 _Outcome = TypeVar("_Outcome", bool, ReviewAnswer)
 
 BINS: Final = 10
-"""Equal parts of [0, 1]; a bin holds its lower end, and the last one 1 as well."""
+"""The number of equal parts of [0, 1]. A bin includes its lower end, and the last one also 1."""
 
 
 def bin_name(number: int) -> str:
-    """Return the name of a bin of confidence, the group of its figures: ``0.3–0.4``."""
+    """Return the name of a bin of confidence, such as ``0.3–0.4``."""
     return f"{number / BINS:.1f}–{(number + 1) / BINS:.1f}"
 
 
 def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
-    """Yield how far a judge's confidence agrees with the share of units on which it is right.
+    """Yield how well a judge's confidence agrees with the share of units on which it is right.
 
-    The cases are the units (trace × mode) that the judge calls present, each with the highest
-    confidence of its suggestions. They are divided into bins of confidence. The expected
-    calibration error is the mean difference of a bin's mean confidence and its share of right
-    cases, weighted by the number of cases (Naeini et al. 2015).
+    The cases are the units (trace × mode) that the judge calls present, with the highest confidence
+    of their suggestions. The expected calibration error is the mean, weighted by cases, of the
+    difference between a bin's mean confidence and its share of right cases (Naeini et al. 2015).
 
     Args:
         judge_input: The suggestions of the judge.
         units: The verdicts of the judge and of the reference.
     """
-    # The judge calls these units present, and is right if the reference does too.
     is_right_by_unit: dict[Unit, bool] = {
         unit: units.reference[unit] for unit, calls_present in units.judge.items() if calls_present
     }
@@ -76,7 +74,7 @@ def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
     """Yield the numbers of annotators' answers to the judge's suggestions.
 
     An answer accepts, edits or rejects a suggestion. An annotator's last answer to each suggestion
-    counts. Answers on traces that are examples in the judge's prompt are left out.
+    counts. Answers on examples in the judge's prompt are left out.
     """
     suggestions = {label.id: label for label in judge_input.suggestions}
     last_reviews: dict[tuple[str, str], Review] = {}
@@ -122,10 +120,10 @@ def highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
 
 
 def _cases_by_bin(cases: Iterable[tuple[float, _Outcome]]) -> list[list[tuple[float, _Outcome]]]:
-    """Divide cases of (confidence, outcome) into ``BINS`` ranges of confidence of equal width."""
+    """Divide cases of (confidence, outcome) into ``BINS`` bins."""
     bins: list[list[tuple[float, _Outcome]]] = [[] for _ in range(BINS)]
     for confidence, outcome in cases:
-        # A confidence of 1 belongs to the last range.
+        # A confidence of 1 belongs to the last bin.
         bins[min(BINS - 1, int(confidence * BINS))].append((confidence, outcome))
     return bins
 
@@ -159,7 +157,7 @@ def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Figure:
 def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iterator[Figure]:
     """Yield the number of answers of each kind, and the shares of accepted suggestions.
 
-    ``accepted`` counts suggestions accepted as they are, ``taken`` also those that were edited.
+    ``accepted`` counts suggestions without changes, ``taken`` also edited ones.
     """
     answer_count = len(answers)
     accepted_count = answers.count(ReviewAnswer.ACCEPT)
@@ -174,14 +172,15 @@ def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class _LocatedCase:
-    """One mode in one trace that judge and reference both call present.
+    """A mode in a trace that judge and reference both call present.
 
     Attributes:
         mode: The slug of the mode.
         labels: For each label of the judge, whether it overlaps a place of the reference.
         places: For each place of the reference, whether a label overlaps it.
-        without_order: The number of labels that overlap no place, with unknown order of the spans.
-        merged: The number of places that cover places of several annotators.
+        without_order: The number of labels that overlap no place, perhaps because the order of
+            spans is unknown.
+        merged: The number of places that join different places of several annotators.
     """
 
     mode: str
@@ -195,9 +194,8 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     """Yield the share of the judge's labels in a right place, and of places that the judge found.
 
     Only units (trace × mode) that judge and reference both call present count. A label is in a
-    right place if it overlaps one of the reference's labels of the same mode. Ranges are compared
-    by the order of the spans, quotes in one span by their characters. If the order of the spans is
-    unknown, only labels on the same span overlap.
+    right place if it overlaps one of the reference's labels of the same mode. Ranges of spans are
+    compared by the order of the spans, quotes in one span by their characters.
 
     Args:
         judge_input: The suggestions of the judge, and the places of the reference.
@@ -236,14 +234,11 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
 def _located_case(
     unit: Unit, labels: Sequence[Target], reference: Reference, order: Order
 ) -> _LocatedCase:
-    """Compare the places of a judge's labels with those of the reference in one unit.
-
-    ``labels`` are the targets of the judge's labels.
-    """
+    """Compare the places of a judge's labels with the places of the reference in one unit."""
     places = reference.places[unit]
     # A row for each label, a column for each place.
     overlaps = [[overlap(label, place, order) for place in places] for label in labels]
-    # Labels that overlap no place, perhaps only because the order of some spans is unknown.
+    # These labels overlap no place, perhaps because the order of some spans is unknown.
     without_order = [
         not any(row) and any(_is_unordered(target, order) for target in (label, *places))
         for label, row in zip(labels, overlaps, strict=True)
@@ -259,15 +254,12 @@ def _located_case(
 
 
 def _is_unordered(target: Target, order: Order) -> bool:
-    """Return whether the index of either end of a target in the trace is unknown."""
+    """Return whether the position of either end of a target is unknown."""
     return any(key is not None and order(key) is None for key in (target.first, target.last))
 
 
 def _location_figures(scope: FigureScope, cases: Sequence[_LocatedCase]) -> Iterator[Figure]:
-    """Yield the share of a judge's labels in a right place, and the share of places it found.
-
-    Two more figures count the labels whose spans have an unknown order, and the merged places.
-    """
+    """Yield the share of a judge's labels in a right place, and the share of places it found."""
     label_hits = [is_right for case in cases for is_right in case.labels]
     place_hits = [is_found for case in cases for is_found in case.places]
     yield scope.number("n", len(label_hits))
@@ -279,9 +271,9 @@ def _location_figures(scope: FigureScope, cases: Sequence[_LocatedCase]) -> Iter
 
 
 _LEAST_TRACES: Final = 50
-"""Traces below which the percentiles of resamples are too narrow."""
+"""The fewest traces for which the percentiles of resamples are wide enough."""
 
-# The columns of one kind of passes: the table of judge and annotator, then counts.
+# The columns: the table (TP, FP, FN, TN) of judge and annotator, then counts.
 _TABLE_COLUMNS: Final = slice(0, 4)
 _PASSES_COLUMN: Final = 4
 _LABELS_COLUMN: Final = 5
@@ -306,9 +298,9 @@ class _EffectSums:
 
 
 def annotators_in_both_conditions(judge_input: JudgeInput) -> tuple[str, ...] | None:
-    """Return, sorted, the annotators who have passes with suggestions and passes without.
+    """Return the sorted names of annotators with passes with suggestions and passes without.
 
-    Return None if suggestions were never hidden.
+    The result is None if suggestions were never hidden.
     """
     if not any(study_pass.withheld for study_pass in judge_input.passes):
         return None
@@ -329,8 +321,7 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
 
     Both kinds of passes are by the same annotators. Each statistic has the conditions ``shown``,
     ``withheld`` and ``difference``. A pass counts as ``shown`` even if the annotator did not look
-    at the suggestions, because only hiding was randomised. If suggestions were never hidden,
-    nothing is yielded.
+    at the suggestions, because only hiding was randomised.
 
     Args:
         judge_input: The judge and the passes of annotators.
@@ -362,7 +353,7 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     judged_examples = judge_input.examples & judged_traces
     example_count = sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
     yield scope.number("examples", example_count)
-    # Each mode counts all passes, so their sum over the modes is divided by the number of modes.
+    # Each mode counts all passes, so the sum of passes is divided by the number of modes.
     column_factors = np.ones(_EFFECT_COLUMNS)
     column_factors[_PASSES_COLUMN] = 1 / max(1, len(slugs))
     sums_of_all = _EffectSums(
@@ -429,7 +420,7 @@ def _effect_on_statistic(
     """Yield a statistic of passes with suggestions, of those without, and their difference."""
     with_suggestions, without_suggestions = formula(sums.total)
     resampled = formula(sums.resampled)
-    # With suggestions and without: True if there are units that the judge has judged too.
+    # (With suggestions, without): True if there are units that the judge has judged too.
     has_units = sums.total[..., _TABLE_COLUMNS].sum(axis=-1) > 0
     for condition, value, resampled_values, can_compare in (
         ("shown", with_suggestions, resampled[:, 0], has_units[0]),
@@ -450,10 +441,7 @@ def _effect_on_statistic(
 def _resampled_coefficient(
     value: float, resampled: Values, has_units: bool, trace_count: int
 ) -> Figure:
-    """Return a value with its interval from resamples; with few traces it has no interval.
-
-    A value of NaN is undefined: ``no_overlap`` without units to compare, else ``no_variance``.
-    """
+    """Return a value with its interval from resamples, or with the reason for none."""
     if np.isnan(value):
         return Figure(reason="no_variance" if has_units else "no_overlap")
     if len(resampled) and trace_count < _LEAST_TRACES:

@@ -1,4 +1,4 @@
-"""Thresholds for the confidences of a judge, by mode, fitted on traces set aside for that."""
+"""Thresholds for the confidences of a judge, by mode, fitted on calibration traces."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mast_tui.figures.judge.suggestions import highest_confidence
 from mast_tui.labels import VerdictValue
 
 LEAST_UNITS: Final = 5
-"""The traces with a mode, and those without it, that a threshold is fitted on at least."""
+"""The fewest traces with a mode, and without it, for a threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The least confidence with which a finding of a mode counts.
+    """The confidence above which a finding of a mode counts.
 
     Attributes:
         value: The confidence; 0 if every finding counts.
@@ -37,7 +37,7 @@ class Threshold:
 class Thresholds:
     """The thresholds of a judge by the code of the mode, with a hash that names them.
 
-    Its fields are those of its JSON object.
+    The fields are the keys of its JSON object.
     """
 
     hash: str
@@ -70,9 +70,8 @@ def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeIn
 def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
     """Return the confidence above which a judge's findings should count, by slug of the mode.
 
-    A mode has a threshold if the reference calls it present on enough traces, and absent on enough.
-    The threshold is the one with the greatest TPR + TNR (Youden 1950, Cancer 3:32-35); of several,
-    it is the lowest.
+    The threshold has the greatest TPR + TNR (Youden 1950, Cancer 3:32-35). Modes with too few
+    traces have none.
 
     Args:
         judge_input: The verdicts of the judge and of its reference, on calibration traces only.
@@ -100,18 +99,13 @@ def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
 
 
 def _best_cut(cases: Sequence[tuple[float, bool]], present_count: int, absent_count: int) -> float:
-    """Return the confidence above which findings must count for the greatest TPR + TNR.
+    """Return the lowest confidence with the greatest TPR + TNR, if findings above it count.
 
-    It is 0 if every finding should count.
-
-    Args:
-        cases: The confidence of the judge's finding, 0 without one, and whether the reference says
-            present.
-        present_count: The number of cases that the reference calls present.
-        absent_count: The number of cases that the reference calls absent.
+    ``cases`` have the confidence of the judge's finding, 0 without one, and whether the reference
+    says present.
     """
     confidences = sorted({confidence for confidence, _ in cases if confidence > 0})
-    # Beside 0, the middle between each two neighbouring confidences.
+    # 0, and the middle between neighbouring confidences.
     cuts = [0.0, *((low + high) / 2 for low, high in pairwise(confidences))]
 
     def sum_of_rates(cut: float) -> float:
@@ -121,18 +115,18 @@ def _best_cut(cases: Sequence[tuple[float, bool]], present_count: int, absent_co
         )
         return true_positives / present_count + (absent_count - false_positives) / absent_count
 
-    # Of equal sums the lowest cut; rounding makes sums equal that differ only by an inexact digit.
+    # The lowest cut of equal sums, which rounding errors must not make different.
     return max(cuts, key=lambda cut: (round(sum_of_rates(cut), 12), -cut))
 
 
 def with_thresholds(judge_input: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
-    """Return a copy of the judge in which findings count only above the threshold of their mode.
+    """Return a copy of the judge in which only findings above the threshold of their mode count.
 
-    Findings at or below the threshold are removed, and their verdicts become absent.
+    Other findings are removed, and their verdicts become absent.
 
     Args:
         judge_input: The judge.
-        thresholds: The thresholds by the slug of the mode; a mode without one stays unchanged.
+        thresholds: The thresholds by the slug of the mode; modes without one are unchanged.
     """
     confidences = highest_confidence(judge_input.suggestions)
 

@@ -1,9 +1,8 @@
-"""The tokens and minutes of failed runs before and after their decisive failure.
+"""The tokens and minutes of failed runs before and after their first fatal failure.
 
-The use from the first span of that failure on counts for the failure's mode; if several fatal
-failures begin at that span, for their modes in equal parts. So for each run, and for all of them,
-``without_fatal`` + ``before_first_fatal`` + ``after`` is the total, and the modes add up to
-``after``.
+The use after the first span of that failure counts for the failure's mode. If several fatal
+failures begin at that span, it is divided evenly among their modes. So the modes add up to
+``after``, and ``without_fatal`` + ``before_first_fatal`` + ``after`` is the total.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ from mast_tui.traces.model import Span, Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spent:
-    """The tokens and minutes of each span of a run, in reading order.
+    """The tokens and minutes of each span of a run, in reading order; None if not recorded.
 
-    ``tokens`` (spans × 2) are input and output tokens, ``minutes`` the time until the next span;
-    None if the source of the run does not record them.
+    ``tokens`` is spans × (input tokens, output tokens), ``minutes`` the time until the next span.
     """
 
     tokens: NDArray[np.int64] | None
     minutes: NDArray[np.float64] | None
 
     def amounts(self) -> dict[str, NDArray[Any]]:
-        """Return those of ``AMOUNTS`` that the run records, for each span."""
+        """Return the recorded amounts of each span, by their names in ``AMOUNTS``."""
         amounts: dict[str, NDArray[Any]] = {}
         if self.tokens is not None:
             input_tokens, output_tokens = self.tokens.T
@@ -47,7 +45,7 @@ class Spent:
 
 
 SpentOf = Callable[[str], Spent | None]
-"""A function that returns what a trace spent by its id, or None if its file cannot be read."""
+"""Returns the tokens and minutes of a trace by its id; None if its file cannot be read."""
 
 
 AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
@@ -61,18 +59,17 @@ def costs(
     fatal_by_definition: Mapping[str, Flags],
     group: GroupScope,
 ) -> Iterator[Figure]:
-    """Yield the tokens and minutes that the chosen traces spent before and after a fatal failure.
+    """Yield the tokens and minutes of the chosen traces before and after a fatal failure.
 
-    There is a set of figures for each definition of a fatal label. The figure ``at_hand`` counts
-    the traces whose files could be read. An amount that no trace records has no figures.
+    There is a set of figures for each definition of a fatal label. ``at_hand`` counts the traces
+    with readable files.
 
     Args:
         inputs: The labels and traces of the report.
-        spent_of: The function that returns the tokens and minutes of a trace; it is called once for
-            each trace.
+        spent_of: Returns the tokens and minutes of a trace; called once for each trace.
         is_counted: A mask of the chosen traces.
-        fatal_by_definition: For each definition of a fatal label, a mask of the fatal labels in
-            ``inputs.places``.
+        fatal_by_definition: A mask of the fatal labels in ``inputs.places``, for each definition of
+            a fatal label.
         group: The group of the traces.
     """
     rows = np.flatnonzero(is_counted).tolist()
@@ -94,13 +91,12 @@ def _cost_figures(
     """Yield the counts of traces and the sums of each amount, by one definition of fatal labels.
 
     ``is_fatal`` is a mask of the fatal labels in ``inputs.places``. ``rows`` are the indices of the
-    chosen traces in ``inputs.traces``. ``spent_by_row`` has the tokens and minutes of the traces
-    whose files could be read, by the same indices.
+    chosen traces. ``spent_by_row`` has the traces with readable files, by the same indices.
     """
     first_fatal_spans = first_fatal(inputs, is_fatal).first
     places = inputs.places
     is_first_fatal = is_fatal & (places.first == first_fatal_spans[places.trace])
-    # By trace, the modes of the labels that begin at its first fatal span.
+    # The modes of the labels that begin at the first fatal span of each trace.
     fatal_modes: dict[int, set[int]] = defaultdict(set)
     label_rows = places.trace[is_first_fatal].tolist()
     label_modes = places.mode[is_first_fatal].tolist()
@@ -123,9 +119,9 @@ def _cost_figures(
 
 
 class _Run(NamedTuple):
-    """The use of each span of a run, and the first span and the modes of its first fatal failure.
+    """The use of each span of a run, with the first span and the modes of its first fatal failure.
 
-    Without a fatal failure the run has no modes.
+    The run has no modes without a fatal failure.
     """
 
     by_span: NDArray[Any]
@@ -138,8 +134,7 @@ def _amount_figures(
 ) -> Iterator[Figure]:
     """Yield the sums of one amount, such as tokens, before and after the first fatal failure.
 
-    ``runs`` are those that record the amount, and ``condition`` names it for the figures. The
-    amount after the failure is divided evenly among the modes of the failure.
+    ``condition`` names the amount. The amount after the failure is divided evenly among its modes.
     """
     if not runs:
         return
@@ -176,11 +171,10 @@ def _amount_figures(
 
 
 def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
-    """Return a function from the id of a trace to the tokens and minutes that the trace spent.
+    """Return a function that returns the tokens and minutes of a trace by its id.
 
     Args:
-        trace_of: The function that returns a trace that was read to its end, or None if its file
-            cannot be read.
+        trace_of: Returns a trace that was read to its end, or None if its file cannot be read.
     """
 
     def spent_of(trace_id: str) -> Spent | None:
@@ -193,9 +187,7 @@ def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
 def spent_in(trace: Trace) -> Spent:
     """Return the tokens and minutes of each span of a trace, as far as the trace has been read.
 
-    The minutes of a span are those from its start to the start of the next span. The first span
-    begins at the earliest time of the run, the last one ends at the latest. If a span has no time,
-    or begins before the previous span, it begins with the previous span.
+    The minutes of a span are those from its start to the start of the next span.
     """
     spans = [trace.span(index) for index in range(len(trace))]
     return Spent(_tokens_by_span(spans), _minutes_by_span(spans))
@@ -213,11 +205,11 @@ def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
 
 
 def _minutes_by_span(spans: list[Span]) -> NDArray[np.float64] | None:
-    """Return the minutes from each span's start to the next one's; None if no span has a time."""
+    """Return the minutes from the start of each span to the next start; None without times."""
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:
         return None
-    # A start that is unknown or before the previous start is replaced by the previous start.
+    # An unknown start, or one before the previous start, is replaced by the previous start.
     starts = [min(times)]
     for span in spans[1:]:
         start = span.end if span.start is None else span.start

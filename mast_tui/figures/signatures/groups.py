@@ -62,14 +62,14 @@ def trace_shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Integers:
 
 
 def _shape_indices(mode_counts: Integers, rules: Rules) -> Integers:
-    """Return the shape of traces with these numbers of modes, as indices in ``SHAPES``."""
+    """Return the shapes of traces with these numbers of modes, as indices in ``SHAPES``."""
     conditions = [mode_counts == 0, mode_counts <= rules.isolated, mode_counts >= rules.cascading]
     indices = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
     return np.select(conditions, indices, SHAPES.index("between"))
 
 
 def judged_on_all_modes(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return a mask of the traces that were judged on each mode that any trace was judged on."""
+    """Return a mask of the traces that were judged on every mode on which any trace was judged."""
     is_judged = _judged_mask(verdicts)
     return np.asarray(is_judged[:, is_judged.any(axis=0)].all(axis=1) & is_judged.any(axis=1))
 
@@ -77,8 +77,7 @@ def judged_on_all_modes(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
 MOST_PATTERNS: Final = 1000
 """The largest number of different traces that are resampled.
 
-Beyond it the interval comes from the standard error, which then gives the same in a hundredth of
-the time.
+With more, the standard error gives about the same interval in a hundredth of the time.
 """
 
 Values = NDArray[np.float64]
@@ -88,7 +87,7 @@ Verdicts = NDArray[np.uint8]
 def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float | None:
     """Return the mean number of modes per trace, as the sum of the modes' shares.
 
-    The share of a mode is over the traces that were judged on it.
+    The share of a mode is over the traces judged on it.
 
     Args:
         verdicts: The verdict codes, traces × modes.
@@ -111,21 +110,18 @@ def resampled_modes_per_trace(
 ) -> Values:
     """Return ``modes_per_trace`` of each resample of the traces.
 
-    Traces with equal verdicts and weights are drawn together, which gives the same distribution
-    faster.
-
     Args:
         verdicts: The verdict codes, traces × modes.
         resampling: The number and the seed of the resamples.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
-        A value for each resample, NaN if a mode was judged in none of its traces; empty if there
-        are more than ``MOST_PATTERNS`` different traces.
+        A value for each resample, NaN if a mode has no judged trace in it; empty if there are more
+        than ``MOST_PATTERNS`` different traces.
     """
     is_judged = _judged_mask(verdicts)
     judged_modes = is_judged.any(axis=0)
-    # Each different trace, and the number of traces that are equal to it.
+    # Equal traces are drawn together, which has the same distribution and is faster.
     features, counts = _different_traces(
         verdicts[:, judged_modes], weights, all_judged=bool(is_judged[:, judged_modes].all())
     )
@@ -145,7 +141,7 @@ def modes_per_trace_interval(
 ) -> Interval | None:
     """Return the interval of ``modes_per_trace``: the percentiles of its resampled values.
 
-    If there are too many different traces for resamples, it comes from the standard error.
+    With too many different traces to resample, it is computed from the standard error.
 
     Args:
         verdicts: The verdict codes, traces × modes.
@@ -153,8 +149,8 @@ def modes_per_trace_interval(
         weights: The weight of each trace; None for equal weights.
 
     Returns:
-        The interval; None if half of the resamples or more are undefined, or if there are fewer
-        than two traces.
+        The interval; None if half of the resamples or more are undefined, or with fewer than two
+        traces.
     """
     estimate = modes_per_trace(verdicts, weights)
     if estimate is None or len(verdicts) < 2:
@@ -167,7 +163,7 @@ def modes_per_trace_interval(
 
 
 def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
-    """Return the standard error of ``modes_per_trace``, from the influence of each trace on it.
+    """Return the standard error of ``modes_per_trace``, from the influence of each trace.
 
     Args:
         verdicts: The verdict codes, traces × modes.
@@ -187,15 +183,14 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
 def _different_traces(
     verdicts: NDArray[np.uint8], weights: Values | None, *, all_judged: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return the distinct rows of features of traces, and the number of traces with each.
+    """Return the distinct rows of features of traces, and the number of traces with each row.
 
-    The features of a trace are what it adds, times its weight, to the sums of present and of judged
-    modes: for each mode or, if ``all_judged``, for all modes together. ``verdicts`` are
-    traces × modes.
+    The features are the weighted numbers of present and of judged modes: for each mode or, if
+    ``all_judged``, for all modes together. ``verdicts`` are traces × modes.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     if all_judged:
-        # All modes have the same number of judged traces, so the number of present modes suffices.
+        # Every mode is judged in every trace, so the total numbers suffice.
         features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
     else:
         features = np.concatenate([present, _judged_mask(verdicts)], axis=1)
@@ -214,19 +209,19 @@ def cooccurrence_figures(
 ) -> Iterator[Figure]:
     """Yield for each pair of modes how often both occur in the same trace.
 
-    The figures of a pair are over the traces that were judged on both modes, if each mode occurs in
-    one of them. Jaccard is the share with both modes among the traces with either of them. φ is the
-    correlation of the modes, undefined (``no_variance``) if a mode is in every trace.
+    The figures of a pair are over the traces judged on both modes. Jaccard is the share with both
+    modes among the traces with either of them. φ is the correlation of the modes, undefined
+    (``no_variance``) if a mode is in every trace.
 
     Args:
         verdicts: The verdict codes, traces × modes.
         codes: The codes of the modes.
-        side: ``failed`` or ``all``: which traces of the group these are.
+        side: The set of traces: ``failed`` or ``all``.
         group: The group of the traces.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
-    # Modes × modes: the traces with both, with the mode of the row alone, and with neither.
+    # Modes × modes: the number of traces with both, with only the mode of the row, with neither.
     both_present, only_row, neither = (
         sums.astype(np.int64).tolist()
         for sums in (present.T @ present, present.T @ absent, absent.T @ absent)
@@ -271,11 +266,11 @@ class GroupInputs:
 
     Attributes:
         inputs: The labels, outcomes and places of all traces.
-        onsets: The first place of each mode in each trace.
-        fatal: The first failures that are labelled as fatal.
+        onsets: The first span of each mode in each trace.
+        fatal: The first failures labelled as fatal.
         rules: The limits between classes and shapes.
         resampling: The resamples of the traces.
-        spent_of: Returns the tokens and minutes of a trace; None if the report needs none.
+        spent_of: Returns the tokens and minutes of a trace; None for no costs.
         scores: Further scores of the traces by metric.
     """
 
@@ -367,10 +362,7 @@ def _figures_on_places(
     sides: Mapping[str, _Side],
     figures_of_modes: Sequence[Figure],
 ) -> Iterator[Figure]:
-    """Yield the figures on where failures begin, and on the costs before and after them.
-
-    Nothing is yielded if no label of the group has a known place.
-    """
+    """Yield the figures on the places of failures, and on the costs before and after them."""
     inputs = context.inputs
     places = inputs.places
     is_in_group = in_group[places.trace]  # for each label
@@ -384,7 +376,7 @@ def _figures_on_places(
         ],
         dtype=bool,
     )
-    # Two definitions of a fatal label: by its own severity, or by the class of its mode.
+    # A label is fatal by its own severity (``labels``) or by the class of its mode (``class``).
     has_fatal_mode = fatal_modes[places.mode] & is_in_group
     first_failures = {"labels": context.fatal, "class": first_fatal(inputs, has_fatal_mode)}
     for name in ("failed", "all"):
@@ -402,8 +394,7 @@ def _mean_score(
 ) -> Figure:
     """Return the mean of a score (NaN for traces without one) with its interval.
 
-    The cases of the interval are the tasks if each trace names one, otherwise the traces. There is
-    no interval if there are few cases, or if the mean is not between 0 and 1.
+    The cases of the interval are the tasks if all traces have one, otherwise the traces.
     """
     has_score = ~np.isnan(scores)
     known_scores = scores[has_score]
@@ -432,11 +423,7 @@ def _mean_score(
 
 
 def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resampling) -> Figure:
-    """Return the mean number of modes per failed trace.
-
-    It has bounds instead of an interval if more than 2 % of the verdicts (``MOST_UNRESOLVED``) are
-    unresolved.
-    """
+    """Return the mean number of modes per failed trace, with bounds if too much is unresolved."""
     verdicts = failed.verdicts
     mean = modes_per_trace(verdicts, failed.weights)
     if mean is None:
@@ -472,7 +459,7 @@ def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resam
 
 
 def _mode_counts_of_traces(scope: FigureScope, verdicts: Verdicts) -> Iterator[Figure]:
-    """Yield the number of traces by their number of modes, of those judged on all modes."""
+    """Yield the number of traces by their number of modes, among those judged on all modes."""
     complete_verdicts = verdicts[judged_on_all_modes(verdicts)]
     yield scope.number("modes_judged", int(_judged_mask(verdicts).any(axis=0).sum()))
     yield scope.number("n_complete", len(complete_verdicts))
@@ -488,7 +475,7 @@ class _Side(NamedTuple):
         mask: A mask of these traces among all traces.
         verdicts: The verdict codes, traces × modes.
         weights: The weight of each trace; None if the traces are not weighted.
-        trace_weights: The same, with 1 for each trace that is not weighted.
+        trace_weights: The weight of each trace; 1 if the traces are not weighted.
         present_sum: The weighted number of present modes.
     """
 
@@ -500,7 +487,7 @@ class _Side(NamedTuple):
 
 
 def _sides_of(inputs: SignatureInput, in_group: Flags) -> dict[str, _Side]:
-    """Return the traces of a group on three sides: all of them, the failed, the succeeded ones."""
+    """Return the sides of a group: all traces, the failed ones, the succeeded ones."""
     masks = {
         "all": in_group,
         "failed": in_group & (inputs.outcome == FAILED),
@@ -523,7 +510,7 @@ def _category_figures(
     group: GroupScope,
     scope_name: str,
 ) -> Iterator[Figure]:
-    """Yield the figures of each category on each side: in all traces, or in those of an outcome."""
+    """Yield the figures of each category on each side."""
     for category, _, slugs in categories:
         columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(scope_name, category)
@@ -536,7 +523,7 @@ def _category_figures_of(
 ) -> Iterator[Figure]:
     """Yield the figures of one category of modes in the traces of one side.
 
-    ``shown`` counts its present modes, ``share`` is their part of all present modes, and the rate
+    ``shown`` counts its present modes, ``share`` is their share of all present modes, and the rate
     is the share of traces with the category. ``columns`` are the indices of its modes.
     """
     # The category is present if any mode is, and absent only if all its modes were judged absent.
@@ -545,7 +532,7 @@ def _category_figures_of(
     shows_category = is_present.any(axis=1)
     is_judged = shows_category | judged_on_all_modes(category_verdicts)
     is_unresolved = category_verdicts == UNRESOLVED
-    # Only the decisions on disagreements are missing.
+    # Judged on all modes except for unresolved disagreements.
     lacks_decisions = judged_on_all_modes(
         np.where(is_unresolved, ABSENT, category_verdicts)
     ) & is_unresolved.any(axis=1)
@@ -561,16 +548,16 @@ def _category_figures_of(
     yield counts.rate(0, scope, side_name)
 
 
-# Modes against the length of runs: their share in runs of each length, and their hazard by step.
+# Modes by the length of runs: their share in runs of each length, and their hazard.
 #
-# Runs are put into bins by how many spans they have, at the quartiles of their lengths. The
-# hazard of a mode in a range of steps is the share of runs in which it first occurs there, of those
-# that came so far without it (a life table: Cutler and Ederer 1958, Journal of Chronic Diseases
+# Runs are divided into bins by their numbers of spans, at the quartiles. The hazard of a mode in a
+# range of span numbers is the share of runs in which the mode begins there, among the runs that
+# reach the range without it (a life table: Cutler and Ederer 1958, Journal of Chronic Diseases
 # 8:699-712).
 
 
 LEAST_RUNS: Final = 20
-"""Runs with a known length from which on they are put into bins."""
+"""The fewest runs with a known length that are divided into bins."""
 
 _BINS: Final = 4
 
@@ -578,12 +565,11 @@ _BINS: Final = 4
 def length_figures(
     inputs: SignatureInput, all_onsets: Onsets, in_group: Flags, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield how the share and the hazard of each mode depend on the length of the runs of a group.
+    """Yield the share and the hazard of each mode by the length of the runs of a group.
 
     The length of a run is its number of spans. The scope ``length`` has the share in each range of
     lengths, such as ``13-25``, and the test for a trend over the ranges. The scope ``hazard`` has
-    for each range of span numbers the share of runs in which the mode begins there, if not before.
-    Nothing is yielded for fewer than ``LEAST_RUNS`` runs, or if all have the same length.
+    the hazard in each range of span numbers.
 
     Args:
         inputs: The labels and traces of the report.
@@ -598,7 +584,7 @@ def length_figures(
         return
     last_lengths = np.array([last for _, last in ranges])
     range_of_run = np.searchsorted(last_lengths, lengths)
-    # Traces × modes: the span where the mode begins, -1 if it is absent or has no place.
+    # Traces × modes: the first span of the mode, -1 if it is absent or has no place.
     first_spans = np.full(inputs.verdicts.shape, -1, dtype=np.int64)
     first_spans[all_onsets.trace, all_onsets.mode] = all_onsets.first
     tests: list[Figure] = []
@@ -626,10 +612,7 @@ def length_figures(
 
 
 def _length_ranges(lengths: Integers) -> list[tuple[int, int]]:
-    """Divide lengths of runs into ranges (first, last) with about equally many runs.
-
-    Return no range for fewer than ``LEAST_RUNS`` runs.
-    """
+    """Divide lengths of runs into ranges (first, last) with about equal numbers of runs."""
     if len(lengths) < LEAST_RUNS:
         return []
     quantiles = np.quantile(lengths, np.arange(1, _BINS + 1) / _BINS)
@@ -649,11 +632,9 @@ def _hazard_figures(
     """Yield the hazard of a mode in each range of span numbers.
 
     The hazard is the number of runs in which the mode begins in the range, divided by the number of
-    runs that reach the range without it. Runs with the mode at an unknown span are left out.
-
-    The first three arrays are by run: ``first_spans`` is the index of the span where the mode
-    begins, -1 if unknown, ``lengths`` the number of spans. ``range_ends`` has the number of the
-    last span of each range.
+    runs that reach the range without it. ``first_spans`` has the index of the first span of the
+    mode in each run, -1 if unknown, and ``lengths`` the number of spans. ``range_ends`` has the
+    last span number of each range.
     """
     scope = group.scope("hazard", code, code, placed="yes")
     is_usable = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first_spans >= 0))

@@ -18,10 +18,10 @@ OPEN: Final = 0
 PRESENT: Final = 1
 ABSENT: Final = 2
 UNSURE: Final = 4
-"""The verdicts of one side, as bits, so that those of several sides can be combined."""
+"""The verdicts of one annotator, as bits, so that those of several annotators can be joined."""
 
 UNRESOLVED: Final = 8
-"""The verdict if the sides differ and no one has decided."""
+"""The verdict if annotators differ and no one has decided."""
 
 UNKNOWN: Final = 0
 FAILED: Final = 1
@@ -29,7 +29,7 @@ SUCCEEDED: Final = 2
 """The values of outcomes."""
 
 NO_VALUE: Final = "(unknown)"
-"""The group of the traces without a value."""
+"""The group of traces without a value of the grouping field."""
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Places:
         mode: The column of the mode in the verdicts.
         first: The index of the first span, from 0.
         last: The index of the last span.
-        fatal: True if the label is marked as having decided the outcome.
+        fatal: True if the label is marked as decisive for the outcome.
     """
 
     trace: Integers
@@ -61,18 +61,17 @@ def no_places() -> Places:
 
 
 ALL: Final = "all"
-"""The grouping that has every trace in one group."""
+"""The grouping with all traces in one group."""
 
 OVERALL: Final = ""
-"""The name of the group of all traces."""
+"""The name of the group of all traces in figures."""
 
 
 _COLUMNS: Final = (
     "outcome", "score", "verdicts", "spans", "stratum_numbers", "task_numbers", "task_from_text",
     "trial_numbers", "weights",
 )  # fmt: skip
-"""The fields of ``SignatureInput`` with a row for each trace, beside its groups; some may be None.
-"""
+"""The fields of ``SignatureInput`` with a row for each trace; some may be None."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +82,7 @@ class SignatureInput:
         taxonomy_ref: The taxonomy, as ``id@version``.
         modes: The modes.
         categories: The topmost categories.
-        by: The grouping: ``all``, a field, or several fields with commas.
+        by: The grouping: ``all``, or fields with commas.
         label_source: ``gold``, or the name of the annotator.
         label_source_kind: ``gold``, ``human``, ``judge`` or ``imported``.
         traces: The ids of the traces.
@@ -97,18 +96,18 @@ class SignatureInput:
         whole_trace_labels: The number of labels on whole traces.
         labels_on_unknown_spans: The number of labels on spans with unknown indices.
         failed_below: The score below which a trace has failed; None if outcomes are recorded.
-        gold: The sources of the gold; None for the labels of an annotator.
+        gold: The sources of the gold; None for an annotator's labels.
         unfinished: The number of traces that the annotator has begun and not finished.
-        stratum_numbers: The index of each trace's model in ``stratum_names``, -1 if it is unknown;
-            None if models were not read.
+        stratum_numbers: The index of each trace's model in ``stratum_names``, -1 if unknown; None
+            if models were not read.
         stratum_names: The names of the models.
-        group_parts: The value of each field by group.
-        task_numbers: The number of each trace's task, -1 if it is unknown; None if tasks were not
-            read. Tasks of the same name in two benchmarks are different tasks.
+        group_parts: The values of the grouping fields, by group.
+        task_numbers: The number of each trace's task, -1 if unknown; None if tasks were not read. A
+            benchmark's tasks are its own, whatever their names.
         task_from_text: True for a trace whose task has no id and is identified by its text.
-        trial_numbers: The number of each run among those of its task, -1 if it is unknown.
+        trial_numbers: The number of each run among the runs of its task, -1 if unknown.
         weights: The number of traces that each trace represents; None if all weights are equal.
-        has_unknown_weights: True if traces came in with different chances that give no weights.
+        has_unknown_weights: True if traces were drawn with different chances that give no weights.
         levels: All categories of each level by its name; empty for one level only.
     """
 
@@ -159,7 +158,7 @@ class SignatureInput:
         )
 
     def only(self, selected: Flags) -> SignatureInput:
-        """Return the input of the traces in a mask, without the groups that become empty."""
+        """Return the input of the traces in a mask, without groups that become empty."""
         in_selected_trace = selected[self.places.trace]
         # The row of each selected trace in the new input.
         new_rows = np.cumsum(selected) - 1
@@ -186,10 +185,7 @@ class SignatureInput:
         )
 
     def members(self) -> dict[str, Flags]:
-        """Return masks of the traces by name: first of all traces, then of each group.
-
-        The mask of all traces has the name ``OVERALL``. It is the only one if there are no groups.
-        """
+        """Return masks of the traces by name: of all traces (``OVERALL``), then of each group."""
         mask_by_group = {OVERALL: np.ones(len(self.traces), dtype=bool)}
         if self.fields:
             mask_by_group |= {
@@ -198,7 +194,7 @@ class SignatureInput:
         return mask_by_group
 
     def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
-        """Return the weights of the chosen traces; None if all have the same."""
+        """Return the weights of the chosen traces; None if all are equal."""
         return None if self.weights is None else self.weights[chosen]
 
     def parts(self, group: int) -> dict[str, str]:
@@ -227,12 +223,12 @@ class GroupScope:
         return cls(inputs.taxonomy_ref, group, {mode.code: mode.slug for mode in inputs.modes})
 
     def scope(self, name: str, mode: str = "", *codes: str, **where: str) -> FigureScope:
-        """Return one scope of the group.
+        """Return a scope of the group.
 
         Args:
             name: The name of the scope; a name that ends in ``_failed`` is about failed traces.
             mode: The mode, category or pair that its figures are about.
-            codes: The codes of modes; the query for its traces asks for traces with all of these.
+            codes: The codes of modes that all source traces of its figures have.
             where: Further conditions of the query, as field and value.
         """
         if name.endswith("_failed"):
@@ -248,11 +244,11 @@ class Rules:
 
     Attributes:
         alpha: A mode with a smaller adjusted p-value is fatal.
-        margin: A mode whose difference of rates has an interval up to this is benign; 0.1 for ten
-            points.
-        least: The fewest failed and successful traces for a class.
-        isolated: The most modes of an isolated failure.
-        cascading: The fewest modes of a cascading failure.
+        margin: A mode is benign if the interval of its difference of rates ends at or below this;
+            0.1 for ten points.
+        least: The fewest failed and successful traces to classify a mode.
+        isolated: The most modes of a trace with an isolated failure.
+        cascading: The fewest modes of a trace with a cascading failure.
 
     Raises:
         ValueError: A threshold is out of range.

@@ -1,14 +1,14 @@
 """The modes of one group in failed and in successful traces, also within each model.
 
-Over several models at once a mode may look harmful, or harmless, only because one model fails more
-often and shows the mode more often too (Simpson's paradox). Stratified figures compare traces
-with those of their own model alone.
+Over several models a mode may look harmful, or harmless, only because one model fails more often
+and shows the mode more often (Simpson's paradox). Stratified figures compare only traces of the
+same model.
 
-The risk ratio is Mantel and Haenszel's with the variance of its logarithm after Greenland and
-Robins (Biometrics 41, 1985, 55-68). The risk difference has the same weights, with the score
-interval of Miettinen and Nurminen (Statistics in Medicine 4, 1985, 213-226): all common
-differences that the score test does not reject, whose variance is that under the difference
-tested. Unlike Sato's it holds in two or three strata of 20 traces as well as in many sparse ones.
+The risk ratio is Mantel and Haenszel's, and the variance of its logarithm is that of Greenland and
+Robins (Biometrics 41, 1985, 55-68). The risk difference has the same weights and the score interval
+of Miettinen and Nurminen (Statistics in Medicine 4, 1985, 213-226): all common differences that the
+score test does not reject. Unlike Sato's interval, it holds for few strata of 20 traces as well as
+for many sparse ones.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Counts:
         weights: Modes × (traces with the mode, without it) × (sum of weights, sum of squared
             weights); None if traces have equal weights.
         unresolved: The number of traces on which annotators differ; empty for none.
-        doubtful: The sum of the weights of these traces; empty for none.
+        doubtful: The sums of the weights of these traces; empty for none.
     """
 
     present: tuple[int, ...]
@@ -111,21 +111,18 @@ class Counts:
         """Return the number and weights of traces with a mode, and of those judged without it."""
         present = self.present[mode]
         absent = self.judged[mode] - present
-        # With weights of 1, the sums of weights and of their squares are the number of traces.
+        # With weights of 1, both sums are the number of traces.
         if self.weights is None:
             return Weighed(present, present, present), Weighed(absent, absent, absent)
         with_mode, without_mode = self.weights[mode].tolist()
         return Weighed(present, *with_mode), Weighed(absent, *without_mode)
 
     def effective(self, mode: int) -> Effective:
-        """Return the effective numbers of traces with a mode, and of all judged on it."""
+        """Return the effective numbers of traces with a mode, and of all traces judged on it."""
         return effective_cases(*self.of_mode(mode))
 
     def doubt(self, mode: int) -> Doubt | None:
-        """Return the number of unresolved traces of a mode and the bounds of its share.
-
-        The lower bound counts them as absent, the upper bound as present. Return None without any.
-        """
+        """Return the number of unresolved traces of a mode and the bounds of its share, or None."""
         if not self.unresolved or not self.unresolved[mode]:
             return None
         present_weight, absent_weight = (side.weight for side in self.of_mode(mode))
@@ -142,22 +139,22 @@ class Counts:
         Args:
             mode: The index of the mode.
             scope: The scope of the figure.
-            condition: The condition of the figure: the traces that it counts, such as ``failed``.
+            condition: The condition of the figure, such as ``failed``.
         """
         present = self.present[mode]
         judged = self.judged[mode]
         return rate(scope, condition, present, judged, self.effective(mode), self.doubt(mode))
 
     def bounds(self, mode: int) -> Interval | None:
-        """Return the bounds of a mode's share if too many verdicts are unresolved, else None."""
+        """Return the bounds of a mode's share if too many verdicts are unresolved, or None."""
         doubt = self.doubt(mode)
         needs = doubt is not None and to_resolve(doubt.unresolved, self.judged[mode])
         return doubt.bounds if doubt is not None and needs else None
 
     def more_labels(self, mode: int) -> int | None:
-        """Return how many more labelled traces would narrow a share's interval to ± ``MARGIN``.
+        """Return the number of further labels that would narrow a share's interval to ± ``MARGIN``.
 
-        Return None if the share has bounds in place of an interval, as too much is unresolved.
+        The result is None if the share has bounds instead of an interval.
         """
         if self.bounds(mode) is not None:
             return None
@@ -174,15 +171,15 @@ def differences(
     Args:
         first: The counts of one side.
         second: The counts of the other side.
-        sides: The names of both sides, which occur in reasons.
+        sides: The names of both sides, for reasons.
         scopes: The scope of the figures of each mode.
 
     Returns:
-        For each mode the first share less the second (``difference``), their ratio
-        (``risk_ratio``), the p-value of Fisher's test, and this p-value adjusted over the modes.
+        For each mode the difference of the shares, their ratio, the p-value of Fisher's test, and
+        the p-value adjusted over the modes.
     """
     largest_n = max(map(sum, zip(first.judged, second.judged, strict=True)), default=0)
-    # The tests share a table of logarithms, unless it would be too large.
+    # The tests share a table of logarithms if it is not too large.
     log_factorials = LogFactorials(largest_n) if largest_n <= MANY else None
     p_values = [
         fisher_exact(
@@ -198,7 +195,7 @@ def differences(
     figures: list[tuple[Figure, ...]] = []
     for mode, scope in enumerate(scopes):
         reason = _why_no_ratio(first, second, mode, sides)
-        # A side without cases has no p-value and no share either.
+        # A side without cases has neither p-value nor share.
         is_undefined = p_values[mode] is None
         if is_undefined:
             difference = scope.number("difference", None, reason=reason)
@@ -221,11 +218,7 @@ def differences(
 
 
 def _difference(first: Counts, second: Counts, mode: int, scope: FigureScope) -> Figure:
-    """Return the difference of one mode's shares on two sides that both have cases.
-
-    There is no interval if a side has few traces or the mode is rare. If too many disagreements
-    are unresolved, there are bounds in its place.
-    """
+    """Return the difference of one mode's shares on two sides that both have cases."""
     first_hits, first_cases = first.effective(mode)
     second_hits, second_cases = second.effective(mode)
     first_share = first_hits / first_cases
@@ -268,8 +261,8 @@ def _ratio(
 ) -> Figure:
     """Return the ratio of one mode's shares on two sides; the second share is above 0.
 
-    It has an interval where the ``difference`` has one, unless its first share is 0, for which
-    ``no_hits_reason`` is the reason.
+    The ratio has no interval if the ``difference`` has none, or for the ``no_hits_reason`` if the
+    first share is 0.
     """
     first_hits, first_cases = first.effective(mode)
     second_hits, second_cases = second.effective(mode)
@@ -286,7 +279,7 @@ def _ratio(
 
 
 def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, str]) -> str:
-    """Return why a mode has no ratio of its shares on two sides; empty if it has one."""
+    """Return the reason why the shares of a mode have no ratio; empty if they have one."""
     first_cases = first.judged[mode]
     second_cases = second.judged[mode]
     if not first_cases and not second_cases:
@@ -300,9 +293,6 @@ def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, st
 
 def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
     """Return the class of a mode in a group of traces, and the reason; see ``docs/report.md``.
-
-    A mode is fatal if it is more frequent in failed traces than in succeeded ones, benign if it
-    occurs in succeeded ones and is hardly more frequent in failed ones, else unclear.
 
     Args:
         mode: The figures of the mode.
@@ -373,11 +363,9 @@ def _success_share(
 ) -> Figure:
     """Return the share of successes among the traces with a mode, or among those without it.
 
-    A trace on which annotators differ may belong to these traces or not. So the lower bound adds
-    the weights of the doubtful traces that failed, the upper bound those that succeeded.
-
-    ``hits`` are the successful ones of these traces, ``misses`` the failed ones. ``sides`` has the
-    counts over all succeeded and over all failed traces.
+    ``hits`` are these traces that succeeded, ``misses`` those that failed. ``sides`` has the counts
+    over all succeeded and over all failed traces. The bounds add the traces on which annotators
+    differ: the lower bound those that failed, the upper bound those that succeeded.
     """
     succeeded, failed = sides
     trace_count = hits.n + misses.n
@@ -426,8 +414,8 @@ def stratified_figures(
 ) -> list[Figure]:
     """Compare failed and successful traces within each model, and join the models' differences.
 
-    The result is empty if fewer than two models are known, or if the report has groups. Each model
-    is a stratum.
+    Each model is a stratum. The result is empty for fewer than two models or for a report with
+    groups.
 
     Args:
         inputs: The input of the report.
@@ -469,7 +457,7 @@ def stratified_figures(
 def mantel_haenszel(
     strata: Sequence[Stratum], scope: FigureScope, *, needs: int = 0
 ) -> list[Figure]:
-    """Return the risk difference and the risk ratio of one mode that all strata have in common.
+    """Return the common risk difference and risk ratio of one mode over strata.
 
     In each stratum the share of the mode is compared between failed and succeeded traces. Strata
     without traces on one side are left out.
@@ -509,9 +497,9 @@ def mantel_haenszel(
 
 
 def _common_ratio(strata: Sequence[Stratum], scope: FigureScope, difference: Figure) -> Figure:
-    """Return the common risk ratio of strata, with an interval if their difference has one.
+    """Return the common risk ratio of strata (Mantel and Haenszel 1959).
 
-    The ratio is that of two sums (Mantel and Haenszel 1959).
+    It has an interval if the difference has one.
     """
     n = difference.n
     failed_sum = sum(
@@ -555,7 +543,7 @@ def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:
     estimate = float((weights * (hits / cases - other_hits / other_cases)).sum() / weights.sum())
 
     def is_rejected(difference: float) -> bool:
-        """Test whether the data contradict this common difference."""
+        """Test whether the data contradict a common difference."""
         shares, other_shares = _restricted_shares(hits, cases, other_hits, other_cases, difference)
         variance = (
             (shares * (1 - shares) / cases + other_shares * (1 - other_shares) / other_cases)
@@ -583,10 +571,10 @@ def _restricted_shares(
 ) -> tuple[Floats, Floats]:
     """Return for each stratum the most likely shares of both sides that differ by ``difference``.
 
-    ``difference`` is the first share less the second. The second share is a root of a cubic
+    ``difference`` is the first share minus the second. The second share is a root of a cubic
     polynomial (Farrington and Manning 1990, Statistics in Medicine 9:1447-1454).
     """
-    # The coefficients of the polynomial in the second share; that of the cube is ``all_cases``.
+    # The coefficients of the polynomial; the coefficient of the cube is ``all_cases``.
     all_cases = cases + other_cases
     square = (cases + 2 * other_cases) * difference - all_cases - hits - other_hits
     linear = (

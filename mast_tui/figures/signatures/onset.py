@@ -1,4 +1,4 @@
-"""Figures on places: the position of the first failure, the order of modes, the spans after."""
+"""Figures on places: the position of the first failure, the order of modes, the spans after it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from mast_tui.figures.signatures.model import Flags, GroupScope, Integers, Signa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Onsets:
-    """The first span of each mode in each trace, sorted by trace, span and mode.
+    """The onsets: the first span of each mode in each trace, sorted by trace, span and mode.
 
     Attributes:
         trace: The row of the trace.
         mode: The column of the mode.
         first: The index of the first span.
-        step: The number of the span among the first spans of the trace, from 0. Modes with the same
-            first span share a step.
+        step: The number of the first span among the different first spans of the trace, from 0.
     """
 
     trace: Integers
@@ -34,14 +33,14 @@ class Onsets:
     step: Integers
 
     def in_traces(self, traces: Flags) -> Onsets:
-        """Return the onsets in the flagged traces."""
+        """Return the onsets in the traces of a mask."""
         rows = traces[self.trace]
         return Onsets(self.trace[rows], self.mode[rows], self.first[rows], self.step[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstFatal:
-    """The first and last span of the first fatal failure of each trace, -1 if it has none."""
+    """The first and last span of the first fatal failure of each trace, -1 without one."""
 
     first: Integers
     last: Integers
@@ -82,7 +81,7 @@ def _step_numbers(trace: Integers, first: Integers) -> Integers:
 def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
     """Return the spans of the first fatal failure of each trace.
 
-    If several fatal failures begin at the same span, the one that ends first counts.
+    Of fatal failures that begin at the same span, the one that ends first counts.
 
     Args:
         inputs: The labels and traces of the report.
@@ -105,7 +104,7 @@ def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
 
 BINS: Final = 10
 MOST_CHAINS: Final = 20
-"""The number of chains that are listed, the most frequent ones."""
+"""The number of listed chains, the most frequent ones."""
 
 
 def places_figures(
@@ -117,17 +116,14 @@ def places_figures(
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
 ) -> Iterator[Figure]:
-    """Yield the figures on where failures begin in the chosen traces, and in which order.
-
-    ``uncounted`` counts traces whose number of spans is unknown (0). ``tied`` counts traces in
-    which several modes begin at the first onset; each of these modes counts as first.
+    """Yield the figures on the places and the order of the onsets in the chosen traces.
 
     Args:
         inputs: The labels and traces of the report.
         all_onsets: The onsets of all traces: the first span of each mode.
         is_counted: A mask of the chosen traces.
         with_mode_count: The number of chosen traces with any mode.
-        side: ``failed`` or ``all``: which traces of the group these are.
+        side: The set of chosen traces: ``failed`` or ``all``.
         group: The group of the traces.
         fatal: The first fatal failure of each trace, for each definition of a fatal label.
     """
@@ -157,11 +153,12 @@ def places_figures(
 def _first_onset_figures(
     scope: FigureScope, trace_onsets: Onsets, span_counts: Integers
 ) -> Iterator[Figure]:
-    """Yield the position of the first onset of each trace, and counts of traces without one.
+    """Yield the position of the first onset of each trace, and the numbers of unclear cases.
 
-    ``span_counts`` has the number of spans of each trace of the report.
+    ``uncounted`` counts traces with an unknown number of spans. ``tied`` counts traces in which
+    several modes begin first. ``span_counts`` has the number of spans of each trace of the report.
     """
-    # Step 0 of a trace has the modes that begin first. Several modes may share it.
+    # Several modes may share step 0.
     first_step = trace_onsets.step == 0
     traces, first_rows, modes_at_first_step = np.unique(
         trace_onsets.trace[first_step], return_index=True, return_counts=True
@@ -175,7 +172,7 @@ def _first_onset_figures(
 def _mode_onset_figures(
     trace_onsets: Onsets, span_counts: Integers, codes: list[str], side: str, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield how often each mode begins first, then the positions where each mode begins.
+    """Yield how often each mode begins first, then the positions at which each mode begins.
 
     ``span_counts`` has the number of spans of each trace of the report.
     """
@@ -197,16 +194,15 @@ def _mode_onset_figures(
 def position_figures(scope: FigureScope, first: Integers, lengths: Integers) -> Iterator[Figure]:
     """Yield the quartiles, the mean and the tenths of positions of spans in their runs.
 
-    A position is the index of a span divided by the number of spans: at least 0 and below 1. Runs
-    of unknown length are left out.
+    A position is the index of a span divided by the number of spans: at least 0 and below 1.
 
     Args:
         scope: The scope of the figures.
         first: The index of a span in each run.
-        lengths: The number of spans of each run.
+        lengths: The number of spans of each run; unknown if below 1.
     """
     has_length = lengths > 0
-    # A label may name a span that came after the spans were counted.
+    # A run may have grown after its spans were counted.
     positions = np.minimum(first[has_length] / lengths[has_length], np.nextafter(1.0, 0.0))
     yield from spread_figures(scope, "position", positions)
     counts_by_tenth = np.bincount((positions * BINS).astype(np.int64), minlength=BINS).tolist()
@@ -225,7 +221,7 @@ def spread_figures(
 
     Args:
         scope: The scope of the figures.
-        statistic: The name of the median; that of the mean has ``_mean`` added.
+        statistic: The name of the median; the mean has the same name with ``_mean``.
         values: One value for each trace.
         condition: The condition of the figures.
     """
@@ -245,10 +241,10 @@ def spread_figures(
 def _order_figures(
     trace_onsets: Onsets, codes: list[str], side: str, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield for each pair of modes in how many traces either begins first, or both together.
+    """Yield for each pair of modes the numbers of traces by the mode that begins first.
 
     The condition is ``before`` if the first mode of the pair begins first, else ``after`` or
-    ``together``. Traces with only one of the modes are left out.
+    ``together``.
     """
     no_span = np.iinfo(np.int64).max
     traces, row_of_onset = np.unique(trace_onsets.trace, return_inverse=True)
@@ -273,13 +269,13 @@ def _order_figures(
 def _transition_counts(
     trace_onsets: Onsets, codes: list[str]
 ) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield pairs of modes that begin one after the other, each with its number of traces.
+    """Yield pairs of modes that begin at successive steps, with their numbers of traces.
 
-    The second mode of a pair begins at the next step: the next span at which a mode begins.
+    Steps are the different spans at which modes begin.
     """
     counts: Counter[tuple[int, int]] = Counter()
-    # Rows are sorted by trace and step, and a trace has each mode once. So the rows of such a pair
-    # are fewer rows apart than there are modes.
+    # Rows are sorted by trace and step, and a trace has each mode once. So the distance between the
+    # rows of such a pair is below the number of modes.
     for distance in range(1, len(codes)):
         earlier_rows = slice(None, -distance)
         later_rows = slice(distance, None)
@@ -300,23 +296,21 @@ def _transition_counts(
 
 
 Chain = tuple[tuple[str, ...], ...]
-"""The modes of a trace in the order of their onsets; modes of one span are together."""
+"""The modes of a trace in the order of their onsets; modes with the same onset are one step."""
 
 
 def chain_text(chain: Chain) -> str:
-    """Return a chain as the key of its figures: ``1.1|1.3 2.6``; no code has such separators."""
+    """Return a chain as the key of its figures, such as ``1.1|1.3 2.6``."""
     return " ".join(PAIR.join(step) for step in chain)
 
 
 def chain_of(text: str) -> Chain:
-    """Return the chain of a key that ``chain_text`` made."""
+    """Return the chain of a key from ``chain_text``."""
     return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
 
 
 def chains(trace_onsets: Onsets, codes: list[str]) -> dict[int, Chain]:
-    """Return by the index of a trace its chain: its modes in the order in which they begin.
-
-    Modes that begin at the same span are one step of the chain.
+    """Return the chain of each trace by its index: its modes in the order of their onsets.
 
     Args:
         trace_onsets: The onsets, sorted by trace and step.
@@ -343,11 +337,10 @@ def _spans_after_fatal(
     """Yield the spread of the number of spans after the first fatal failure, and of their share.
 
     ``spans_after`` counts the spans after the failure's last span, ``spans_after_onset`` those
-    after its first span. ``definition`` is the condition of the figures: the name of the rule that
-    decides which labels are fatal.
+    after its first span. ``definition`` names the rule for fatal labels.
     """
     has_failure = is_counted & (failures.first >= 0) & (lengths > 0)
-    # At least 0: a label may name a span that came after the spans were counted.
+    # At least 0, because a run may have grown after its spans were counted.
     after_last = np.maximum(lengths[has_failure] - 1 - failures.last[has_failure], 0)
     after_first = np.maximum(lengths[has_failure] - 1 - failures.first[has_failure], 0)
     yield from spread_figures(scope, "spans_after", after_last, definition)

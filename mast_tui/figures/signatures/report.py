@@ -1,4 +1,4 @@
-"""The report on failure signatures: all figures with their trends, and what they were made from."""
+"""The report on failure signatures: all figures with their trends, and their inputs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from mast_tui.gold.model import gold_words
 from mast_tui.taxonomy.model import Mode
 
 ORDERED: Final = ("version", "date")
-"""Fields whose values have an order of their own."""
+"""The fields with ordered values."""
 
 Unit = Literal["day", "step"]
-"""The unit of the distances between groups: dates lie days apart, versions a step each."""
+"""The unit of the distances between groups: days between dates, steps between versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrendAxis:
-    """The groups along which modes are tested for a trend, in their order.
+    """The ordered groups along which modes are tested for a trend.
 
-    ``scores`` are the days since the first date, or 0, 1, 2, … of versions, as ``unit`` says.
+    ``scores`` are the days since the first date, or 0, 1, 2, … for versions.
     """
 
     groups: tuple[str, ...]
@@ -54,7 +54,7 @@ class TrendAxis:
 def trend_axis(inputs: SignatureInput) -> TrendAxis | None:
     """Return the groups in the order of their versions or dates, to test modes for a trend.
 
-    Return None if the groups are neither versions nor dates, or if there are fewer than two.
+    The result is None without an order, or for fewer than two groups.
     """
     if inputs.by not in ORDERED:
         return None
@@ -85,7 +85,7 @@ def trend_figures(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
 
 
 def natural_order(version: str) -> list[tuple[int, int, str]]:
-    """Return a sort key of a version that sorts 1.9 before 1.10: numbers are compared by size."""
+    """Return a sort key of a version, in which numbers are compared by size: 1.9 is before 1.10."""
     pieces = re.findall(r"[0-9]+|[^0-9]+", version)
     return [
         (0, int(piece), "") if piece.isascii() and piece.isdigit() else (1, 0, piece)
@@ -98,7 +98,7 @@ def _mode_trends(
 ) -> Iterator[Figure]:
     """Yield for each mode its rate in each group, the slope of the rate, and a test for a trend.
 
-    It is the Cochran-Armitage test. ``groups`` has a mask of the traces for each group.
+    The test is the Cochran-Armitage test. ``groups`` has a mask of the traces for each group.
     """
     counts_by_group = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
     tests = [
@@ -135,7 +135,7 @@ def _mode_trends(
 def _weighted_slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
     """Return the slope of the shares ``hits / cases`` over the scores, by weighted least squares.
 
-    Weights are the cases.
+    The weights are ``cases``.
     """
     hit_counts = np.array(hits)
     case_counts = np.array(cases)
@@ -148,15 +148,15 @@ def _weighted_slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[
 CLASSES: Final = ("fatal", "benign", "both")
 
 LEAST_OUTCOMES: Final = 10
-"""Traces with a known outcome from which on failed and successful ones are compared."""
+"""The fewest traces with a known outcome to compare failed with successful traces."""
 
 LEAST_TRACES: Final = 5
-"""Traces from which on a group is shown by itself where nobody asked for groups."""
+"""The fewest traces of a group that is shown by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """The class that a source gives to modes, by slug: ``fatal``, ``benign`` or ``both``."""
+    """The published class of each mode, by slug: ``fatal``, ``benign`` or ``both``."""
 
     source: str
     classes: Mapping[str, str]
@@ -176,7 +176,7 @@ def are_claims_about(taxonomy_ref: str) -> bool:
 
 
 def stated_for(taxonomy_ref: str) -> Stated | None:
-    """Return the published classes of a taxonomy's modes; None if no study has published any.
+    """Return the published classes of a taxonomy's modes; None if there are none.
 
     ``taxonomy_ref`` is ``id@version``.
     """
@@ -213,11 +213,11 @@ class SignatureReport:
         return self.inputs.group_names
 
     def key(self, name: str) -> str:
-        """Return the group in records; the one group of ``ALL`` is all traces together."""
+        """Return the group name in figures; the single group of ``ALL`` is all traces together."""
         return OVERALL if self.inputs.by == ALL and name == ALL else name
 
     def group(self, name: str) -> FigureTable:
-        """Return the figures of a group as a whole, which are not about a mode.
+        """Return the figures of a group that are not about a mode.
 
         Raises:
             KeyError: There is no such group.
@@ -236,9 +236,7 @@ class SignatureReport:
         return self.figures.figures_by_key(scope, group=self.key(name))
 
     def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
-        """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
-
-        There are none unless the labels are those of a judge.
+        """Return the prevalences corrected for a judge's errors, by the code of a mode.
 
         Args:
             name: The name of a group, or ``OVERALL``.
@@ -249,11 +247,11 @@ class SignatureReport:
         )
 
     def stated_of(self, mode: Mode) -> str | None:
-        """Return the class that the published study gives a mode."""
+        """Return the published class of a mode."""
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 
     def places(self, name: str, side: str) -> FigureTable | None:
-        """Return the figures on where modes occur in traces, all modes together, or None.
+        """Return the figures on places of failures in traces, all modes together, or None.
 
         Args:
             name: The name of a group, or ``OVERALL``.
@@ -272,16 +270,15 @@ def signature_report(
     spent_of: SpentOf | None = None,
     scores: Mapping[str, Values] | None = None,
 ) -> SignatureReport:
-    """Compute the figures of a report on failure signatures; none is ever NaN.
+    """Compute the figures of a report on failure signatures, without any NaN.
 
     Args:
         inputs: The verdicts on traces and their groups.
-        resampling: The resamples; a count of 0 leaves out the intervals that need them.
+        resampling: The resamples; none for no intervals by resampling.
         rules: The limits of classes and shapes; None for the defaults of ``Rules``.
         corrected: Prevalences that are corrected for a judge's errors.
-        spent_of: The function that returns what a trace spent, for the costs after fatal failures;
-            None for no costs.
-        scores: Further scores by metric: an array with the score of each trace.
+        spent_of: Returns the tokens and minutes of a trace; None for no costs.
+        scores: Further scores by metric: an array with a score for each trace.
     """
     rules = Rules() if rules is None else rules
     context = GroupInputs(
@@ -297,7 +294,7 @@ def signature_report(
     figures = [*group_figures(all_traces, 0, OVERALL)]
     if inputs.fields:
         for number, name in enumerate(inputs.group_names):
-            # Groups are resampled independently, so each has a seed of its own.
+            # Each group has its own seed, so that groups are resampled independently.
             figures += group_figures(
                 replace(context, resampling=replace(resampling, seed=resampling.seed + number)),
                 number,
@@ -314,8 +311,7 @@ def signature_report(
 def large_groups(report: SignatureReport) -> list[str]:
     """Return the groups with ``LEAST_TRACES`` or more traces, which are shown by default.
 
-    The result is empty if there is only one group, or if the only large group has the traces
-    without a value.
+    The result is empty if there is nothing to compare.
     """
     if not report.inputs.fields or len(report.groups) < 2:
         return []

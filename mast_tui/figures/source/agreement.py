@@ -44,16 +44,17 @@ if TYPE_CHECKING:
     from mast_tui.workspace.events.types import SpansRead
 
 SpanOrderOf = Callable[[str], tuple[Order, int] | None]
-"""Returns the order of the spans of a trace and their number, None if they are unknown.
+"""Returns the order of a trace's spans and their number; None if unknown.
 
-The order may raise ``UnknownSpan``."""
+The order may raise ``UnknownSpan``.
+"""
 
 LengthOf = Callable[[str, str], int | None]
-"""Returns the code points of a span's text by trace id and key; None if it is unknown."""
+"""Returns the number of code points of a span's text by trace id and key; None if unknown."""
 
 
 class UnknownSpan(LookupError):
-    """A span whose index is unknown, because its trace was not read yet."""
+    """A span with an unknown index, because its trace was not read yet."""
 
 
 def span_input_from_workspace(
@@ -69,21 +70,19 @@ def span_input_from_workspace(
 ) -> SpanInput:
     """Read the places that annotators marked under one taxonomy, in the finished passes that count.
 
-    An annotator who marks no place has looked for a mode on the spans that were read, unless the
-    mode is unsure. If a pass has no record of these (judges, imports), all spans count for the
-    modes with a verdict, and none for other modes.
-
-    A judge is never compared on a trace that was an example in its prompt.
+    A mode without marks is absent on the spans that were read, unless it is unsure. A pass without
+    a record of reading (of judges and imports) counts as read completely, with its verdicts as the
+    only answers.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         annotators: The annotators to compare.
-        order_of: The function that returns the order of a trace's spans and their number, or None
-            if the trace cannot be read. It is called once for each trace, in the order of files.
-        length_of: The function that returns the length of a span's text, for quotes.
+        order_of: Returns the order of a trace's spans and their number, or None if the trace cannot
+            be read. It is called once for each trace, in the order of files.
+        length_of: Returns the length of a span's text, for quotes.
         which: The pass of each annotator that counts.
-        traces: The ids of the traces that may be shown, None for all.
+        traces: The ids of the traces that may be shown; None for all.
         passes: All passes of the taxonomy; None to read them from the workspace.
     """
     pass_by_key = counted_passes(_visible_passes(workspace, taxonomy, passes, traces), which)
@@ -122,7 +121,7 @@ def _visible_passes(
     passes: Sequence[Pass] | None,
     visible: Container[str] | None,
 ) -> list[Pass]:
-    """Return those of the passes whose trace may be shown; None stands for all passes or traces."""
+    """Return the passes on traces that may be shown; None stands for all passes or traces."""
     if passes is None:
         passes = workspace.passes(taxonomy=taxonomy.ref)
     return [labelling for labelling in passes if visible is None or labelling.trace_id in visible]
@@ -131,10 +130,7 @@ def _visible_passes(
 def _shared_traces_by_file(
     workspace: Workspace, traces_by_name: Mapping[str, frozenset[str]]
 ) -> list[str]:
-    """Return the traces that two or more annotators have finished, sorted by file.
-
-    ``traces_by_name`` has the finished traces of each annotator.
-    """
+    """Return the traces that two or more annotators have finished, sorted by file."""
     path_by_trace = {record.trace_id: str(record.path or "") for record in workspace.traces()}
     annotator_counts = Counter(chain.from_iterable(traces_by_name.values()))
     shared_traces = [trace_id for trace_id, count in annotator_counts.items() if count > 1]
@@ -151,8 +147,8 @@ def _trace_readings(
 ) -> TraceReadings | None:
     """Return the readings of a trace in these passes, by annotator.
 
-    ``known_order`` is the order of its spans and their number. Return None if these are unknown, or
-    if a pass has a span of unknown index.
+    ``known_order`` is the order of the trace's spans and their number. The result is None if the
+    index of a span is unknown.
     """
     if known_order is None:
         return None
@@ -193,8 +189,6 @@ class _TraceLabels:
     def reading(self, labelling: Pass) -> TraceReading:
         """Return the places that an annotator marked in a pass, and the spans that were read.
 
-        If the pass records the spans that were read, open modes count as answered on these spans.
-
         Raises:
             UnknownSpan: The index of a span is unknown.
         """
@@ -215,7 +209,7 @@ class _TraceLabels:
         present_modes = modes_by_value[VerdictValue.PRESENT]
         decided_modes = present_modes | modes_by_value[VerdictValue.ABSENT]
         read_stretches = self._read_stretches(labelling)
-        # Without a record of the spans that were read, open modes have no answer either.
+        # Without a record of reading, open modes have no answer either.
         unanswered_modes = (
             self._modes - decided_modes
             if read_stretches is None
@@ -231,10 +225,7 @@ class _TraceLabels:
         )
 
     def _read_stretches(self, labelling: Pass) -> tuple[Stretch, ...] | None:
-        """Return the stretches of spans that were read before the end of a pass.
-
-        Return None if the pass has no record of them.
-        """
+        """Return the stretches of spans that were read in a pass; None without a record."""
         if labelling.read is None:
             return None
         spans_read = self._workspace.reads(
@@ -244,10 +235,7 @@ class _TraceLabels:
 
 
 def _stretches_of(spans_read: SpansRead, index_of: Order) -> Iterator[Stretch]:
-    """Yield the spans and ranges that were read as (first index, index after the last).
-
-    Those with an unknown position are left out.
-    """
+    """Yield the spans and ranges that were read as (first index, index after the last)."""
     single_spans = ((key, key) for key in spans_read.keys)
     ranges = ((span_range.first, span_range.last) for span_range in spans_read.ranges)
     for first_key, last_key in (*single_spans, *ranges):
@@ -274,18 +262,16 @@ def study_from_workspace(
 ) -> StudyInput:
     """Read the verdicts of annotators under one taxonomy, in the finished passes that count.
 
-    The rounds are the batches of traces of the study, if there are several. Retests are compared
-    with the first pass, even if the last pass counts. A judge is never compared on a trace that was
-    an example in its prompt.
+    Retests are compared with the first pass, even if the last pass counts. A judge's verdicts on
+    examples in its prompt are left out.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         annotators: The annotators to compare. By default the study's people who have finished a
-            trace, or, without a study, all people (if there are none, all imported annotators).
-            Judges are compared only by name.
+            trace, or, without a study, all people (without people, all imported annotators).
         which: The pass of each annotator that counts.
-        traces: The ids of the traces that may be shown, None for all.
+        traces: The ids of the traces that may be shown; None for all.
         passes: All passes of the taxonomy; None to read them from the workspace.
         with_agents: Whether to compare agents with the ``annotators``. With the default annotators,
             agents are always compared.
@@ -342,7 +328,7 @@ def _open_code_counts(
             name for name, trace, number in rows if pass_numbers.get((name, trace)) == number
         )
 
-    # If the taxonomy has a mode with this slug, its labels are no open codes.
+    # Labels of a mode with this slug are no open codes.
     if any(mode.slug == OPEN_SLUG for mode in taxonomy.modes):
         return {}
     columns = ("annotator", "trace_id", "pass_number")
@@ -355,7 +341,7 @@ class _Finished(NamedTuple):
 
     Attributes:
         traces: The traces by annotator.
-        examples: The number of examples that were left out, by judge; only judges with any.
+        examples: The number of examples that were left out, by judge.
     """
 
     traces: dict[str, frozenset[str]]
@@ -393,7 +379,7 @@ def _traces_with_suggestions(
 
 def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
     """Return each (trace, mode) on which an adjudicator's last decision is absent."""
-    # A later decision on the same mode replaces an earlier one.
+    # A later decision replaces an earlier one on the same mode.
     last_decisions = {
         (trace_id, decision.mode): decision.value
         for trace_id, decisions in workspace.all_decisions(ref).items()
@@ -406,10 +392,7 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 def _unfinished_counts(
     passes: Iterable[Pass], pass_by_key: Mapping[tuple[str, str], Pass], which: Which
 ) -> dict[str, int]:
-    """Return the number of traces that each annotator has begun without a pass that counts.
-
-    ``pass_by_key`` has the passes that count, by annotator and trace.
-    """
+    """Return the number of traces that each annotator has begun without a pass that counts."""
     if which == "first":
         readings = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
     else:
@@ -419,7 +402,7 @@ def _unfinished_counts(
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
-    """Return the rounds: the traces of each batch of the study, by number; none for one batch."""
+    """Return the rounds by number: the traces of each batch; none for a single batch."""
     study = workspace.study(taxonomy.ref)
     if study is None or len(study.batches) < 2:
         return {}
@@ -428,13 +411,10 @@ def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, froz
 
 
 def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:
-    """Return by annotator the verdicts of the first pass and of the first retest, as two rows.
-
-    Only traces with both passes count.
-    """
+    """Return by annotator the verdicts of the first pass and of the first retest, as two rows."""
     first_passes = counted_passes(passes, "first")
     retest_passes: dict[tuple[str, str], Pass] = {}
-    # From the last pass to the first, so that the first retest replaces later ones.
+    # In reverse order, so that the first retest replaces later ones.
     for labelling in sorted(passes, key=lambda labelling: labelling.number, reverse=True):
         key = (labelling.annotator, labelling.trace_id)
         if labelling.kind is PassKind.RETEST and labelling.finished and key in first_passes:
@@ -457,8 +437,7 @@ def _agent_verdicts(
 ) -> tuple[VerdictTable, ...]:
     """Return a table for each pair of an agent and a person, on the traces that both have finished.
 
-    ``pass_by_key`` has the passes that count by annotator and trace, ``finished`` the traces of the
-    compared annotators.
+    ``pass_by_key`` has the passes that count, ``finished`` the traces of the compared annotators.
     """
     traces_by_agent: dict[str, set[str]] = {}
     for name, trace in pass_by_key:
@@ -480,7 +459,7 @@ class _Verdicts:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
         self._rows = {_pass_key(labelling): row for row, labelling in enumerate(passes)}
         cells: VerdictArray = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING).cells
-        # A last row without verdicts, ``_NO_VERDICTS_ROW``, serves for unfinished traces.
+        # The last row, ``_NO_VERDICTS_ROW``, is for unfinished traces.
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 
     def table(
@@ -494,7 +473,7 @@ class _Verdicts:
         Args:
             sides: The names of the annotators or passes.
             traces: The ids of the traces.
-            passes: The pass of each side and trace; without one, the side has no verdicts.
+            passes: The pass of each side and trace; a missing one has no verdicts.
         """
         sorted_traces = tuple(sorted(traces))
         passes_of_cells = (passes.get(key) for key in product(sides, sorted_traces))
@@ -514,7 +493,7 @@ def _pass_key(labelling: Pass) -> tuple[str, str, int]:
 def _compared_people(
     workspace: Workspace, names_with_finished: Container[str], *, in_study: bool
 ) -> list[str]:
-    """Return the people who have finished traces; if there are none, the imported annotators.
+    """Return the people who have finished traces or, without any, the imported annotators.
 
     With ``in_study``, return both, because members of a study may have imported their labels.
     """
@@ -525,7 +504,7 @@ def _compared_people(
 
 
 def _checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
-    """Return the names unchanged if all are annotators of the workspace.
+    """Return the names unchanged.
 
     Raises:
         WorkspaceError: A name is not that of an annotator.

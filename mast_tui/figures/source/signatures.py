@@ -1,4 +1,4 @@
-"""A workspace's labels and outcomes as the input of failure signatures, and its runs as arms."""
+"""The labels and outcomes of a workspace as the input of failure signatures and of experiments."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version", "date")
-"""The fields of traces that can group them; the date is the day in UTC."""
+"""The fields of traces that can define groups; the date is the day in UTC."""
 
 _COLUMN_NAMES: Final = {"date": "started"}
 
 BETWEEN: Final = " · "
-"""The separator of the values of several fields in a group's name."""
+"""The separator of values in the name of a group by several fields."""
 
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
@@ -71,19 +71,16 @@ def input_from_workspace(
 ) -> SignatureInput:
     """Read the labels, outcomes and groups of traces for a report on failure signatures.
 
-    The labels are the gold, or the finished labels of one annotator, under one taxonomy.
-
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         labels: ``gold``, or the name of an annotator.
         by: The grouping: ``all``, or one or several of ``FIELDS`` with commas between.
-        failed_below: The score below which a trace has failed. Another trace with a score has
-            succeeded, and a trace without a score has an unknown outcome. With None, traces have
-            their recorded outcomes.
-        gold: The function that returns the gold of traces.
-        order_of: The function that returns the order of a trace's spans.
-        traces: The ids of the traces that may be shown, None for all.
+        failed_below: The score below which a trace has failed; other traces with a score have
+            succeeded. None for the recorded outcomes.
+        gold: Returns the gold of traces.
+        order_of: Returns the order of a trace's spans.
+        traces: The ids of the traces that may be shown; None for all.
         which: The part of the gold that counts.
         with_unlabelled: Whether to add the traces without labels, with every mode open.
 
@@ -94,7 +91,7 @@ def input_from_workspace(
     study = _sampled_study(workspace, taxonomy, labels)
     is_weighted = study is not None and study.trace_weights(study.traces) is not None
     if study is not None and is_weighted:
-        # A labelled trace outside the study was not drawn and has no weight, so it is left out.
+        # Traces outside the study have no weight, so they are left out.
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
         labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)
@@ -163,7 +160,7 @@ def _integers_or_unknown(values: Sequence[int | None]) -> Integers:
 def _with_unlabelled(
     workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
 ) -> LabelledTraces:
-    """Add the visible traces without labels to the labelled ones, with every mode open."""
+    """Add the visible traces without labels, with every mode open."""
     all_ids = workspace.read_columns(
         "traces", ("id",), lambda rows: [trace_id for (trace_id,) in rows]
     )
@@ -182,10 +179,7 @@ def _with_unlabelled(
 
 
 def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) -> Study | None:
-    """Return the study of the labels if it draws traces with different chances, else None.
-
-    The result is also None for labels of an annotator outside the study.
-    """
+    """Return the study of the labels if it draws traces with different chances, else None."""
     study = workspace.study(taxonomy.ref)
     if study is None or study.chances_alike:
         return None
@@ -193,7 +187,7 @@ def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) 
 
 
 def fields_of(by: str) -> tuple[str, ...]:
-    """Return the fields that a grouping names, in the same order; none for ``all``.
+    """Return the fields of a grouping, in the same order; none for ``all``.
 
     Args:
         by: ``all``, one of ``FIELDS``, or several of them with commas between.
@@ -241,7 +235,7 @@ def benchmark_scores(
 
     Args:
         traces: The ids of the traces.
-        scores_of: The function that returns the names and values of a trace's scores, as texts.
+        scores_of: Returns the names and values of a trace's scores, as texts.
 
     Returns:
         The score of each trace by the name of the metric, NaN without one. A metric with a score
@@ -264,7 +258,7 @@ def benchmark_scores(
 
 
 class _TraceFacts(NamedTuple):
-    """The recorded facts of one trace, and the values of the fields that group traces."""
+    """The recorded facts of one trace, and the values of its grouping fields."""
 
     model: str | None = None
     benchmark: str | None = None
@@ -278,7 +272,7 @@ class _TraceFacts(NamedTuple):
 
     @property
     def task_key(self) -> tuple[str, str] | None:
-        """The benchmark and the id or text of the task; None for a trace that names no task."""
+        """The benchmark and the id or text of the task; None without a task."""
         return task_key(self.benchmark, self.task_id, self.task)
 
 
@@ -288,7 +282,7 @@ _COLUMNS: Final = _TraceFacts._fields[:-1]
 def _facts_of_traces(
     workspace: Workspace, traces: Sequence[str], fields: Sequence[str]
 ) -> list[_TraceFacts]:
-    """Return the facts of these traces, with the values of the ``fields`` that group them."""
+    """Return the facts of these traces, with the values of the grouping fields."""
     row_by_trace = {trace: row for row, trace in enumerate(traces)}
     facts = [_TraceFacts(fields=(None,) * len(fields))] * len(traces)
 
@@ -299,7 +293,7 @@ def _facts_of_traces(
                 continue
             trace = _TraceFacts._make((*values[: len(_COLUMNS)], tuple(values[len(_COLUMNS) :])))
             if trace.task_id and "task" in fields:
-                # A task with an id is grouped by it, whatever its text.
+                # Tasks with an id are grouped by the id instead of the text.
                 column = fields.index("task")
                 by_id = (*trace.fields[:column], trace.task_id, *trace.fields[column + 1 :])
                 trace = trace._replace(fields=by_id)
@@ -327,10 +321,7 @@ class _TraceGroups(NamedTuple):
 
 
 def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _TraceGroups:
-    """Group traces by the values of fields; groups are sorted by values, unknown values last.
-
-    ``values`` are those of each trace, in the order of ``fields``.
-    """
+    """Group traces by the values of fields; groups are sorted by values, unknown values last."""
     parts_by_values = {
         trace_values: tuple(
             _group_part(field, value) for field, value in zip(fields, trace_values, strict=True)
@@ -345,7 +336,7 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
     names: list[str] = []
     for group_parts in parts_of_groups:
         name = BETWEEN.join(group_parts) or ALL
-        # If values contain the separator, two groups could get the same name.
+        # Two groups may get the same name if values contain the separator.
         while name in names:
             name += "*"
         names.append(name)
@@ -354,7 +345,7 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
 
 
 def _group_part(field: str, value: Any) -> str:
-    """Return the value of a field as text, a part of a group's name."""
+    """Return the value of a field as a part of a group's name."""
     text = _day_of_time(value) if field == "date" and value is not None else value
     return text or NO_VALUE
 
@@ -363,7 +354,7 @@ _Value = TypeVar("_Value", str, tuple[str, str])
 
 
 class _Numbered(NamedTuple, Generic[_Value]):
-    """Different values in their order, and the number of each trace's value: -1 without one."""
+    """The different values in order, and the number of each trace's value: -1 without one."""
 
     values: tuple[_Value, ...]
     numbers: Integers
@@ -387,7 +378,7 @@ def _places_of_marks(labelled: LabelledTraces, order_of: Callable[[str], Order])
         first = index_of(mark.first)
         last = first if mark.last == mark.first else index_of(mark.last)
         if first is not None and last is not None:
-            # In imported files the last span may come before the first.
+            # Imported labels may have their last span before the first.
             ends = (min(first, last), max(first, last))
             place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
     trace, mode, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
@@ -395,18 +386,18 @@ def _places_of_marks(labelled: LabelledTraces, order_of: Callable[[str], Order])
 
 
 ARM: Final = "arm"
-"""Instead of a field: arms are named by the paths of their runs."""
+"""The grouping by arms that the user named by paths."""
 
 
 def runs_under(
     workspace: Workspace, inputs: SignatureInput, paths: Mapping[str, Sequence[Path]]
 ) -> SignatureInput:
-    """Return the runs whose files belong to an arm of an experiment, with arms as their groups.
+    """Return the runs of the arms of an experiment, by the paths of their files.
 
     Args:
         workspace: The workspace.
         inputs: All runs.
-        paths: By the name of an arm, its files and folders.
+        paths: The files and folders of each arm, by its name.
 
     Raises:
         WorkspaceError: An arm has no run in its paths, or two arms have files in common.
@@ -436,7 +427,7 @@ def runs_under(
 
 
 def _arm_by_trace(workspace: Workspace, paths_by_arm: Sequence[Sequence[Path]]) -> dict[str, int]:
-    """Return by trace the number of its arm, one of whose paths is or contains its file."""
+    """Return the number of each trace's arm: one of its paths is or contains the trace's file."""
     arm_by_path = {
         path.absolute(): number for number, paths in enumerate(paths_by_arm) for path in paths
     }
@@ -454,7 +445,7 @@ def _arm_by_trace(workspace: Workspace, paths_by_arm: Sequence[Sequence[Path]]) 
 
 
 def _have_files_in_common(first: Sequence[Path], second: Sequence[Path]) -> bool:
-    """Return whether a file or folder of one arm is, or contains, one of the other arm."""
+    """Return whether a path of one arm is, or contains, a path of the other arm."""
     pairs = product(*([path.absolute() for path in side] for side in (first, second)))
     return any(path.is_relative_to(other) or other.is_relative_to(path) for path, other in pairs)
 
@@ -469,16 +460,16 @@ def experiment_of(
     prices: Mapping[str, Prices] | None = None,
     change: float = 0.2,
 ) -> Experiment:
-    """Make an experiment of runs whose groups are its arms; runs of no arm are left out.
+    """Make an experiment from runs with its arms as groups; runs of no arm are left out.
 
     Args:
         inputs: The runs and their groups.
-        baseline: The arm that the others are compared with; by default the first arm.
+        baseline: The arm with which the others are compared; by default the first arm.
         tested: The codes of the modes named beforehand.
-        judge: The verdicts of a judge on all runs, if ``inputs`` has those of people on a part.
-        spent_of: The function that returns the amounts that a run used; None for no amounts.
+        judge: A judge's verdicts on all runs, if ``inputs`` has those of people on a part.
+        spent_of: Returns the tokens and minutes of a run; None for no amounts.
         prices: The prices of models by name.
-        change: The change of a rate that planning is about.
+        change: The planned change of a rate.
 
     Raises:
         WorkspaceError: There are fewer than two arms, none is the baseline, or a mode is unknown.
@@ -503,12 +494,10 @@ def experiment_of(
 def _only_runs_in_arms(inputs: SignatureInput) -> SignatureInput:
     """Return the runs that belong to an arm.
 
-    Runs without a value of the grouping field belong to none. If the user named arms by paths, an
-    arm may have the name of such a group.
-
     Raises:
         WorkspaceError: There are fewer than two arms.
     """
+    # An arm that the user named by paths may have the name ``NO_VALUE``.
     if inputs.traces and inputs.by != ARM:
         has_value = np.array([name != NO_VALUE for name in inputs.group_names], dtype=bool)
         inputs = inputs.only(has_value[inputs.group])
@@ -540,7 +529,7 @@ def _with_baseline_first(inputs: SignatureInput, baseline: str | None) -> Signat
         inputs,
         group=np.argsort(old_numbers)[inputs.group],
         group_names=tuple(names[number] for number in old_numbers),
-        # Groups that have no parts are named by their single field.
+        # Groups by a single field may have no parts.
         group_parts=tuple(inputs.group_parts[number] for number in old_numbers)
         if inputs.group_parts
         else (),
@@ -550,7 +539,7 @@ def _with_baseline_first(inputs: SignatureInput, baseline: str | None) -> Signat
 def _verdicts_in_order_of(
     judge: LabelledTraces, traces: Sequence[str]
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return a judge's verdicts as ``traces`` × modes, open on traces that it has not judged."""
+    """Return a judge's verdicts as ``traces`` × modes; other traces are open."""
     row_by_trace = {trace: row for row, trace in enumerate(judge.traces)}
     verdicts = np.full((len(traces), judge.verdicts.shape[1]), OPEN, dtype=np.uint8)
     for row, trace in enumerate(traces):
@@ -564,8 +553,7 @@ def _amounts_of_runs(
 ) -> dict[str, Values]:
     """Return the tokens, minutes and money of each run, NaN if unknown.
 
-    An amount that is unknown for all runs is left out. The strata of ``inputs`` are the models of
-    the runs.
+    Amounts unknown for all runs are left out. The strata of ``inputs`` are the models of the runs.
     """
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):

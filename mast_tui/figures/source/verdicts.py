@@ -1,4 +1,4 @@
-"""Verdicts and labels of a workspace, read into columns, for figures of failure signatures."""
+"""The verdicts and labels of a workspace in columns, for figures of failure signatures."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
 @dataclass(slots=True)
 class Marks:
-    """The labels with spans, and the number of labels without spans.
+    """The labels with spans, and counts of other labels.
 
     Attributes:
         placed: The labels with spans.
@@ -92,7 +92,7 @@ class LabelledTraces:
         traces: The ids of the traces.
         verdicts: The verdicts, traces × modes.
         marks: The labels with spans.
-        mix: For the gold, the number of verdicts and traces by source.
+        mix: For the gold, the numbers of verdicts and traces by source.
         unfinished: The number of traces that the annotator has begun and not finished.
         source_kind: ``gold``, or the kind of the annotator.
     """
@@ -114,12 +114,12 @@ def last_pass_numbers(
 ) -> dict[tuple[str, str], int]:
     """Return the number of the last pass that counts, by annotator and trace id.
 
-    Withdrawn passes do not count, nor passes without reading, such as those of adjudication.
+    Withdrawn passes and passes without reading, such as those of adjudication, do not count.
 
     Args:
         workspace: The workspace.
         equal_to: The values that certain columns of the passes must have.
-        visible: The ids of the traces that may be shown, None for all.
+        visible: The ids of the traces that may be shown; None for all.
         unfinished: Whether unfinished passes count too.
     """
 
@@ -166,12 +166,12 @@ def verdict_cells(
         workspace: The workspace.
         taxonomy: The taxonomy, whose modes are the columns.
         rows: The row of each pass in the table, from 0.
-        cell_values: The number that stands for each verdict in the table.
-        no_verdict: The number that stands for no verdict.
+        cell_values: The number for each verdict in the table.
+        no_verdict: The number for a missing verdict.
         annotator: The annotator to read; None for all.
     """
     slugs = [mode.slug for mode in taxonomy.modes]
-    # The workspace returns the verdicts on ``MODES_AT_ONCE`` modes packed in one number.
+    # The workspace packs the verdicts on ``MODES_AT_ONCE`` modes into one number.
     packed = np.zeros((len(rows), ceil(len(slugs) / MODES_AT_ONCE)), dtype=np.int64)
     whole_trace_labels = Counter[str]()
     for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
@@ -194,7 +194,7 @@ def verdict_cells(
 
 
 def _unpacked_codes(packed: NDArray[np.int64], mode_count: int) -> NDArray[np.int64]:
-    """Return the codes of the verdicts on each mode, which are ``BITS`` bits of a packed number."""
+    """Return the codes of the verdicts on each mode: ``BITS`` bits of a packed number."""
     columns = np.arange(mode_count)
     codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
     return codes & ((1 << BITS) - 1)
@@ -242,10 +242,9 @@ class _PassVerdicts:
 def _marks_of_passes(
     workspace: Workspace, taxonomy: Taxonomy, pass_keys: Sequence[PassKey], annotator: str | None
 ) -> list[VerdictMark]:
-    """Read the labels with spans of these passes, all by the ``annotator`` unless it is None."""
+    """Read the labels with spans of these passes, all by ``annotator`` unless it is None."""
     columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
-    # There may be a million labels: those of a pass share one string of the trace id, and the two
-    # ends of a label share one string if they are equal.
+    # Labels share strings of trace ids and span keys, because there may be a million labels.
     shared_trace_ids = {key: key[1] for key in pass_keys}
 
     def collect(records: Iterator[tuple[Any, ...]]) -> list[VerdictMark]:
@@ -278,7 +277,7 @@ def labelled_by(
         workspace: The workspace.
         taxonomy: The taxonomy.
         name: The name of the annotator.
-        traces: The ids of the traces that may be shown, None for all.
+        traces: The ids of the traces that may be shown; None for all.
 
     Raises:
         WorkspaceError: There is no such annotator.
@@ -307,10 +306,10 @@ def labelled_by(
 def _labelled_by_judge(
     workspace: Workspace, taxonomy: Taxonomy, name: str, begun: Mapping[tuple[str, str], int]
 ) -> LabelledTraces:
-    """Read the verdicts of a judge on the traces that it has finished: those with a judgement.
+    """Read the verdicts of a judge on its finished traces: those with a judgement.
 
-    Traces that were examples in its prompt are left out. Modes that it does not look at are open.
-    ``begun`` has the number of its last pass on each trace.
+    Examples in its prompt are left out. Modes that it does not judge are open. ``begun`` has the
+    number of its last pass on each trace.
     """
     examples = workspace.run_examples(name)
     looks_at = {
@@ -353,11 +352,11 @@ def labelled_by_gold(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        gold: The function that returns the gold of traces.
-        order_of: The function that returns the order of a trace's spans.
-        traces: The ids of the traces that may be shown, None for all.
-        which: The part of the gold that counts; ``settled`` leaves out verdicts that only one
-            annotator gave.
+        gold: Returns the gold of traces.
+        order_of: Returns the order of a trace's spans.
+        traces: The ids of the traces that may be shown; None for all.
+        which: The part of the gold that counts; ``settled`` leaves out verdicts of a single
+            annotator.
     """
     passes = last_pass_numbers(workspace, {"taxonomy": taxonomy.ref}, traces, unfinished=False)
     outside_names = workspace.outside_study(taxonomy.ref)
@@ -367,8 +366,8 @@ def labelled_by_gold(
     shared_traces = verdicts.shared_traces()
     table = _GoldTable(taxonomy, verdicts, decided_traces)
     if which == "settled":
-        # A verdict is settled by a decision or by several annotators. So the gold of these traces
-        # has all settled verdicts, and those of the annotators are not needed.
+        # A verdict is settled by a decision or by several annotators, so the gold of these traces
+        # has all settled verdicts.
         traces_by_gold = decided_traces | shared_traces
         table.clear()
     else:
@@ -401,7 +400,7 @@ def labelled_by_gold(
 def _passes_of_people(
     workspace: Workspace, passes: Mapping[tuple[str, str], int], outside_names: Container[str]
 ) -> dict[tuple[str, str], int]:
-    """Return the passes of people in the study; those of judges, agents and others are no gold."""
+    """Return the passes of people in the study, from which the gold is made."""
     kinds = {info.name: info.kind for info in workspace.annotators()}
     people = {
         name
@@ -426,8 +425,8 @@ def _decided_traces(
 class _GoldTable:
     """The gold verdicts of traces, and the gold labels with spans.
 
-    It begins with the verdicts that follow from those of the annotators. Traces with decisions and
-    no finished pass come last; on these, every mode is open.
+    At first, the verdicts follow from those of the annotators. Traces with decisions and without a
+    finished pass come last; on these, every mode is open.
 
     Attributes:
         traces: The ids of the traces.
@@ -441,7 +440,7 @@ class _GoldTable:
         self._columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
         self.marks = annotators.marks
         row_traces = [trace for _, trace in annotators.row_keys]
-        # Rows are sorted by trace; these are the first row of each.
+        # The first row of each trace; rows are sorted by trace.
         starts = [
             row for row, trace in enumerate(row_traces) if not row or trace != row_traces[row - 1]
         ]
@@ -451,7 +450,7 @@ class _GoldTable:
 
         indices = np.array(starts, dtype=np.intp)
         joint = np.bitwise_or.reduceat(annotators.cells, indices, axis=0)
-        # Each verdict is a bit of its own, so different verdicts joined by "or" are none of these.
+        # Each verdict is one bit, so different verdicts joined by "or" are none of these.
         joint[~np.isin(joint, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
         verdict_counts = np.add.reduceat((annotators.cells != OPEN).astype(int), indices, axis=0)
         sources = np.where(verdict_counts > 1, _UNANIMOUS, _SINGLE).astype(np.uint8)
@@ -510,7 +509,7 @@ class _GoldTable:
         self._sources = self._sources[has_verdict]
 
     def counts_by_source(self, *, of_traces: bool) -> dict[str, int]:
-        """Return the number of verdicts by source, or of the traces with any such verdict."""
+        """Return the number of verdicts by source, or of the traces with such a verdict."""
         masks = {
             source.value: (self._sources == number) & (self.verdicts != OPEN)
             for number, source in enumerate(SOURCES)

@@ -13,7 +13,7 @@ from mast_tui.labels import Target
 from mast_tui.taxonomy.model import Mode
 
 LEVELS: Final = 10
-"""The levels of overlap, in tenths: level 3 is an intersection of at least 0.3 of the union."""
+"""The number of levels of overlap: level 3 is an intersection over union of at least 0.3."""
 
 Stretch = tuple[int, int]
 """Neighbouring spans: the index of the first, and the index after the last."""
@@ -21,14 +21,14 @@ Stretch = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LabelRange:
-    """Some spans of a trace, or a quote in one span.
+    """A range of spans of a trace, or a quote in one span.
 
     Attributes:
         first: The index of the first span.
         last: The index of the last span, included.
         chars: The start and the end (excluded) of the quote in the text of the span; None for whole
-            spans, or if the position of the quote is unknown.
-        text_length: The length of that text; None if it is unknown.
+            spans.
+        text_length: The length of that text; None if unknown.
     """
 
     first: int
@@ -38,7 +38,7 @@ class LabelRange:
 
     @property
     def spans(self) -> int:
-        """The number of spans that it touches."""
+        """The number of its spans."""
         return self.last - self.first + 1
 
 
@@ -47,13 +47,13 @@ def label_range_of(
 ) -> LabelRange | None:
     """Return the range that a target covers in its trace.
 
-    A quote that does not fit into the text of its span counts as the whole span. Return None for
-    the whole trace, or if a span is not in the trace.
+    A quote that does not fit into the text of its span counts as the whole span. The result is None
+    for a whole trace, or if a span is not in the trace.
 
     Args:
         target: The target of a label.
-        order: The function that returns the index of a span by its key.
-        length_of: The function that returns the length of a span's text by its key.
+        order: Returns the index of a span by its key.
+        length_of: Returns the length of a span's text by its key.
     """
     if target.first is None or target.last is None:
         return None
@@ -73,11 +73,11 @@ def label_range_of(
 
 
 def overlap_level(a: LabelRange, b: LabelRange) -> int:
-    """Return the overlap of two places, intersection over union, in tenths from 0 to 10.
+    """Return the overlap of two places, intersection over union, in tenths, rounded down.
 
-    It is rounded down. A span has the length 1, and a quote the part of its span that it covers.
-    Two quotes in one span are compared by their characters. If the length of the text is unknown, a
-    quote compared with whole spans counts as its whole span, but the overlap is at most 9.
+    A span has the length 1, and a quote the part of its span that it covers. If the length of the
+    text is unknown, a quote compared with whole spans counts as its whole span, but the overlap is
+    at most 9.
 
     Args:
         a: One place.
@@ -101,11 +101,11 @@ def overlap_level(a: LabelRange, b: LabelRange) -> int:
 
 
 def merged_stretches(stretches: Iterable[Stretch], *, join_touching: bool) -> tuple[Stretch, ...]:
-    """Return stretches of spans in order; overlapping ones are joined, empty ones left out.
+    """Return stretches of spans in order, with overlapping ones joined and without empty ones.
 
     Args:
         stretches: Stretches as (index of the first span, index after the last span).
-        join_touching: Whether stretches that only touch are joined too.
+        join_touching: Whether to join stretches that only touch.
     """
     merged: list[Stretch] = []
     for first, after in sorted(stretches):
@@ -124,15 +124,14 @@ def matched_pair_counts(
 ) -> tuple[int, ...]:
     """Return how many pairs of places two annotators share at each level of overlap.
 
-    The levels are overlaps of 1 to 10 tenths or more. Each place is in one pair at most. The number
-    of pairs is the greatest possible: that of a maximum matching (Berge 1957), found by augmenting
-    paths.
+    The levels are overlaps of at least 1 to 10 tenths. Each place is in one pair at most. The
+    number of pairs is that of a maximum matching (Berge 1957), by augmenting paths.
 
     Args:
         ours: The places of one annotator.
         theirs: The places of the other annotator.
     """
-    # The pairs of places that overlap, as indices, by their overlap in tenths.
+    # The overlapping pairs of places, as indices, by their overlap in tenths.
     edges_by_level: dict[int, list[tuple[int, int]]] = {}
     theirs_by_first_span = sorted(
         range(len(theirs)), key=lambda theirs_index: theirs[theirs_index].first
@@ -147,7 +146,7 @@ def matched_pair_counts(
     matching = _Matching()
     pair_counts = []
     for tenths in range(LEVELS, 0, -1):
-        # Pairs with more overlap remain pairs at this level, which adds further possible pairs.
+        # This level adds possible pairs to those of higher levels.
         for ours_index, theirs_index in edges_by_level.get(tenths, ()):
             matching.rights_in_reach.setdefault(ours_index, []).append(theirs_index)
         if tenths in edges_by_level:
@@ -157,7 +156,7 @@ def matched_pair_counts(
 
 
 class _Matching:
-    """A matching of the places of one annotator (left) with those of another annotator (right).
+    """A matching of one annotator's places (left) with another's (right).
 
     Attributes:
         rights_in_reach: The right places that overlap enough, by left place.
@@ -170,13 +169,13 @@ class _Matching:
         self._right_of_left: dict[int, int] = {}
 
     def augment(self) -> None:
-        """Make as many pairs as can be made."""
+        """Match as many places as possible."""
         for left in self.rights_in_reach:
             if left not in self._right_of_left:
                 self._find_partner(left)
 
     def _find_partner(self, start: int) -> None:
-        """Find a right partner for a left place; other left places may change partners for it."""
+        """Find a right partner for a left place; other left places may change their partners."""
         # The left place from which each right place was reached.
         came_from: dict[int, int] = {}
         open_lefts = [start]
@@ -192,9 +191,9 @@ class _Matching:
                 open_lefts.append(self.left_of_right[right])
 
     def _pair_along_path(self, end: int, came_from: Mapping[int, int]) -> None:
-        """Give the right place at the end of a path a partner, and others on the path new partners.
+        """Pair the right place at the end of a path, and change the partners along the path.
 
-        The path is followed backwards. ``came_from`` has the left place before each right place.
+        ``came_from`` has the left place before each right place.
         """
         right: int | None = end
         while right is not None:
@@ -211,9 +210,8 @@ class TraceReading:
 
     Attributes:
         places: The marked places by mode.
-        read: The stretches that were read; None without a record, as for judges and imported
-            labels, which count as readings of the whole trace.
-        unanswered: The modes without an answer, on which a missing mark means nothing.
+        read: The stretches that were read; None without a record, which counts as the whole trace.
+        unanswered: The modes without an answer, for which a missing mark is not negative.
         whole_trace: The number of labels on the whole trace.
         not_found: The number of labels on spans that the trace does not have.
         unplaced: The modes that are called present without a place.
@@ -232,7 +230,7 @@ class TraceReading:
     def __post_init__(self) -> None:
         if any(self.places.get(mode) for mode in self.unplaced):
             raise ValueError("a mode with places cannot be unplaced")
-        # Two labels of a mode with the same spans or words are one place.
+        # Two labels of a mode with the same range are one place.
         object.__setattr__(
             self,
             "places",
@@ -242,7 +240,7 @@ class TraceReading:
     def seen(self, spans: int) -> tuple[Stretch, ...]:
         """Return the stretches that the annotator has read or marked.
 
-        Without a record of reading, return all ``spans`` spans of the trace as one stretch.
+        Without a record of reading, the whole trace, of ``spans`` spans, is one stretch.
         """
         if self.read is None:
             return merged_stretches([(0, spans)], join_touching=True)
@@ -252,7 +250,7 @@ class TraceReading:
 
 @dataclass(frozen=True, slots=True)
 class TraceReadings:
-    """A trace of ``spans`` spans and who has finished it, by annotator."""
+    """A trace with its number of spans and its readings by annotator."""
 
     trace_id: str
     spans: int
@@ -271,7 +269,7 @@ class SpanInput:
         traces: The traces with known spans that two annotators or more have finished.
         finished: The number of finished traces of each annotator.
         not_at_hand: The number of finished traces with unknown spans.
-        examples: The number of traces of each judge that are left out as they were in its prompt.
+        examples: The number of traces of each judge that were examples in its prompt.
 
     Raises:
         ValueError: An annotator or a trace is named twice.
@@ -294,7 +292,7 @@ class SpanInput:
 
 
 def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
-    """Return the spans that places touch, each once."""
+    """Return the stretches of spans that places cover."""
     return merged_stretches(
         ((marked.first, marked.last + 1) for marked in places), join_touching=True
     )
@@ -307,6 +305,6 @@ def touches(label_range: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
         label_range: The spans of the label.
         stretches: Disjoint stretches in order.
     """
-    # Of the stretches that begin up to the label's last span, the last one reaches farthest.
+    # Stretches are disjoint, so only the last one that begins in time can touch the label.
     stretch_count = bisect_right(stretches, label_range.last, key=lambda stretch: stretch[0])
     return stretch_count > 0 and stretches[stretch_count - 1][1] > label_range.first

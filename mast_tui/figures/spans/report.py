@@ -1,18 +1,18 @@
 """Agreement of annotators on places: figures about spans and quotes.
 
-Finding is told apart from naming. ``finding`` takes all places of an annotator as one set,
-whatever their modes; ``finding_and_naming`` matches places of the same mode only. Both are
-F1 = 2 · pairs / places, with as many pairs of overlapping places as can be made one to one, at
-each degree of overlap (intersection over union of spans, a quote being its part of one span) and
-exactly. F1 is symmetric: nobody's places are the truth.
+``finding`` compares all places of two annotators, whatever their modes. ``finding_and_naming``
+matches only places of the same mode. Both are F1 = 2 · pairs / places: the largest number of
+one-to-one pairs of overlapping places, at each degree of overlap and exactly. The overlap is the
+intersection over union of spans; a quote is a part of its span. F1 is symmetric: no annotator's
+places are the truth.
 
-Per mode there are α over the spans that two annotators or more have read (covered by a mark of
-the mode or not) and α_U over the spans that all of them have read. A span that somebody has not
-read says nothing about them: unseen is not negative, and that holds also for who has finished
-with 'I have judged the whole trace', which answers for modes and not for spans. Who calls a mode
-present and marks no place says nothing of where it shows: that trace × mode is left out on both
-sides and counted, and so are all traces of a mode of which somebody never says where it shows.
-What is left out is said beside each figure.
+For each mode, α compares the spans that two annotators or more have read, covered by a mark or not.
+α_U compares the spans that all annotators have read. A span that was not read has no answer, even
+if the annotator has confirmed to have judged the whole trace.
+
+A mode that is called present without a place has an unknown place. Such a trace × mode is left out
+on both sides, as are all traces of a mode that an annotator never places. Their numbers are figures
+too.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from mast_tui.taxonomy.model import Mode
 Floats = NDArray[np.float64]
 
 LEAST_OVERLAPPING: Final = 3
-"""Traces in which places of two meet, from which on an interval of α holds, by simulation."""
+"""The fewest traces with overlapping places for a valid interval of α, by simulation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,11 @@ class Figures:
 
     Attributes:
         features: The values of each trace, traces × columns.
-        compute: The function that returns the figures (resamples × figures, NaN if undefined) from
-            sums of the columns (resamples × columns).
-        reasons: The reason for which each figure may be undefined.
+        compute: Returns the figures (resamples × figures, NaN if undefined) from sums of the
+            columns (resamples × columns).
+        reasons: The reason for each figure if it is undefined.
         lowest: The least possible value of the figures.
-        withheld: For each figure the reason for no interval and the number of traces that it needs;
-            None if it may have one.
+        withheld: For each figure the reason for no interval; None if it may have one.
     """
 
     features: Floats
@@ -85,18 +84,17 @@ def estimated_figures(
 ) -> list[list[Figure]]:
     """Return figures with 95 % intervals: by the jackknife for few traces, by BCa for many.
 
-    All figures are of the same traces, with the same resamples. There is no interval if all
-    resamples give the same figure.
+    All figures have the same traces and resamples.
 
     Args:
-        figure_groups: Groups of figures; those of a group are computed from the same sums.
-        resampling: The resamples of the traces; a count of 0 leaves out the intervals.
+        figure_groups: Groups of figures, each computed from the same sums.
+        resampling: The resamples of the traces; none for no intervals.
 
     Returns:
         The figures of each group.
     """
     resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
-    # Traces with zeros in all columns add nothing and are skipped.
+    # Traces with only zeros add nothing.
     rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
     for draw_counts in resamples(len(figure_groups[0].features), resampling):
         weights = draw_counts.astype(np.float64)
@@ -111,7 +109,7 @@ def estimated_figures(
 
 
 def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Figure]:
-    """Return the figures of a group as coefficients, with intervals unless ``resampled`` is None.
+    """Return the figures of a group, with intervals unless ``resampled`` is None.
 
     ``resampled`` has the values in the resamples, resamples × figures.
     """
@@ -134,10 +132,10 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Figure]
 
 
 _LEAST_TRACES: Final = 20
-"""Traces from which on an interval of α and α_U holds, by simulation."""
+"""The fewest traces for a valid interval of α or α_U, by simulation."""
 
 THRESHOLDS: Final = tuple(f"{tenths / LEVELS:.1f}" for tenths in range(1, LEVELS + 1))
-"""The degrees of overlap, as they are called in the report: ``0.1`` to ``1.0``."""
+"""The names of the degrees of overlap: ``0.1`` to ``1.0``."""
 
 
 PATHS: Final = scope_paths("""
@@ -154,15 +152,15 @@ PATHS: Final = scope_paths("""
     spans_mode_pair     | pairs.{subject}.modes.{mode}                   | no n
     spans_mode_f1_pair  | pairs.{subject}.modes.{mode}.f1                | no n
 """)
-"""The places of the figures in the part ``spans`` of the document."""
+"""The paths of the figures in the part ``spans`` of the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanAgreement:
-    """The figures on places, and all that is no figure.
+    """The figures on places, with the names that belong to them.
 
-    ``never_placed`` has, by annotator, the codes of the modes
-    that they call present but never place; all modes for an annotator without any place.
+    ``never_placed`` has, by annotator, the codes of modes called present but never placed. It has
+    all modes for an annotator without any place.
     """
 
     taxonomy: str
@@ -180,16 +178,16 @@ class SpanAgreement:
 
     @property
     def not_at_hand(self) -> int:
-        """The number of traces of which the order of spans is not known."""
+        """The number of traces with an unknown order of spans."""
         return self.index.table("spans_traces").count("not_at_hand")
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Every two annotators."""
+        """Every pair of annotators."""
         return tuple(combinations(self.annotators, 2))
 
     def renamed(self, names: Mapping[str, str]) -> SpanAgreement:
-        """Return a copy with new names for annotators, sorted by these.
+        """Return a copy with new names for annotators, sorted by the new names.
 
         ``names`` has the new names by the old ones.
         """
@@ -222,10 +220,7 @@ def spans_json(spans: SpanAgreement) -> dict[str, Any]:
 
 
 def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
-    """Return the keys of a group with empty values, which figures replace later.
-
-    A group is all annotators, or a pair of them.
-    """
+    """Return the keys of a group, all annotators or a pair, with empty values."""
     return {
         "traces": 0,
         "spans": 0,
@@ -240,13 +235,12 @@ def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
 def span_figures(span_input: SpanInput, resampling: Resampling = RESAMPLING) -> SpanAgreement:
     """Compute the agreement of annotators on the places of failures, for all of them and each pair.
 
-    For all annotators together, F1 is computed from sums over the pairs, α and α_U from the places
-    of all annotators at once.
+    F1 of all annotators is computed from sums over the pairs. α and α_U are computed from the
+    places of all annotators at once.
 
     Args:
-        span_input: The places that the annotators marked, in traces whose spans are known.
-        resampling: The resamples of the traces. Without any, or if all resamples are the same,
-            there are no intervals.
+        span_input: The marked places, in traces with known spans.
+        resampling: The resamples of the traces; none for no intervals.
     """
     slugs = [mode.slug for mode in span_input.modes]
     unplaced_modes = never_placed_modes(span_input.traces, slugs)
@@ -284,7 +278,7 @@ def _figures_of_groups(
 ) -> Iterator[Figure]:
     """Yield the figures of all annotators, then those of each pair."""
     slugs = [mode.slug for mode in span_input.modes]
-    # The start of the sum: no annotator has an empty name, so all findings are 0.
+    # No annotator has an empty name, so these findings are 0.
     all_findings = finding_sums(traces, ("", ""), slugs)
     figures_by_pair: dict[tuple[str, str], list[Figure]] = {}
     for pair in combinations(span_input.annotators, 2):
@@ -305,7 +299,7 @@ def _figures_of_groups(
 
 
 def _as_pair_figure(figure: Figure, pair: tuple[str, str]) -> Figure:
-    """Return the figure as that of a pair, with the pair as its subject."""
+    """Return a figure with a pair as its subject."""
     sources = figure.sources and replace(figure.sources, subject=pair)
     return replace(figure, scope=f"{figure.scope}_pair", subject=pair, sources=sources)
 
@@ -334,13 +328,13 @@ def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """All annotators or a pair of them, with the traces in which two can be compared.
+    """All annotators or a pair of them, with the traces that two or more have finished.
 
     Attributes:
         span_input: The places that all annotators marked.
         names: The annotators of the group.
         traces: The traces that two of them or more have finished.
-        findings: The sums of their findings by trace.
+        findings: The sums of findings by trace, from ``finding_sums``.
     """
 
     span_input: SpanInput
@@ -349,7 +343,7 @@ class _Group:
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
-        """Return a scope for figures of the group; ``_as_pair_figure`` renames those of a pair.
+        """Return a scope for figures of the group.
 
         Args:
             name: The name of the scope.
@@ -383,8 +377,8 @@ class _Group:
         yield total_scope.number("spans", all_spans)
         unplaced_count = sum(len(trace.unplaced(self.names)) for trace in self.traces)
         yield total_scope.number("no_places", unplaced_count)
-        # A block has the columns for F1: first finding any mode, then finding and naming the mode,
-        # then each mode alone. F1 has a value for each level of overlap.
+        # The blocks of columns for F1: finding any mode, finding and naming, then each mode. F1 has
+        # a value for each level of overlap.
         blocks = _with_naming(self.findings.sum(axis=0, keepdims=True))[0]
         f1_by_block = [f1[start : start + LEVELS] for start in range(0, len(f1), LEVELS)]
         yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], f1_by_block[0])
@@ -410,10 +404,9 @@ class _Group:
 
     def _f1_definition(self, sums: SpanSums) -> Figures:
         """Define F1 of finding, of finding and naming, and of each mode, by level of overlap."""
-        # The figures over all modes compare as many traces as the mode with most answers.
+        # Over all modes, as many traces are compared as for the mode with most answers.
         most_answered = max(sums.answered, default=0)
         compared = [most_answered, most_answered, *sums.answered]
-        # Resamples sum flat rows; the formula needs them in the shape of the findings again.
         row_shape = self.findings.shape[1:]
         return Figures(
             _rows_of_sums(self.findings),
@@ -427,7 +420,6 @@ class _Group:
 
     def _alpha_definition(self, sums: SpanSums) -> Figures:
         """Define α of each mode, which compares annotators span by span."""
-        # Resamples sum flat rows; the formula needs them as modes × columns again.
         row_shape = sums.coverage.shape[1:]
         span_counts = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(
@@ -442,10 +434,7 @@ class _Group:
         )
 
     def _alpha_u_definition(self, sums: SpanSums) -> Figures:
-        """Define α_U of each mode, and at the end α_U over all modes.
-
-        The columns of all modes are side by side in one table.
-        """
+        """Define α_U of each mode, then α_U over all modes."""
         mode_boundaries = np.cumsum([units.features.shape[1] for units in sums.units])[:-1]
 
         def values_of(summed: Floats) -> Floats:
@@ -472,11 +461,11 @@ class _Group:
         )
 
     def _withheld_reason(self, needed_traces: int) -> NoInterval | None:
-        """Return the reason for no interval and the number of traces that it needs, or None."""
+        """Return the reason for no interval with too few traces, or None."""
         return NoInterval("few_traces", needed_traces) if len(self.traces) < needed_traces else None
 
     def _withheld_by_mode(self) -> list[NoInterval | None]:
-        """Return why α and α_U of each mode have no interval: also if few of its places overlap."""
+        """Return the reason why α and α_U of each mode have no interval, or None."""
         few_traces = self._withheld_reason(_LEAST_TRACES)
         overlapping_traces = (self.findings[:, 1:, PAIRS] > 0).sum(axis=0).tolist()
         return [
@@ -489,7 +478,7 @@ class _Group:
         return sum(self.span_input.finished.get(name, 0) > 0 for name in self.names)
 
     def _undefined_reason(self, raters: int, compared: float) -> Undefined:
-        """Return why a figure is undefined, from its raters and the units compared."""
+        """Return the reason why a figure is undefined, from its raters and the units compared."""
         if len(self.names) < 2 or raters == 1 or (not self.traces and self._rater_count() < 2):
             return "single_rater"
         return "no_variance" if compared else "no_overlap"
@@ -506,17 +495,16 @@ def _with_naming(blocks: Floats) -> Floats:
 
 
 def _f1_by_overlap(blocks: Floats) -> Floats:
-    """Return F1 at each level of overlap from sums of findings, NaN where nothing was marked."""
+    """Return F1 at each level of overlap from sums of findings; NaN without places."""
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
 
 def _f1_figures(scope: FigureScope, block: Floats, figures: Sequence[Figure]) -> Iterator[Figure]:
     """Yield F1 of places for an exact match, and for an overlap of at least each threshold.
 
-    ``places`` counts the compared places, over all pairs of annotators. ``places_left_out`` counts
-    those on whose mode or spans the other annotator of the pair has no answer.
-
-    ``block`` has the counts of places and matches; ``figures`` has F1 at each of ``THRESHOLDS``.
+    ``places`` counts the compared places over all pairs of annotators. ``places_left_out`` counts
+    the places on which the other annotator of the pair has no answer. ``block`` has these counts;
+    ``figures`` has F1 at each of ``THRESHOLDS``.
     """
     place_count = int(block[MARKS])
     yield scope.number("places", place_count)

@@ -1,8 +1,8 @@
 """The sums of each trace for the figures on spans, for two annotators or more.
 
-A unit of Krippendorff's α over spans is a span that two raters or more have read; their value is
-whether a mark of theirs covers it. The sums of a trace are counted by stretches without a change,
-so that neither many spans nor many traces cost much.
+A unit of Krippendorff's α over spans is a span that two raters or more have read. Its value is
+whether a rater's mark covers it. Sums are counted by stretches without a change, so that many spans
+cost little.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums
 Floats = NDArray[np.float64]
 
 COVERAGE_COLUMNS: Final = 4
-"""Sums of a trace: units, values, values that are 'marked', disagreement."""
+"""The number of sums of a trace: spans, ratings, marked ratings, disagreement."""
 
 
 def _rater_counts(stretches_by_rater: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int]]:
-    """Yield each span index where the number of raters with a stretch changes, and that number."""
+    """Yield each span index at which the number of raters changes, and the new number."""
     changes: Counter[int] = Counter()
     for first, after in chain.from_iterable(stretches_by_rater):
         changes[first] += 1
@@ -51,9 +51,8 @@ class ReadBy:
     """The number of raters who have read each span of a trace, from their read stretches."""
 
     def __init__(self, stretches_by_rater: Sequence[Sequence[Stretch]]) -> None:
-        # Three lists with an entry for the first span and for each index where the number of raters
-        # changes: the index, the new number, and how many spans before the index were read by 0, 1,
-        # 2 … raters.
+        # Three lists with an entry for each change of the number of raters: the span index, the new
+        # number, and how many spans before the index were read by 0, 1, 2 … raters.
         self._change_indices = [0]
         self._rater_counts = [0]
         self._span_counts = [(0,) * (len(stretches_by_rater) + 1)]
@@ -64,7 +63,7 @@ class ReadBy:
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return how many spans before an index were read by 0, 1, 2 … raters."""
-        # The last change up to the index: the spans from there to the index have equal counts.
+        # The spans after the last change have equal counts.
         change_number = bisect_right(self._change_indices, index) - 1
         rater_count = self._rater_counts[change_number]
         counts = self._span_counts[change_number]
@@ -84,7 +83,7 @@ class ReadBy:
 def coverage_sums(
     read_by: ReadBy, stretches_by_rater: Iterable[Sequence[Stretch]]
 ) -> tuple[float, float, float, float]:
-    """Return what one trace adds to the sums for α: spans, ratings, marked ratings, disagreement.
+    """Return the sums of one trace for α: spans, ratings, marked ratings, disagreement.
 
     A rater who has read a span has rated it, as marked or not. A span with r ratings, k of them
     marked, adds the disagreement 2 k (r - k) / (r - 1) (Krippendorff 2011). Spans with a single
@@ -113,8 +112,8 @@ def coverage_sums(
 def coverage_alpha(sums: Floats) -> Floats:
     """Return α from sums of the columns of ``coverage_sums``, which are the last axis.
 
-    α is 1 - D_o / D_e (Krippendorff 2011), NaN if it is undefined. D_o is the disagreement and D_e,
-    with n ratings of which p are marked, 2 p (n - p) / (n - 1).
+    α is 1 - D_o / D_e (Krippendorff 2011); NaN if undefined. D_o is the disagreement. D_e is 2 p (n
+    - p) / (n - 1) for n ratings, p of them marked.
     """
     _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)
     expected = 2 * marked_ratings * (ratings - marked_ratings)
@@ -130,8 +129,7 @@ def _marked_stretches(
             yield first, after, rater_count
 
 
-# Columns of the findings: the places that are compared, those left out, and then the pairs at each
-# level of overlap.
+# Columns of findings: the compared places, the places left out, the pairs at each level of overlap.
 MARKS: Final = 0
 LEFT_OUT: Final = 1
 PAIRS: Final = 2
@@ -151,7 +149,7 @@ class PreparedReading:
         self, reading: TraceReading, spans: int, never_placed: frozenset[str] = frozenset()
     ) -> None:
         self.trace_reading = reading
-        # If a mode has no answer, or is present without a place, a span without a mark may have it.
+        # A span without a mark may have such a mode.
         self._modes_unknown_if_unmarked = reading.unanswered | reading.unplaced | never_placed
         self.seen = reading.seen(spans)
         self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
@@ -173,11 +171,11 @@ class PreparedReading:
         return self.trace_reading.places.get(mode, ())
 
     def covered(self, mode: str) -> tuple[Stretch, ...]:
-        """Return the spans that these places touch."""
+        """Return the stretches of spans that the places of a mode cover."""
         return self._covered.get(mode, ())
 
     def units(self, mode: str) -> tuple[Stretch, ...]:
-        """Return these spans as units: overlapping places are one unit, touching ones are two."""
+        """Return the places of a mode as units; overlapping places are one unit."""
         return self._units.get(mode, ())
 
 
@@ -196,7 +194,7 @@ class PreparedTrace:
 
         Args:
             trace: The trace.
-            never_placed: By annotator, the modes that the annotator never places in any trace.
+            never_placed: The modes that each annotator never places in any trace.
         """
         readings = {
             name: PreparedReading(reading, trace.spans, never_placed.get(name, frozenset()))
@@ -220,8 +218,8 @@ def never_placed_modes(
 ) -> dict[str, frozenset[str]]:
     """Return by annotator the modes that the annotator calls present but never places.
 
-    An annotator who calls modes present and never places any gets all modes. Otherwise only the
-    absent verdicts would be compared, and they can never agree with a place.
+    An annotator who calls modes present and never places any gets all modes. Otherwise only absent
+    verdicts would be compared, which can never agree with a place.
 
     Args:
         traces: The readings of traces.
@@ -247,7 +245,7 @@ def finding_sums(
     """Count the places of two annotators that are compared, left out, and matched.
 
     A place is compared if both annotators gave an answer on its mode, and the other annotator has
-    seen at least one of its spans. A trace that only one of the annotators has read adds nothing.
+    seen at least one of its spans.
 
     Args:
         traces: The traces.
@@ -255,7 +253,7 @@ def finding_sums(
         modes: The slugs of the modes.
 
     Returns:
-        Traces × (any mode, then each mode) × columns: the places that are compared, those left out,
+        Traces × (any mode, then each mode) × columns: the compared places, the places left out,
         then (from ``PAIRS`` on) the matching pairs at each level of overlap.
     """
     sums = np.zeros((len(traces), 1 + len(modes), PAIRS + LEVELS))
@@ -269,12 +267,9 @@ def finding_sums(
 def _findings_of_pair(
     ours: PreparedReading, theirs: PreparedReading, modes: Sequence[str]
 ) -> Floats:
-    """Return the sums of one trace for ``finding_sums``: (any mode, then each mode) × columns.
-
-    The places of a mode are compared only if both annotators have answers on it.
-    """
+    """Return the sums of one trace for ``finding_sums``: (any mode, then each mode) × columns."""
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
-    # Places of different modes with the same spans are one place of "any mode".
+    # For "any mode", places of different modes with the same spans are one place.
     all_our_places: dict[LabelRange, None] = {}
     all_their_places: dict[LabelRange, None] = {}
     for block_number, mode in enumerate(modes, start=1):
@@ -284,7 +279,6 @@ def _findings_of_pair(
         our_places: list[LabelRange] = []
         their_places: list[LabelRange] = []
         if ours.answers(mode) and theirs.answers(mode):
-            # A place counts if the other annotator has seen one of its spans.
             our_places = [
                 label_range
                 for label_range in ours.places(mode)
@@ -315,9 +309,9 @@ def _compared_sums(
 class SpanSums:
     """The sums of traces for the figures on spans of some annotators.
 
-    ``coverage`` are the sums for α (traces × modes × columns), ``units`` those for α_U by mode.
-    ``answered`` counts by mode the traces with answers of two or more, ``rated_by`` the annotators
-    who gave an answer on any span.
+    ``coverage`` has the sums for α (traces × modes × columns), ``units`` the sums for α_U by mode.
+    ``answered`` has, by mode, the number of traces with answers of two annotators or more.
+    ``rated_by`` has the number of annotators who gave an answer on any span.
     """
 
     coverage: Floats
@@ -342,7 +336,7 @@ def span_sums(
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
         readings = [(name, trace.readings[name]) for name in names if name in trace.readings]
-        # Modes on which the same annotators have answers share a part of the computation.
+        # Modes with answers by the same annotators share a part of the computation.
         answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
         for mode_index, mode in enumerate(modes):
             answering = [(name, reading) for name, reading in readings if reading.answers(mode)]
@@ -363,14 +357,14 @@ def span_sums(
 
 
 class _SharedAnswers:
-    """The answers of the same annotators on one trace, for one mode after the other."""
+    """The answers of the same annotators on one trace, for several modes."""
 
     def __init__(self, readings: Sequence[PreparedReading]) -> None:
         self._readings = readings
         self._read_by = ReadBy([reading.seen for reading in readings])
         # The results for a mode that no one has marked.
         self._nothing_marked = coverage_sums(self._read_by, ())
-        # The last count is of the spans that all annotators have read.
+        # The number of spans that all annotators have read.
         read_by_all = self._read_by.in_all[-1]
         no_units: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
         self._without_units = (
@@ -383,10 +377,10 @@ class _SharedAnswers:
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
-        """Return the line of the spans that all annotators have read, with each one's units on it.
+        """Return the line of the spans that all annotators have read, with each annotator's units.
 
-        A unit is a range of spans that the annotator has marked. Return None if there are no such
-        spans, or if only one annotator answers on the mode.
+        A unit is a marked range of spans. The result is None without such spans or with one
+        annotator.
         """
         units = [reading.units(mode) for reading in self._readings]
         if self._without_units is None or not any(units):
@@ -394,7 +388,7 @@ class _SharedAnswers:
         return Continuum(self._without_units.length, tuple(map(self._sections_among_read, units)))
 
     def _sections_among_read(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
-        """Return units by their positions among the spans that all have read."""
+        """Return units by their positions among the spans that all annotators have read."""
         up_to = self._read_by.up_to
         moved = ((up_to(first)[-1], up_to(after)[-1]) for first, after in units)
         return tuple((first, after) for first, after in moved if first < after)

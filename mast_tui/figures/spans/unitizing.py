@@ -1,26 +1,25 @@
-"""Krippendorff's α_U: agreement on where units lie on a continuum, and of what kind they are.
+"""Krippendorff's α_U: agreement on the positions and kinds of units on a continuum.
 
 Krippendorff, On the reliability of unitizing continuous data, Sociological Methodology 25 (1995),
 and Measuring the reliability of qualitative text analysis data, Quality & Quantity 38 (2004).
 
-Per category each rater cuts the continuum into units and the gaps between them. Two sections, g
-of one rater and h of another, with beginnings b and lengths l differ by
+For each category, a rater divides the continuum into units and gaps between them. A section g of
+one rater and a section h of another, with beginnings b and lengths l, differ by
 
-- (b_g - b_h)² + (b_g + l_g - b_h - l_h)² where both are units and overlap,
-- l² where one is a unit of length l that lies wholly in the other, a gap,
-- nothing otherwise.
+- (b_g - b_h)² + (b_g + l_g - b_h - l_h)² if both are units and overlap,
+- l² if one is a unit of length l that lies completely in the other, a gap,
+- 0 otherwise.
 
-Observed disagreement is the mean over what raters did, expected disagreement that over every way
-in which the same sections could fall on one another; α_U = 1 - Σ observed / Σ expected over the
-categories.
+The observed disagreement is the mean over the sections of the raters. The expected disagreement is
+the mean over all ways in which the same sections can coincide. α_U = 1 - Σ observed / Σ expected
+over the categories.
 
-Several continua are put one after the other, but nothing is joined across their ends: a unit lies
-in one of them, and so does a gap. For one continuum, or many with the same raters, the figures are
-Krippendorff's; where raters miss some, the pairs of positions that were compared take the place of
-m (m - 1) L² and the positions that were rated that of m L.
+Several continua are concatenated, but no unit or gap crosses their ends. For one continuum, or many
+with the same raters, the figures are Krippendorff's. If raters miss some, the number of compared
+pairs of positions replaces m (m - 1) L², and the number of rated positions replaces m L.
 
-All is computed from lengths, never position by position, and from sums over continua, so that
-resampling continua is one product with how often each counts.
+All figures are computed from lengths and from sums over continua, so that resampling is one product
+with the weights of the continua.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ Section = tuple[int, int]
 
 Floats = NDArray[np.float64]
 
-# Columns of the sums; after them one per length of unit, first its units, then its room in gaps.
+# Columns of the sums. After them, each length of unit has a column of units, then one of positions
+# for such a unit in the gaps.
 _OBSERVED: Final = 0
 _COMPARED: Final = 1
 _POSITIONS: Final = 2
@@ -96,7 +96,7 @@ class UnitSums:
 
     Attributes:
         lengths: The different lengths of the units.
-        features: Continua × columns. The columns can be added up over any continua, with weights.
+        features: Continua × columns, which can be added up over continua.
     """
 
     lengths: Floats
@@ -104,10 +104,7 @@ class UnitSums:
 
     @classmethod
     def from_continua(cls, continua: Sequence[Continuum | None]) -> UnitSums:
-        """Return what each continuum, a line of positions with marks, adds to the sums for α_U.
-
-        None stands for a continuum without a comparison, which adds nothing.
-        """
+        """Return the sums of each continuum for α_U; None is a continuum without a comparison."""
         compared = [
             (row, continuum) for row, continuum in enumerate(continua) if continuum is not None
         ]
@@ -142,17 +139,17 @@ class UnitSums:
             features[row, _RATERS] = raters
         unit_lengths = units[:, 1].astype(np.float64)
         features[:, _UNITS] = _sums_by_continuum(units, np.ones_like(unit_lengths), len(continua))
-        # In the expected disagreement, a unit of length l adds 2 l³ - 3 l² + l where it may fall on
-        # other units.
+        # The part 2 l³ - 3 l² + l of a unit of length l in the expected disagreement with other
+        # units.
         features[:, _OVERLAPS] = _sums_by_continuum(
             units, 2 * unit_lengths**3 - 3 * unit_lengths**2 + unit_lengths, len(continua)
         )
-        # The ordered pairs of positions in one unit, which are not compared.
+        # The ordered pairs of positions within a unit, which are not compared.
         features[:, _WITHIN] = _sums_by_continuum(
             units, unit_lengths * (unit_lengths - 1), len(continua)
         )
         features[:, _GAPS] = _sums_by_continuum(gaps, np.ones(len(gaps)), len(continua))
-        # For each length: its number of units, and the number of positions for one in the gaps.
+        # For each length: the number of units, and the number of positions for a unit in the gaps.
         for column, length in enumerate(lengths, start=_COLUMNS):
             gap_positions = np.maximum(gaps[:, 1] - length + 1, 0)
             features[:, column] = _sums_by_continuum(units, unit_lengths == length, len(continua))
@@ -168,11 +165,11 @@ class UnitSums:
 
     @property
     def positions(self) -> int:
-        """The joint length of the continua."""
+        """The total length of the continua."""
         return int(self.features[:, _LENGTH].sum())
 
     def disagreement(self, sums: Floats) -> Disagreement:
-        """Return the disagreement of each resample, and whether its marks vary at all.
+        """Return the disagreement of each resample.
 
         ``sums`` has the sums of ``features`` over the continua, resamples × columns.
         """
@@ -185,7 +182,7 @@ class UnitSums:
         ) @ self.lengths**2
         rated_positions = sums[:, _POSITIONS]
         position_pairs = rated_positions * (rated_positions - 1) - sums[:, _WITHIN]
-        # Then there are no gaps, and one unit for each rater and continuum.
+        # Without gaps, and with one unit for each rater and continuum.
         units_fill_everything = (sums[:, _GAPS] == 0) & (sums[:, _UNITS] == sums[:, _RATERS])
         return Disagreement(
             ratio(sums[:, _OBSERVED], length_sum * sums[:, _COMPARED], 0.0),
@@ -196,9 +193,9 @@ class UnitSums:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Observed and expected disagreement of each resample.
+    """The observed and expected disagreement of each resample.
 
-    ``varied`` is True if something is marked, and not everything as one unit by every rater.
+    ``varied`` is False if nothing is marked, or if every rater marked everything as one unit.
     """
 
     observed: Floats
@@ -207,7 +204,7 @@ class Disagreement:
 
 
 def alpha_u(categories: Sequence[Disagreement]) -> Floats:
-    """Return α_U over categories for each resample; NaN if no category varied in it."""
+    """Return α_U over categories for each resample; NaN if no category varied."""
     observed = np.sum([category.observed for category in categories], axis=0)
     expected = np.sum([category.expected for category in categories], axis=0)
     varied = np.any([category.varied for category in categories], axis=0)
@@ -215,12 +212,9 @@ def alpha_u(categories: Sequence[Disagreement]) -> Floats:
 
 
 def _observed_difference(continuum: Continuum) -> int:
-    """Return the sum of the differences of units over all ordered pairs of raters.
-
-    Both orders of a pair have the same sum, so one is computed and doubled. In it, the units of
-    each rater are compared with those of the other; overlaps would be found by both comparisons,
-    so only the first adds them.
-    """
+    """Return the sum of the differences of units over all ordered pairs of raters."""
+    # Both orders of a pair have the same sum. Only the first comparison adds overlaps, because both
+    # would find them.
     return 2 * sum(
         _difference_of_units(ours, theirs, adds_overlaps=True)
         + _difference_of_units(theirs, ours, adds_overlaps=False)
@@ -233,8 +227,8 @@ def _difference_of_units(
 ) -> int:
     """Return the sum of the differences of one rater's units from the other rater's units.
 
-    A unit that overlaps none of the other units adds its squared length. With ``adds_overlaps``,
-    each pair of overlapping units adds the squared differences of their ends.
+    A unit that overlaps no other unit adds its squared length. With ``adds_overlaps``, each pair of
+    overlapping units adds the squared differences of their ends.
     """
     difference = 0
     first_overlap = 0
@@ -255,9 +249,9 @@ def _difference_of_units(
 def _sums_by_continuum(
     sections: NDArray[np.int64], values: NDArray[np.generic], continuum_count: int
 ) -> Floats:
-    """Return for each continuum, a line of positions, the sum of the values of its sections.
+    """Return for each continuum the sum of the values of its sections.
 
-    ``sections`` are (row of the continuum, length); ``values`` has a value for each.
+    ``sections`` are (row of the continuum, length), with a value for each in ``values``.
     """
     sums = np.bincount(sections[:, 0], weights=values, minlength=continuum_count)
     return sums.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Renderers: each shows any report, and knows none."""
+"""Renderers, each of which can show any report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def rendered(report: Report, language: str) -> str:
-    """Return the text of a report in a language, whose renderer is imported on first use.
+    """Return the text of a report in a language; its renderer is imported on first use.
 
     Args:
         report: The report.

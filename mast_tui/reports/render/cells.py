@@ -19,13 +19,13 @@ WITHHELD: Final = "[–]"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A cell in words.
+    """The text of a cell.
 
     Args:
         text: The number or the words.
-        interval: The interval beside the number, which is left out if space is short.
-        reason: The reason for no number, which is shown instead: ``— no variance``.
-        value: The number itself, for sorting and for copies.
+        interval: The text of the interval, which is left out if space is short.
+        reason: The text for a missing number: ``— no variance``.
+        value: The number, for sorting and for copies.
     """
 
     text: str = ""
@@ -35,12 +35,12 @@ class Written:
 
     @property
     def whole(self) -> str:
-        """All of it on one line."""
+        """The whole text on one line."""
         return self.reason or f"{self.text} {self.interval}".rstrip()
 
 
 def written_cell(row: Row, column: Column) -> Written:
-    """Return the text and interval of a cell, or the reason for no value, or nothing if empty.
+    """Return the text and interval of a cell, or the reason for a missing value.
 
     Args:
         row: The row.
@@ -83,7 +83,7 @@ def number(value: float, kind: Kind) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """Return a title with a full stop, unless it ends in a sign that ends a sentence."""
+    """Return a title with a full stop, unless it ends in a full stop or similar."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
@@ -98,7 +98,7 @@ def name_column_count(columns: tuple[Column, ...]) -> int:
 
 
 def _interval_text(estimate: Figure, kind: Kind) -> str:
-    """Return the interval or the bounds as text; a sign if the interval is withheld."""
+    """Return the interval or the bounds as text, or ``WITHHELD``."""
     if estimate.interval is not None:
         low, high = (number(end, kind).removesuffix("%") for end in estimate.interval)
         return f"[{low}, {high}]"
@@ -124,5 +124,5 @@ _UNITS: Final[Mapping[Kind, str]] = {Kind.SHARE: "percent", Kind.POINTS: "percen
 
 
 def unit(column: Column) -> str:
-    """Return the unit of a column's numbers, empty if they have none."""
+    """Return the unit of a column's numbers; empty without one."""
     return _UNITS.get(column.kind, "")

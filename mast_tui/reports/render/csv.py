@@ -1,8 +1,8 @@
 """Every figure of a report's document as one row: tidy, long, for R, pandas or a spreadsheet.
 
-The rows come from a walk through the JSON document, so that a new figure needs no change here. The
-keys that lead to a number are joined to the ``statistic`` of its row (``failed_rate``), unless the
-layout of the document puts a key into its own column: a mode, a group.
+The rows follow from the JSON document, so that a new figure needs no change here. The keys of a
+number are joined to the ``statistic`` of its row (``failed_rate``), unless the layout puts a key
+into its own column, such as a mode.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Values = Mapping[str, Any]
 _DESCRIBING_KEYS: Final = frozenset(
     {"n", "ci", "undefined", "ci_withheld", "ci_needs", "low", "high"}
 )
-"""The keys that describe a figure or an item of a list; the rows of the figure have them."""
+"""The keys that describe a figure or an item of a list; they have no rows of their own."""
 
 _HAS_CI: Final = ("value", "rate", "difference")
-"""The keys of numbers whose interval is called just ``ci``."""
+"""The keys of numbers with the interval ``ci``."""
 
 _QUARTILES: Final = (1, 3)
 
@@ -39,8 +39,8 @@ class _Rule:
 
     Attributes:
         scope: The scope of the rows under the path.
-        column: The column that holds the last key of the path.
-        statistic: The statistic of the rows, if it is not the key.
+        column: The column for the last key of the path.
+        statistic: The statistic of the rows, if it differs from the key.
         n: The key of the number of units beside the figures.
     """
 
@@ -57,8 +57,8 @@ class _Layout:
     Attributes:
         columns: The columns of the table.
         omitted: The patterns of paths without rows.
-        rules: The rule of each pattern of a path.
-        n_keys: The keys of the n of a figure, by pattern; empty for a figure without n.
+        rules: The rule of each path pattern.
+        n_keys: The keys of the n of a figure, by pattern; empty for no n.
         counts: The patterns of integers that have rows; None for all integers.
         missing: The reason for a missing number, by its key or the key of its object.
     """
@@ -71,17 +71,14 @@ class _Layout:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, path: Keys) -> _Rule:
-        """Return the rule whose pattern matches a path; of several, that with the fewest ``*``."""
+        """Return the rule whose pattern matches a path, preferably with the fewest ``*``."""
         patterns = [pattern for pattern in self.rules if _matches_path(pattern, path)]
         if not patterns:
             return _Rule()  # nothing special
         return self.rules[min(patterns, key=lambda pattern: pattern.count("*"))]
 
     def has_rows(self, path: Keys, value: object) -> bool:
-        """Return whether the value at a path of the document has rows of its own.
-
-        If the layout has ``counts``, which are patterns, an integer has a row only if one matches.
-        """
+        """Return whether the value at a path of the document has rows of its own."""
         name = path[-1]
         if name in _DESCRIBING_KEYS or name.endswith(("_ci", "_ci_pp")):
             return False
@@ -94,14 +91,14 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """A position in the document, and all that the rows below it share.
+    """A position in the document, with the cells that the rows below it share.
 
     Attributes:
         layout: The layout of the rows.
         path: The keys that lead to the position.
         cells: The cells of the rows, by column.
         n: The number of units of the figures.
-        n_by: The number of units by the next key, if they differ.
+        n_by: The number of units by the next key, if these differ.
         modes: The document's modes by code.
     """
 
@@ -117,7 +114,7 @@ class _Context:
         return replace(self, cells={**self.cells, **cells})
 
     def with_statistic(self, ending: str) -> _Context:
-        """Return the context with an ending, if there is any, added to the statistic."""
+        """Return the context with an ending added to the statistic."""
         if not ending:
             return self
         return self.with_cells(statistic=f"{self.cells['statistic']}_{ending}".lstrip("_"))
@@ -142,8 +139,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
     Args:
         columns: The columns, in their order.
-        rows: The cells by column. A cell that a spreadsheet would take for a formula is not
-            changed.
+        rows: The cells by column. Cells that look like formulas are not changed.
     """
     lines = [",".join(map(_quoted_cell, columns))]
     lines += [",".join(_quoted_cell(row[name]) for name in columns) for row in rows]
@@ -152,7 +148,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 def _quoted_cell(text: str) -> str:
     """Return the text of a cell, in quotation marks if CSV needs them."""
-    # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
+    # Before Python 3.13, csv.writer leaves a lone carriage return unquoted, which breaks the row.
     if any(char in text for char in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -167,13 +163,13 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
     """Yield a row for every figure in the JSON document of a report.
 
     In the column ``annotators``, names are separated by ``|``, which no name contains. Numbers are
-    written in full, and an empty cell is no value. The reason of an undefined figure is in
-    ``undefined``, the reason of a withheld interval in ``ci_withheld``.
+    not rounded, and an empty cell is no value. ``undefined`` has the reason for a missing figure,
+    ``ci_withheld`` the reason for a missing interval.
     """
     layout = _layout_for(document)
     if "overall" in document:
         document = _with_all_traces(document)
-    # A report on signatures has the source of its labels instead of annotators.
+    # The source of labels replaces the annotators in a report on signatures.
     annotators = _joined_names(document.get("annotators", [document.get("labels", "")]))
     context = _Context(layout, (), dict.fromkeys(layout.columns, "") | {"annotators": annotators})
     yield from _rows_of_part(document, context)
@@ -186,7 +182,7 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
 def _with_all_traces(document: Values) -> Values:
     """Move the part ``overall``, on all traces together, into the groups as the first one."""
     remaining = {key: value for key, value in document.items() if key != "overall"}
-    if document["by"] == ALL:  # its only group is all traces already
+    if document["by"] == ALL:  # the only group has all traces
         return remaining
     # A group may have the same name.
     name = ALL
@@ -234,7 +230,7 @@ def _rows_of_part(part: Values, context: _Context) -> Iterator[dict[str, str]]:
 
 
 def _context_of_part(part: Values, context: _Context) -> _Context:
-    """Return the context, changed by the names, modes, annotators and n that a part states."""
+    """Return the context, changed by the name, modes, annotators and n in a part."""
     if isinstance(part.get("name"), str):
         context = context.with_cells(name=part["name"])
     modes = part.get("modes")
@@ -304,7 +300,8 @@ def _rows_of_list(values: Sequence[Any], context: _Context) -> Iterator[dict[str
 def _context_of_item(item: Values, context: _Context) -> _Context:
     """Return the context of an item in a list.
 
-    Its modes or steps become the ``mode``, its range the ``name``; ``by`` extends the statistic.
+    Its modes or steps become the ``mode``, its range the ``name``; ``by`` is added to the
+    statistic.
     """
     if "modes" in item:
         return context.with_cells(mode=_joined_names(item["modes"]))
@@ -316,9 +313,9 @@ def _context_of_item(item: Values, context: _Context) -> _Context:
 
 
 def _figure_row(part: Values, key: str, context: _Context, reason: str = "") -> dict[str, str]:
-    """Return the row of the number under a key of a part, with its interval from the part.
+    """Return the row of the number under a key of a part, with its interval.
 
-    ``reason`` says why there is no number.
+    ``reason`` is the reason for a missing number.
     """
     interval_key = _interval_key(part, key)
     low, high = part.get(interval_key) or (None, None)
@@ -340,16 +337,13 @@ def _figure_row(part: Values, key: str, context: _Context, reason: str = "") -> 
 def _interval_key(part: Values, key: str) -> str:
     """Return the key of the interval of a number: ``f1_ci``, ``difference_ci_pp``, or ``ci``."""
     own_key = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
-    # The interval of the main figure of a part is just ``ci``.
+    # The main figure of a part has the interval ``ci``.
     return "ci" if own_key not in part and key in _HAS_CI else own_key
 
 
 def _missing_reason(part: Values, key: str, context: _Context) -> str:
-    """Return the reason for a missing number, from the part or from the layout.
-
-    The reason is empty if the number was not requested.
-    """
-    # A text is the reason for all numbers of the part, a mapping has one reason for each key.
+    """Return the reason for a missing number; empty if the number was not requested."""
+    # A text is the reason for all numbers of the part; a mapping has a reason for each key.
     undefined = part.get("undefined", "")
     if isinstance(undefined, str) and undefined:
         return undefined
@@ -359,7 +353,7 @@ def _missing_reason(part: Values, key: str, context: _Context) -> str:
 
 
 def _stated_reason(part: Values, key: str) -> str:
-    """Return the reason that a part states for the number under a key; empty without one."""
+    """Return the reason that a part gives for a missing number; empty without one."""
     undefined = part.get("undefined")
     return str(undefined.get(key, "")) if isinstance(undefined, Mapping) else ""
 

@@ -1,7 +1,7 @@
-"""A report as one HTML page that needs nothing beside it.
+"""A report as a single HTML page without external resources.
 
-The page asks nothing of any network. Its policy lets no script run but its own, whatever stands in
-labels and traces; every word is escaped, with control characters made visible.
+The page's policy allows no script but its own. All texts are escaped, and control characters are
+visible.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAGE_COLOURS: Final = (
     {"link": "#8fb7ee", "soft": "#1d2228", "shade": "#000000", "bar": "#35506f"},
 )
 _SHORT: Final = 24
-"""Letters up to which words stay on one line in a table."""
+"""The most letters of a text that stays on one line in a table."""
 
 _USED: Final = ("paper", "ink", "muted", "grid")
 
@@ -69,7 +69,7 @@ def page_environment(templates: Path) -> Environment:
 
 
 def own_script(path: Path) -> dict[str, object]:
-    """Return the script of a page and its SHA-256, so that the page's policy allows no other."""
+    """Return the script of a page, and its SHA-256 for the page's policy."""
     script = path.read_text("utf-8")
     return {
         "script": Markup(script),
@@ -78,7 +78,7 @@ def own_script(path: Path) -> dict[str, object]:
 
 
 def colour_variables() -> str:
-    """Return CSS variables of the colours, with a value for the light and the dark scheme."""
+    """Return CSS variables of the colours, with values for the light and the dark scheme."""
     light = {name: LIGHT[name] for name in _USED} | _PAGE_COLOURS[0]
     dark = {name: DARK[name] for name in _USED} | _PAGE_COLOURS[1]
     colours = (f"--{name}: light-dark({light[name]}, {dark[name]});" for name in light)
@@ -86,7 +86,7 @@ def colour_variables() -> str:
 
 
 def _with_visible_characters(value: object) -> object:
-    """Return a value for a template, a text on one line and without control characters."""
+    """Return a text on one line and without control characters; other values are unchanged."""
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -95,7 +95,7 @@ def _anchor_id(name: str) -> str:
 
 
 def _style_sheet() -> str:
-    """Return the style of a page, with the colours of the light and the dark scheme."""
+    """Return the style sheet of a page, with the colours of the light and the dark scheme."""
     light, dark = (
         ":root { "
         + " ".join(f"--{name}: {colours[name]};" for name in _USED)
@@ -104,7 +104,7 @@ def _style_sheet() -> str:
         + figure_style(colours)
         for colours, page_colours in zip((LIGHT, DARK), _PAGE_COLOURS, strict=True)
     )
-    # The dark scheme is only for screens, so on paper the colours are light.
+    # Printed pages always use the light scheme.
     return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n" + (
         _TEMPLATES / "report.css"
     ).read_text("utf-8")
@@ -112,7 +112,7 @@ def _style_sheet() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The heading of a column; ``tip`` has its whole name and unit, if these add anything."""
+    """The heading of a column; ``tip`` has its full name and unit."""
 
     column: Column
     tip: str
@@ -122,15 +122,15 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell, with its numbers in full for sorting and for copies.
+    """A cell, with its full numbers for sorting and for copies.
 
     Attributes:
         content: The written cell.
-        mark: The mark of the row, in its first cell.
+        mark: The mark of the row if this is its first cell.
         kind: The CSS class of the column.
-        letters: The width of the numbers of the column.
-        ends: The ends of the interval; None if it has none.
-        share: The length of the bar in percent; None for no bar.
+        letters: The width of the column's numbers in letters.
+        ends: The ends of the interval; None without one.
+        share: The length of the bar in percent; None without one.
     """
 
     content: Written
@@ -161,7 +161,7 @@ def _css_class(table: Table, column: Column) -> str:
     """Return a column's CSS class.
 
     It is ``n`` for numbers with intervals or bars, ``n r`` for other numbers, ``s`` for short
-    texts, and empty for longer ones.
+    texts, and empty for longer texts.
     """
     if not is_numeric(column):
         longest = max((len(written_cell(row, column).whole) for row in table.rows), default=0)
@@ -171,7 +171,7 @@ def _css_class(table: Table, column: Column) -> str:
 
 
 def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
-    """Return the cells of a table: a list for each group of rows, in it a list for each row."""
+    """Return the cells of a table, as groups of rows of cells."""
     columns = table.visible_columns
     css_classes = [_css_class(table, column) for column in columns]
     number_widths = [

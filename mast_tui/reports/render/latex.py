@@ -87,29 +87,29 @@ _SPECIAL: Final = {
     "φ": r"$\varphi$",
     "χ": r"$\chi$",
     "ω": r"$\omega$",
-    # Control characters, which are in the text as their pictures.
+    # The pictures of control characters.
     **{chr(0x2400 + code): rf"$\langle$U+{code:04X}$\rangle$" for code in range(0x20)},
     "␡": r"$\langle$U+007F$\rangle$",
 }
 _ANY: Final = re.compile(f"[{re.escape(''.join(_SPECIAL))}]")
 _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
-"""The positions between two signs that fonts would join to another sign."""
+"""The positions between two characters that fonts would join."""
 
 _LETTERS_IN_TEXT_SIZE: Final = 72
-"""The letters of a line that fit into the text width in the size of the text."""
+"""The letters of a line in the size of the text."""
 
 _LETTERS_IN_SMALL_SIZE: Final = 96
-"""The letters of a line that fit into the text width in a smaller size."""
+"""The letters of a line in a smaller size."""
 
 _MOST_ROWS: Final = 40
-"""Rows of a table that fit on a page, with its caption and notes."""
+"""The most rows of a table that fit on a page, with its caption and notes."""
 
 _LONG_WORDS: Final = 40
-"""Letters from which on a column of text is broken into lines."""
+"""The most letters of a column of text without line breaks."""
 
 
 def escaped(text: str) -> str:
-    """Return the text in one line, with everything escaped that LaTeX would read as a command."""
+    """Return a text on one line, with all LaTeX commands escaped."""
     separated = _LIGATURE.sub("\0", one_line(text))
     return _ANY.sub(lambda match: _SPECIAL[match[0]], separated).replace("\0", "{}")
 
@@ -118,9 +118,7 @@ def render_latex(report: Report) -> str:
     """Return the tables of a report as LaTeX, with their captions, labels and notes.
 
     The notes on the report and on its sections are quotations above the tables (warnings) and below
-    them (others). An empty column is left out, and the caption says so. A table that is too wide or
-    too long for a page is split into several, each with the columns that name its rows. Charts and
-    texts are left out.
+    them (others). A table that is too large for a page is split. Charts and texts are left out.
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
@@ -155,7 +153,7 @@ def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Part:
-    """The part of a table that is set as one table in LaTeX.
+    """A part of a table that fits on a page.
 
     Attributes:
         table: The whole table.
@@ -238,13 +236,11 @@ def _parts_of(table: Table) -> Iterator[_Part]:
 
 
 def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
-    """Split the rows of a table into parts that fit on a page, and yield each part's groups.
-
-    If there are several parts, each is one group.
-    """
+    """Split the rows of a table into parts that fit on a page; yield the groups of each part."""
     if len(table.rows) <= _MOST_ROWS:
         yield table.groups
         return
+    # Each of several parts is one group.
     for start in range(0, len(table.rows), _MOST_ROWS):
         yield (table.rows[start : start + _MOST_ROWS],)
 
@@ -271,9 +267,9 @@ def _label_text(name: str) -> str:
 
 
 def _part_lines(part: _Part, label: str) -> Iterator[str]:
-    """Yield the lines of a part of a table; the first has the caption, the last the remarks.
+    """Yield the lines of a part of a table; the first part has the caption, the last the remarks.
 
-    ``label`` is the label of the first part; the others get their number too.
+    ``label`` is the label of the first part; other parts add their number.
     """
     table = part.table
     is_first = part.number == 1
@@ -296,7 +292,7 @@ def _part_lines(part: _Part, label: str) -> Iterator[str]:
 
 
 def _tabular_lines(part: _Part) -> Iterator[str]:
-    """Yield the headings and rows of a part, in a smaller size if the lines are long."""
+    """Yield the headings and rows of a part, in a smaller size for long lines."""
     is_scaled = part.letter_count > _LETTERS_IN_SMALL_SIZE
     if is_scaled:
         yield r"\resizebox{\linewidth}{!}{%"
@@ -315,7 +311,7 @@ def _tabular_lines(part: _Part) -> Iterator[str]:
 
 
 def _caption_text(table: Table) -> str:
-    """Return the text of a caption after the title; it names the columns without values."""
+    """Return the text of a caption after the title, with the names of empty columns."""
     paragraphs = [escaped(table.caption)]
     columns, empty = table.split_columns()
     if columns and empty:
@@ -339,5 +335,5 @@ def _escaped_numbers(text: str) -> str:
 
 def _table_line(cells: Iterable[str]) -> str:
     line = " & ".join(cells)
-    # After a rule or the end of a row, [ and * would begin an argument.
+    # LaTeX would read [ or * at the start of a row as an argument.
     return ("{}" if line.lstrip().startswith(("[", "*")) else "") + line + r" \\"

@@ -1,4 +1,4 @@
-"""A report as Markdown, and foreign words as Markdown that stays words."""
+"""A report as Markdown, with all texts escaped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STARTS: Final = re.compile(r"(\s*\d*)([-+=.)])")
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, escaped so that Markdown finds no markup in it."""
+    """Return a text on one line, escaped so that it has no Markdown markup."""
     return one_line(text).translate(_MARKS)
 
 
@@ -28,7 +28,7 @@ def table(
     Args:
         heads: The headings, escaped for Markdown.
         rows: The cells of each row, escaped for Markdown.
-        right: For each column, whether it is aligned to the right; by default none is.
+        right: Whether each column is aligned to the right; by default none is.
     """
     are_right = right or [False] * len(heads)
     rule = "".join("---:|" if is_right else "---|" for is_right in are_right)
@@ -37,13 +37,11 @@ def table(
 
 
 def render_markdown(report: Report, *, level: int = 1) -> str:
-    """Return a report as Markdown: tables with their captions and notes, warnings first.
-
-    Charts are left out.
+    """Return a report as Markdown: tables with their captions and notes, without charts.
 
     Args:
         report: The report.
-        level: The level of the report's heading; more than 1 if it is part of another text.
+        level: The level of the report's heading; above 1 inside another text.
     """
     marks = "#" * level
     blocks = [
@@ -73,7 +71,7 @@ def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
         elif isinstance(part, Text):
             yield from _text_blocks(part, marks)
         else:
-            assert isinstance(part, Chart)  # left out
+            assert isinstance(part, Chart)  # charts are left out
     yield from _note_blocks(section.remarks)
 
 
@@ -117,5 +115,5 @@ def _note_blocks(notes: Iterable[Note]) -> Iterator[str]:
 
 
 def _escaped_paragraph(text: str) -> str:
-    """Return a paragraph, escaped so that its first letters begin no list."""
+    """Return a paragraph, escaped so that it does not begin a list."""
     return _STARTS.sub(r"\1\\\2", plain(text), count=1) if _STARTS.match(text) else plain(text)

@@ -1,4 +1,4 @@
-"""Drawings in SVG: shapes and words on a canvas, how wide words are, and charts as files."""
+"""Drawings in SVG: shapes and texts on a canvas, the width of texts, and charts as files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WIDTH: Final = 680
 """The width of most drawings in user units."""
 
 MARK: Final = "mast-tui figure"
-"""Stands in every drawing that is written as a file, so that one's own are known again."""
+"""The text by which the SVG files of this app are recognised."""
 
 _MARGIN: Final = 16
 
 _TITLE_SIZE: Final = 17.0
-"""The size of a title as its width counts: bold letters of 15 are as wide as plain ones of 17."""
+"""The font size for the width of a title: bold letters of 15 are as wide as plain ones of 17."""
 
 FONTS: Final = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 
@@ -41,7 +41,7 @@ LIGHT: Final = {
     "on_heat": "#ffffff",
     "on_half": "#1b1f24",
 }
-"""Colours on white. Each pair differs in lightness as well, so that it survives greyscale."""
+"""The colours on white. Each pair also differs in lightness, to be legible in greyscale."""
 
 DARK: Final = {
     "paper": "#14171b",
@@ -91,12 +91,12 @@ def figure_style(colours: dict[str, str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a foreign text as the safe content of an element or an attribute."""
+    """Return a text as the safe content of an element or an attribute."""
     return escape(one_line(text), quote=True)
 
 
 def text_width(text: str, size: float = 12) -> float:
-    """Estimate the width of a text in a common sans-serif font, a little too wide if unsure.
+    """Estimate the width of a text in a common sans-serif font; rather too wide than too narrow.
 
     Args:
         text: The text.
@@ -119,13 +119,13 @@ def _char_width(char: str) -> float:
 
 
 def wrapped_lines(text: str, width: float, size: float = 12, max_lines: int = 3) -> list[str]:
-    """Break a text into lines at spaces, and inside words that are longer than a line.
+    """Break a text into lines at spaces, and inside words longer than a line.
 
     Args:
         text: The text.
         width: The width of a line.
         size: The size of the font.
-        max_lines: The number of lines; a longer text is cut and ends in ``…``.
+        max_lines: The most lines; a longer text is cut and ends in ``…``.
     """
     lines = [""]
     for word in one_line(text).split(" "):
@@ -133,7 +133,7 @@ def wrapped_lines(text: str, width: float, size: float = 12, max_lines: int = 3)
         if text_width(extended, size) <= width:
             lines[-1] = extended
             continue
-        # The word begins a new line, and is broken if it is longer than a line.
+        # The word begins a new line, and is broken if it is too long.
         if lines[-1]:
             lines.append("")
         for char in word:
@@ -147,7 +147,7 @@ def wrapped_lines(text: str, width: float, size: float = 12, max_lines: int = 3)
 
 
 def clipped_text(text: str, width: float, size: float = 12) -> str:
-    """Return a text on one line; if it is wider than the line, it is cut and ends in ``…``.
+    """Return a text on one line; a text wider than the line is cut and ends in ``…``.
 
     Args:
         text: The text.
@@ -169,13 +169,13 @@ def number(value: float) -> str:
 
 
 def on_shade(shade: float) -> str:
-    """Return the style of text on a part of this darkness (0 to 1), readable in light and dark."""
+    """Return the CSS classes of text on a background of this darkness, from 0 to 1."""
     return "v-s v-on" if shade > 0.72 else "v-s v-mid" if shade > 0.56 else "v-s"
 
 
 @dataclass(slots=True)
 class Drawing:
-    """Shapes on a canvas of ``width`` × ``height`` user units, in the order they were drawn."""
+    """Shapes on a canvas of ``width`` × ``height`` user units, in the order of drawing."""
 
     width: float
     height: float = 0
@@ -201,8 +201,8 @@ class Drawing:
             width: Its width.
             height: Its height.
             css_class: The CSS class of its style.
-            tip: The text that a pointer on it shows.
-            opacity: The opacity of its fill; None for that of the style.
+            tip: The tooltip.
+            opacity: The opacity of its fill; None for the style's.
             radius: The radius of its corners.
         """
         attributes = "" if opacity is None else f' fill-opacity="{number(opacity)}"'
@@ -251,7 +251,7 @@ class Drawing:
             y: The y of its baseline.
             text: The text; nothing is added if it is empty.
             css_class: The CSS class of its style.
-            anchor: The part of the text that is at ``x``.
+            anchor: The part of the text at ``x``.
         """
         if not text:
             return
@@ -283,8 +283,8 @@ class Drawing:
             low: The x of the lower end.
             high: The x of the higher end.
             y: The y of the interval.
-            set_off: Whether to draw a wider line in the colour of the background first, so that the
-                interval stands out from bars.
+            set_off: Whether to draw a wider line in the colour of the background first, to contrast
+                with bars.
         """
         if set_off:
             self.line(low - 1, y, high + 1, y, "v-under")
@@ -294,7 +294,7 @@ class Drawing:
 
 
 def inline_svg(chart: Chart) -> str:
-    """Return a chart as an element of an HTML page; the page has the styles of its CSS classes."""
+    """Return a chart as an element of an HTML page, which must have the styles of its classes."""
     class_attribute = ' class="wide"' if chart.width > WIDTH else ""
     escaped_id = escaped(chart.id)
     return (
@@ -311,8 +311,8 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
 
     Args:
         chart: The chart.
-        bare: Whether to leave out the title above and the note below, for a paper that sets its
-            own. Both stay in the file as texts for screen readers.
+        bare: Whether to leave out the visible title and note, for a paper with its own. Both stay
+            as texts for screen readers.
     """
     margin = 0 if bare else _MARGIN
     width = chart.width + 2 * margin

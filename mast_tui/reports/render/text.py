@@ -32,24 +32,23 @@ from mast_tui.safe_text import one_line
 
 GAP: Final = "  "
 SHORTEST_NAME: Final = 12
-"""The least width to which the names of rows are cut."""
+"""The least width of a cut name."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _BAR: Final = 6
 _LOW: Final = 50
-"""Columns with a lower ``priority`` lose their intervals before names are cut."""
+"""The priority below which columns lose their intervals before names are cut."""
 
 
 def render_text(report: Report, width: int | None) -> list[str]:
     """Return a report as lines: warnings first, then its tables, each with its notes.
 
-    Folded parts and charts are not written. A repeated caption or note is written only once.
+    Folded parts and charts are left out.
 
     Args:
         report: The report.
-        width: The greatest width of a line; None for any width. If space is short, columns with a
-            low ``priority`` lose their intervals first, then names are cut, then whole columns are
-            left out. Numbers are never cut.
+        width: The greatest width of a line; None for any width. If space is short, intervals are
+            dropped, names are cut, and columns are left out. Numbers are never cut.
     """
     report = _without_repeated_texts(report)
     lines = [
@@ -75,7 +74,7 @@ def _without_repeated_texts(report: Report) -> Report:
     earlier_texts: set[str] = set()
 
     def is_new(text: str) -> bool:
-        """Return whether a text occurs for the first time, and remember it."""
+        """Return whether a text occurs for the first time, and record it."""
         is_repeated = text in earlier_texts
         earlier_texts.add(text)
         return not is_repeated
@@ -147,7 +146,7 @@ def _text_lines(part: Text, width: int | None) -> list[str]:
 
 
 def _wrapped_lines(text: str, width: int | None) -> list[str]:
-    """Break a text into lines at spaces; a word that is longer than a line is not broken."""
+    """Break a text into lines at spaces; words longer than a line are not broken."""
     text = one_line(text)
     if not text:
         return []
@@ -179,16 +178,16 @@ def _table_lines(table: Table, width: int | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A table of which some columns may have lost their bar or interval.
+    """A table, of which some columns may have lost their bar or interval.
 
     Args:
         table: The table.
         cells: Its written cells, by row and by the keys of the columns.
-        columns: The columns that are left.
+        columns: The remaining columns.
         with_bar: The keys of columns with a bar.
         without_interval: The keys of columns without intervals.
-        name_width: The greatest width of the last column of names, and of headings that are wider
-            than their cells; None for any width.
+        name_width: The greatest width of the last column of names, and of headings wider than their
+            cells; None for any width.
     """
 
     table: Table
@@ -200,7 +199,7 @@ class _Shape:
 
     @classmethod
     def fitting(cls, table: Table, width: int | None) -> _Shape:
-        """Return the widest shape of a table that fits; the narrowest if none does.
+        """Return the widest shape of a table that fits, or else the narrowest.
 
         Args:
             table: The table.
@@ -221,15 +220,15 @@ class _Shape:
         return shape.named_within(width)
 
     def narrower_shapes(self) -> Iterator[_Shape]:
-        """Yield narrower and narrower shapes, each a change of the one before.
+        """Yield narrower and narrower shapes.
 
         They lose, in this order:
 
         - the bars,
-        - the intervals in columns with a low ``priority``, one after the other,
+        - the intervals of columns with a low ``priority``, one after the other,
         - the ends of long names,
-        - the intervals in the other columns, one after the other,
-        - whole columns, the one with the lowest ``priority`` first.
+        - the intervals of other columns, one after the other,
+        - whole columns, the lowest ``priority`` first.
         """
         shape = replace(self, with_bar=frozenset())
         yield shape
@@ -258,7 +257,7 @@ class _Shape:
         return replace(self, name_width=self.name_width + max(0, width - self.width()))
 
     def omissions(self) -> Iterator[str]:
-        """Yield sentences that name the columns and intervals for which there is no room."""
+        """Yield sentences on the columns and intervals left out for lack of room."""
         with_values, _ = self.table.split_columns()
         dropped = [
             column.name or column.title for column in with_values if column not in self.columns
@@ -286,14 +285,14 @@ class _Shape:
         for column, width in zip(self.columns, widths, strict=True):
             title = one_line(column.title)
             if is_numeric(column):
-                # The heading ends where the numbers end, before their intervals.
+                # The heading ends with the numbers, before their intervals.
                 title = " " * (number_widths[column.key] - cell_len(title)) + title
             heads.append(padded(title, width))
         lines = [(" " * self._mark_width() + GAP.join(heads)).rstrip()]
         rows = zip(self.table.rows, self.cells, strict=True)
         for group in filter(None, self.table.groups):
             lines.append("─" * self._total_width(widths))
-            # One iterator over all rows: each group continues where the one before it ended.
+            # The iterator runs over the rows of all groups.
             for row, cells in islice(rows, len(group)):
                 lines.append(
                     set_cell_size(one_line(row.mark), self._mark_width())
@@ -307,7 +306,7 @@ class _Shape:
         widths: Sequence[int],
         number_widths: Mapping[str, int],
     ) -> str:
-        """Return the line of a row; joined cells, see ``_joined_ranges``, have one text."""
+        """Return the line of a row; cells of a joined range have one text."""
         parts = []
         for start, end in self._joined_ranges(cells):
             column = self.columns[start]
@@ -332,7 +331,7 @@ class _Shape:
         return bar + " " * (text_room - cell_len(cell.text)) + cell.text + interval
 
     def _bar_text(self, cell: Written, column: Column) -> str:
-        """Return a bar for a share, drawn in eighths of a cell; empty for a column without bars."""
+        """Return a bar for a share, in eighths of a cell; empty for a column without bars."""
         if column.key not in self.with_bar or cell.value is None:
             return ""
         full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
@@ -347,7 +346,7 @@ class _Shape:
                 map(cell_len, (self._bar_text(cell, column) + cell.text for cell in cells)),
                 default=0,
             )
-            # A heading may extend over intervals; where none are shown, the numbers need its width.
+            # A heading may extend over intervals. Without intervals, the numbers need its width.
             if column.key in self.without_interval or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
             widths[column.key] = widest
@@ -356,7 +355,7 @@ class _Shape:
     def _heading_width(self, column: Column, cell_width: int) -> int:
         """Return the width of a column's heading.
 
-        In a table whose names are cut to fit, headings are cut to the width of the cells too.
+        If names are cut, headings are cut to the width of the cells.
         """
         title_width = cell_len(one_line(column.title))
         if self.name_width is None:
@@ -370,10 +369,7 @@ class _Shape:
         return self._mark_width() + sum(widths) + len(GAP) * (len(widths) - 1)
 
     def _column_widths(self) -> list[int]:
-        """Return the widths of the columns.
-
-        Cells that share the reason for a missing value (``_joined_ranges``) have room for it.
-        """
+        """Return the widths of the columns, with room for the reasons in joined ranges."""
         number_widths = self._number_widths()
         last_name_index = name_column_count(self.columns) - 1
         widths = []
@@ -396,7 +392,7 @@ class _Shape:
     def _joined_ranges(self, cells: Mapping[str, Written]) -> list[tuple[int, int]]:
         """Join neighbouring cells of a row that have no value for the same reason.
 
-        Return the ranges of columns as (start, end); any other cell is a range of its own.
+        The result has ranges of columns as (start, end); any other cell is a range of its own.
         """
         reasons = [cells[column.key].reason for column in self.columns]
         starts = [

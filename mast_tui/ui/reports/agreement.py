@@ -1,6 +1,6 @@
 """The agreement report on screen: people, span ranges, and a judge against a reference.
 
-All figures are computed twice: first without intervals, then with them.
+All figures are computed twice: first without intervals, then with intervals.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ PassChoice = Literal["first", "last"]
 PEOPLE: Final = "people"
 SPANS: Final = "spans"
 JUDGE: Final = "judge"
-"""The groups of figures that are computed apart."""
+"""The groups of figures that are computed separately."""
 
 NOTES_OF_OTHER_PAGES: Final = ("no_spans", "no_judge")
-"""Notes of the report that do not hold on screen, where spans and judges have their own pages."""
+"""The reasons of notes that do not apply on screen, where spans and judges have their own pages."""
 
 COMPARING_TEXT: Final = "Comparing the judge with people …"
 
@@ -79,10 +79,10 @@ NO_PAGE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PeopleFigures:
-    """The agreement of people on whole traces, and the pages about it.
+    """The agreement of people on whole traces, and its pages.
 
     Attributes:
-        report: The report; None if no two people have finished a trace that the user may see.
+        report: The report; None without a visible trace that two people have finished.
         study: The input of the report, or None.
         intervals_pending: Whether intervals are still being computed.
         hidden_ids: The ids of traces that two others have finished and the user has not.
@@ -90,7 +90,7 @@ class PeopleFigures:
         visible_ids: The ids of the traces that the user may see.
         problem: The reason why nothing could be computed, or None.
         sections: The pages, by the ids of their sections.
-        notes: The notes that hold for all pages.
+        notes: The notes of all pages.
     """
 
     report: Agreement | None = None
@@ -104,7 +104,7 @@ class PeopleFigures:
     notes: tuple[Note, ...] = ()
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
-        """Return the source traces of a figure, or None if nothing was computed."""
+        """Return the source traces of a figure; None without figures."""
         if self.study is None:
             return None
         return compare_people(self.study, sources.modes, sources.subject)
@@ -121,7 +121,7 @@ class SpanFigures:
     problem: str | None = None
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
-        """Return the source traces of a figure, or None if nothing was computed."""
+        """Return the source traces of a figure; None without figures."""
         return None if self.span_input is None else compare_spans(self.span_input, sources.modes)
 
 
@@ -155,7 +155,7 @@ class JudgeFigures:
     problem: str | None = None
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
-        """Return the source traces of a figure, or None if nothing was computed."""
+        """Return the source traces of a figure; None without figures."""
         if self.judge_input is None or self.confusion is None:
             return None
         return compare_judge(self.judge_input, self.confusion, sources.modes)
@@ -165,7 +165,7 @@ class JudgeFigures:
 class JudgeChoice:
     """The judge to compare and its reference; None for the first judge or reference.
 
-    ``with_seen`` tells whether verdicts made with a judge on screen are counted.
+    ``with_seen`` includes verdicts that were made with a judge on screen.
     """
 
     judge: str | None = None
@@ -202,11 +202,9 @@ class AgreementScreen(ReportScreen):
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
-        """Compute the figures of people again, and those of the judge if its page is open.
-
-        The figures of span ranges and judges are discarded until their page needs them.
-        """
+        """Compute the figures of people again, and those of the judge if its page is open."""
         passes = self.passes
+        # Other figures are discarded until their page needs them.
         self.spans = None
         self.judge = None
         self.work.stop(SPANS)
@@ -220,7 +218,7 @@ class AgreementScreen(ReportScreen):
         )
         if self.page == JUDGE:
             self.start_page(opened)
-        if self.people is None:  # else the earlier figures stay until there are new ones
+        if self.people is None:  # the previous figures stay until there are new ones
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:
@@ -251,13 +249,10 @@ class AgreementScreen(ReportScreen):
         )
 
     def start_changed(self, opened: OpenWorkspace) -> None:
-        """Compute again the figures that work on another screen may have changed.
-
-        If the last passes count, these are all figures. First passes never change, so that only the
-        comparison of a judge with the gold can change.
-        """
+        """Compute again the figures that work on another screen may have changed."""
         if self.people is None:
             return
+        # First passes never change, so only the comparison of a judge with the gold may change.
         if self.passes == "last":
             self.start(opened)
         elif self.page == JUDGE:
@@ -267,15 +262,12 @@ class AgreementScreen(ReportScreen):
             self.judge = None
 
     def _receive_people(self, figures: PeopleFigures) -> None:
-        """Show the figures of people, and a hint about hidden traces or a warning.
-
-        If the page of span ranges is open, compute its figures next.
-        """
+        """Show the figures of people, and a hint about hidden traces or a warning."""
         self.people = figures
         self.hints.clear()
         if self.page == SPANS:
             self.mast.workspace.when_ready(self.start_page)
-        elif self.page != JUDGE:  # whose figures arrive on their own
+        elif self.page != JUDGE:  # its figures arrive separately
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
         if figures.report is not None and figures.hidden_ids:
@@ -316,7 +308,7 @@ class AgreementScreen(ReportScreen):
             if report is None:
                 return ("Agreement",)
             sides_text = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
-            # Gold comes from no single pass.
+            # Gold has no single pass.
             pass_parts = () if report.gold is not None else (pass_text,)
             return (
                 "Agreement",
@@ -387,7 +379,7 @@ class AgreementScreen(ReportScreen):
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
         """Return a function that computes all pages, or None while there are no figures.
 
-        Its report has a judge only if the judge's page was opened.
+        The report includes a judge only if the judge's page was opened.
         """
         passes = self.passes
         choice = self.choice
@@ -396,8 +388,12 @@ class AgreementScreen(ReportScreen):
         with_judge = self.judge is not None and self.judge.report is not None
 
         def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
-            """Compute the report in a worker; raise `MastError` if there are no figures."""
-            # The last figures of each kind are those with intervals.
+            """Compute the report in a worker.
+
+            Raises:
+                MastError: There are no figures.
+            """
+            # The last figures of each kind have intervals.
             *_, people = compute_people(opened, passes)
             if people.report is None:
                 raise MastError("no trace that two people have finished is left to compare")
@@ -414,10 +410,9 @@ class AgreementScreen(ReportScreen):
     # Source traces
 
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
-        """Return a function that lists the traces from which a figure was computed.
+        """Return a function that lists the source traces of a figure, those with differences first.
 
-        The list has the answers of both sides on the figure's modes; traces on which they differ
-        are first. The function returns None if the figure is being computed again.
+        The function returns None if the figure is being computed again.
         """
         figures: PeopleFigures | SpanFigures | JudgeFigures | None = self.people
         if sources.part == SPANS:
@@ -441,7 +436,7 @@ class AgreementScreen(ReportScreen):
         self.mast.workspace.when_ready(self.start)
 
     def action_next_judge(self, step: int) -> None:
-        """Choose the next judge (``step`` 1) or the previous (-1) on the page of the judge."""
+        """Choose the next judge (``step`` 1) or the previous one (-1) on the page of the judge."""
         judge_names = () if self.judge is None else self.judge.judges
         if self._require_judge_page():
             if len(judge_names) < 2:
@@ -461,7 +456,7 @@ class AgreementScreen(ReportScreen):
                 self._start_choice(replace(self.choice, against=against))
 
     def action_seen(self) -> None:
-        """Include or leave out verdicts that were made with a judge on screen."""
+        """Include or exclude verdicts that were made with a judge on screen."""
         if self._require_judge_page():
             self._start_choice(replace(self.choice, with_seen=not self.choice.with_seen))
 
@@ -477,7 +472,7 @@ class AgreementScreen(ReportScreen):
         """Compute the figures of another judge or reference."""
         self.choice = choice
         if self.judge is not None:
-            # The judges and references stay, so that the next key can choose among them.
+            # Keep the judges and references, so that the next key can choose among them.
             self.judge = JudgeFigures(
                 judges=self.judge.judges, references=self.judge.references, intervals_pending=True
             )
@@ -502,27 +497,26 @@ class AgreementScreen(ReportScreen):
 
 
 def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int) -> str:
-    """Return the choice after or before the current one; the last is followed by the first."""
+    """Return the choice ``step`` after the current one; the last is followed by the first."""
     index = choices.index(current) if current in choices else 0
     return choices[(index + step) % len(choices)]
 
 
-# Computation in a worker, over what the annotator may see
+# Computation in a worker, over the traces that the annotator may see
 
 
 def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    Also record in the workspace that the answers of others on these traces, and on those that
-    agents have answered, were revealed.
+    The workspace records that the answers of others on these traces were revealed.
 
     Args:
         opened: The open workspace.
         passes: The passes that count.
 
     Yields:
-        The figures, first without intervals. They are yielded once, without a report, if no trace
-        can be compared.
+        The figures, first without intervals; only once, without a report, if no trace can be
+        compared.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -562,7 +556,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
 
 
 def _hidden_traces(opened: OpenWorkspace, people: PeopleFigures) -> HiddenTraces | None:
-    """Return the number of traces that are hidden from the user, or None if nothing is hidden."""
+    """Return the number of traces that are hidden from the user; None without any."""
     hidden_count = len(people.hidden_ids)
     return HiddenTraces(opened.annotator, hidden_count) if hidden_count else None
 
@@ -615,7 +609,7 @@ def compute_judge(
 ) -> Iterator[JudgeFigures]:
     """Compute the figures of a judge over the traces that the user has finished or adjudicated.
 
-    Also record in the workspace the traces on which the figures reveal hidden answers.
+    The workspace records the traces on which the figures reveal hidden answers.
 
     Args:
         opened: The open workspace.
@@ -663,7 +657,7 @@ def compute_judge(
         traces_by_source=labelled_traces(opened.workspace, ref),
     )
     record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
-    # The corrected prevalence counts the judge's answers on these traces too.
+    # The corrected prevalence also counts the judge's answers on these traces.
     visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
     judge_input = replace(complete_input, unlabelled=visible_unlabelled)
     for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
@@ -683,10 +677,8 @@ def compute_judge(
 def _gold_of_visible(
     opened: OpenWorkspace, visible_ids: Collection[str], order_of: OrderOf
 ) -> dict[str, GoldTrace]:
-    """Return the gold by trace id, with span ranges in order on the visible traces.
-
-    Orders of spans are read from files, so only for the traces that the figures show.
-    """
+    """Return the gold by trace id, with ordered span ranges on the visible traces."""
+    # Orders of spans are read from files, so only for visible traces.
     taxonomy = opened.taxonomy
     return {
         trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
@@ -702,7 +694,7 @@ def _ids_with_visible_suggestions(opened: OpenWorkspace) -> set[str]:
 
 
 def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
-    """Return the ids of the traces that others have begun to label; judges do not count."""
+    """Return the ids of the traces that others, except judges, have begun to label."""
     return {
         a_pass.trace_id
         for a_pass in opened.workspace.passes(taxonomy=opened.taxonomy.ref)
@@ -712,10 +704,7 @@ def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
 
 
 def _judges_and_references(opened: OpenWorkspace) -> JudgeFigures:
-    """Return figures that have only the judges that have judged a trace, and their references.
-
-    The references are gold, and the people who have finished a trace.
-    """
+    """Return figures with only the judges that have judged a trace, and the references."""
     workspace = opened.workspace
     ref = opened.taxonomy.ref
     active_judges = {judgement.judge for judgement in workspace.judgements(taxonomy=ref)}
@@ -730,7 +719,7 @@ def _judges_and_references(opened: OpenWorkspace) -> JudgeFigures:
 
 
 def single_trace_text(agreement: Agreement) -> str:
-    """Return why most figures are undefined if one trace is compared; else an empty text."""
+    """Return why most figures are undefined for a single trace, otherwise an empty text."""
     is_single = agreement.index.table("traces").count("finished_by_two") == 1
     return "1 trace: κ, α and AC1 need two or more." if is_single else ""
 
@@ -784,14 +773,13 @@ def no_spans_text(spans: SpanFigures | None) -> str:
 
 
 def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
-    """Return a sentence on the verdicts that were made with suggestions on screen.
+    """Return a sentence on verdicts made with suggestions on screen, and on the key for them.
 
-    The sentence says whether these verdicts count, and which key changes that. It is empty if there
-    are no such verdicts.
+    The sentence is empty without such verdicts.
 
     Args:
         report: The figures of the judge.
-        key_of: Returns how the key of an action is shown.
+        key_of: Returns the text of an action's key.
     """
     key = key_of("agreement.seen")
     if report.judge_seen_counted:
@@ -810,13 +798,11 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
-    """Return why there are no figures of a judge, and what to do.
-
-    The text is empty if there are figures.
+    """Return why there are no figures of a judge, and what to do; empty if there are figures.
 
     Args:
         judge: The state of the judge's figures.
-        key_of: Returns how the key of an action is shown.
+        key_of: Returns the text of an action's key.
     """
     if judge.problem is not None:
         return one_line(judge.problem)

@@ -1,4 +1,4 @@
-"""The source traces of a figure of agreement, those on which the sides differ first."""
+"""The source traces of a figure of agreement, those with differing sides first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.wording import counted
 
 MOST_RANGES: Final = 4
-"""The most span ranges of one side that are named in a row."""
+"""The most span ranges of a side that a row names."""
 
 OPEN: Final = "open"
 UNFINISHED: Final = "not finished"
@@ -74,7 +74,7 @@ class ComparedTraces:
     Attributes:
         sides: The names of the sides.
         rows: The answers on each trace and mode, the greatest differences first.
-        judge: The name of the judge if the sides are a judge and its reference, else None.
+        judge: The name of the judge if a judge is compared with its reference; None for people.
     """
 
     sides: tuple[str, ...]
@@ -85,14 +85,14 @@ class ComparedTraces:
 def compare_people(
     study: StudyInput, modes: Sequence[str], pair: tuple[str, ...]
 ) -> ComparedTraces:
-    """List the answers of people on some modes, for all traces that two people have answered.
+    """List the answers of people on some modes, for all traces with answers of two people.
 
     This is slow for many traces: call it in a worker.
 
     Args:
         study: The people's answers.
         modes: The slugs of the modes.
-        pair: The only two annotators to compare; empty for all.
+        pair: Two annotators to compare; empty for all.
     """
     traces = {mode: source_traces(study, mode, pair) for mode in modes}
     return _compared_verdicts(pair or study.annotators, traces)
@@ -118,17 +118,13 @@ def _compared_verdicts(
 ) -> ComparedTraces:
     """Return the traces of several modes in one list, the most disagreement first.
 
-    A judge's misses come before its false alarms.
-
-    Args:
-        sides: The names of the compared sides; the reference of a judge is the last.
-        traces: The source traces of each mode, by the slug of the mode.
-        judge: The judge, if it is compared with its reference.
+    A judge's misses come before its false alarms. The last of the ``sides`` is the reference of the
+    ``judge``.
     """
     reference = None if judge is None else sides[-1]
 
     def is_false_alarm(trace: SourceTrace) -> bool:
-        """Return whether a disagreement about the trace is a false alarm, and not a miss."""
+        """Return whether a disagreement about the trace is a false alarm instead of a miss."""
         return reference is not None and trace.verdicts[reference] is not VerdictValue.PRESENT
 
     def _answers_row(mode: str, trace: SourceTrace) -> TraceAnswers:
@@ -152,9 +148,7 @@ def _compared_verdicts(
 
 
 def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
-    """List the span ranges that people marked for some modes.
-
-    A trace with more ranges that not all people have marked comes earlier.
+    """List the span ranges that people marked for some modes, the most unmatched ranges first.
 
     Args:
         span_input: The span ranges of the people on each trace.
@@ -185,10 +179,7 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
 
 
 def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:
-    """Return the number of span ranges that at least one other side has not marked.
-
-    A side is one person; ``sides`` has the ranges that each of them marked.
-    """
+    """Return the number of span ranges that at least one other side has not marked."""
     return sum(
         any(span_range not in other for other in sides if other is not side)
         for side in sides
@@ -216,8 +207,8 @@ def _range_name(span_range: LabelRange) -> str:
 def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
     """Return the listing of the source traces of a figure.
 
-    A row opens the adjudication of its mode if one of the compared people says present and the
-    user may adjudicate. Any other row opens the trace.
+    A row opens the trace, or the adjudication of its mode if the user may adjudicate a present
+    verdict.
 
     Args:
         compared: The traces.
@@ -274,14 +265,7 @@ def _columns_of(sides: Sequence[str], *, with_codes: bool) -> tuple[Column, ...]
 def _table_row(
     answers: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]
 ) -> Row:
-    """Return the row of a trace and mode, with the answers of the sides.
-
-    Args:
-        answers: The answers on the trace and mode.
-        sides: The names of the sides.
-        code: The code of the mode.
-        names: The names of the traces, by id.
-    """
+    """Return the row of a trace and mode, with the answers of the sides."""
     cells = {
         "trace": names.get(answers.trace_id, answers.trace_id),
         "code": code,
@@ -308,12 +292,8 @@ def _evidence_location(
 ) -> TraceLocation:
     """Return the location of the evidence for the answers on a trace and mode.
 
-    This is the first of these that exists:
-
-    - the first suggestion of the judge,
-    - the span of a label of the user,
-    - the span of a label of another side,
-    - the whole trace.
+    It is the first suggestion of the judge, or else a label with spans: of the user, or of another
+    side. Without these, it is the whole trace.
     """
     labels = [
         label

@@ -29,28 +29,28 @@ PENDING: Final = "…"
 """The text in place of an interval that is still being computed."""
 
 SURE: Final = "█"
-"""A part of a bar below the 95 % interval."""
+"""The part of a bar below the 95 % interval."""
 
 BELOW: Final = "▓"
-"""A part of a bar from the start of the interval to the share."""
+"""The part of a bar from the start of the interval to the share."""
 
 ABOVE: Final = "░"
-"""A part of a bar from the share to the end of the interval."""
+"""The part of a bar from the share to the end of the interval."""
 
 LEGEND: Final = f"Bars: {SURE}{BELOW} share, {BELOW}{ABOVE} 95 % interval."
 
 MOST_CHOICES: Final = 3
-"""The most columns to choose from that are all described beside a row."""
+"""The most choosable columns that are all described beside a row."""
 
 
 def figure_of(cell: Cell) -> float | None:
-    """Return the number in a cell, or None if it has none."""
+    """Return the number in a cell; None without a number."""
     value = cell.value if isinstance(cell, Figure) else cell
     return None if isinstance(value, str) else value
 
 
 def value_text(cell: Cell, kind: Kind) -> str:
-    """Return a value in one line, without its interval; an empty text for an empty cell.
+    """Return a value on one line, without its interval; empty for an empty cell.
 
     Args:
         cell: The cell.
@@ -65,9 +65,7 @@ def value_text(cell: Cell, kind: Kind) -> str:
 
 
 def interval_text(cell: Cell, kind: Kind, *, intervals_pending: bool) -> str:
-    """Return the interval of a cell, or a sign that it is withheld or still being computed.
-
-    The text is empty if the cell has no interval.
+    """Return the interval of a cell, or a sign that it is missing or being computed.
 
     Args:
         cell: The cell.
@@ -87,12 +85,12 @@ def interval_text(cell: Cell, kind: Kind, *, intervals_pending: bool) -> str:
 def bar(cell: Cell, width: int) -> str:
     """Return a share as a bar that is legible without colours.
 
-    The bar is full up to the start of the interval, lighter from there to the share, and lightest
-    from the share to the end of the interval.
+    The bar has three shades: up to the start of the interval, from there to the share, and from the
+    share to the end of the interval.
 
     Args:
         cell: The cell.
-        width: The characters of a bar for 100 %.
+        width: The length of a bar for 100 %, in characters.
     """
     value = figure_of(cell)
     if value is None:
@@ -102,7 +100,7 @@ def bar(cell: Cell, width: int) -> str:
         low, high = cell.interval
     low_end, value_end, high_end = (round(share * width) for share in (low, value, high))
     if value > 0:
-        # A share above zero is visible, however small it is.
+        # Even the smallest share above 0 is visible.
         value_end = max(1, value_end)
     high_end = max(high_end, value_end)
     sure = SURE * min(low_end, value_end)
@@ -110,10 +108,7 @@ def bar(cell: Cell, width: int) -> str:
 
 
 def choosable_columns(table: Table) -> tuple[str, ...]:
-    """Return the keys of the columns whose cells have source traces of their own.
-
-    The user can choose these cells.
-    """
+    """Return the keys of the choosable columns: those with source traces for each cell."""
     keys_with_sources = {key for row in table.rows for key in row.cell_sources}
     return tuple(column.key for column in table.columns if column.key in keys_with_sources)
 
@@ -195,7 +190,7 @@ def _titles_and_values(
 
 
 def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
-    """Return a value with its count, and with its interval or the reason why there is none."""
+    """Return a value with its count, and with its interval or the reason for none."""
     text = value_text(cell, column.kind)
     if not isinstance(cell, Figure):
         return text
@@ -205,7 +200,7 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
             parts = [undefined_words(cell.undefined)]
     elif cell.withheld is not None:
         reason = _reason_text(cell.withheld)
-        # More traces do not help against the other reasons.
+        # For other reasons, more traces do not help.
         if cell.needs is not None and cell.withheld.startswith("few"):
             reason += f": it needs {cell.needs}"
         parts.append(f"no interval ({reason})")
@@ -215,7 +210,7 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
         parts.append("its interval is being computed …")
     if cell.n is not None:
         parts.append(f"n {cell.n:,}")
-    # Only a third part needs a comma: ``0.5 n 9``, but ``0.5 [0.2, 0.8], n 9``.
+    # Only the third part needs a comma: ``0.5 n 9``, but ``0.5 [0.2, 0.8], n 9``.
     return ", ".join([" ".join(parts[:2]), *parts[2:]])
 
 
@@ -229,30 +224,27 @@ RULE: Final = "─"
 FOLDED: Final = "▸"
 UNFOLDED: Final = "▾"
 WIDEST_TEXT_CELLS: Final = 100
-"""The cells of the widest lines of text; longer ones are hard to read."""
+"""The cells of the widest lines of text, because longer lines are hard to read."""
 LEAD_CELLS: Final = 3
 """The cells of the cursor and the mark before the first column."""
 
 GAP_CELLS: Final = 2
 LEAST_NAME_CELLS: Final = 12
-"""The fewest cells of a name that is cut to make room for figures."""
+"""The fewest cells of a cut name."""
 
 LEAST_BAR: Final = 10
 MOST_BAR: Final = 32
 INTERVAL_TITLE: Final = "[95 % CI]"
 
 CHOSEN_RANK: Final = 90
-"""The rank of the chosen column if there are many to choose from; each column farther away ranks
-one lower.
-"""
+"""The rank of the chosen column. Other choosable columns rank lower by their distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a page.
+    """One line of a page: a row of a table, the titles of a table's columns, or a text.
 
-    It is a row of a table, the titles of a table's columns, or a text. A text is a title, a part
-    of a paragraph, or a rule.
+    A text is a title, a line of a paragraph, or a rule.
     """
 
     table: Table | None = None
@@ -280,10 +272,10 @@ class Line:
 
 
 class ReportLines(VirtualLines):
-    """The tables and texts of one page. The cursor is on rows and titles that fold.
+    """The tables and texts of one page, with a cursor on rows and on foldable titles.
 
-    The titles of columns stay on screen while their table is scrolled. If cells of a table have
-    source traces of their own, one column is chosen and its cell is highlighted.
+    The titles of columns stay on screen while their table is scrolled. If the cells of a table have
+    their own source traces, one column is chosen and its cell is highlighted.
     """
 
     css_prefix = "report-lines"
@@ -328,7 +320,7 @@ class ReportLines(VirtualLines):
 
     @property
     def chosen_column(self) -> str | None:
-        """The column of the cell under the cursor, or None if cells cannot be chosen."""
+        """The column of the cell under the cursor; None if cells cannot be chosen."""
         return None if self.line.table is None else self._chosen_column(self.line.table)
 
     @property
@@ -341,10 +333,10 @@ class ReportLines(VirtualLines):
 
     @property
     def sources_title(self) -> str:
-        """The title of the source traces under the cursor: ``1.3 Step repetition, failed traces``.
+        """The title of the source traces under the cursor.
 
-        After the name of the row comes the pair of annotators, the outcome (for at most one mode)
-        or the column to which the traces belong. The title is empty if there are no source traces.
+        An example is ``1.3 Step repetition, failed traces``. The name of the row is followed by the
+        pair of annotators, the outcome or the column. The title is empty without source traces.
         """
         table = self.line.table
         row = self.line.row
@@ -380,7 +372,7 @@ class ReportLines(VirtualLines):
         Args:
             parts: Tables and texts; charts are left out.
             intervals_pending: Whether intervals are still being computed.
-            row_key: The row for the cursor; None to keep its row if that still exists.
+            row_key: The row for the cursor; None to keep it on its row if possible.
         """
         row_key = row_key or self.row_key
         self.parts = parts
@@ -411,8 +403,8 @@ class ReportLines(VirtualLines):
     def _line_of(self, row_key: tuple[str, str] | None) -> int:
         """Return the number of the line for the cursor.
 
-        This is the line of the row, or else of a row with the same id in the first table (such as
-        the same mode on another page), or else the first line on which the cursor can be.
+        It is the line of the row, or else of a row with the same id in the first table (the same
+        mode on another page), or else the first line for the cursor.
         """
         stops = [number for number, line in enumerate(self._lines) if line.is_stop]
         if row_key is None or not stops:
@@ -423,7 +415,7 @@ class ReportLines(VirtualLines):
         return lines.get(row_key, lines.get(namesake, stops[0]))
 
     def _chosen_column(self, table: Table) -> str | None:
-        """Return the key of the chosen column of a table, or None if no cell can be chosen."""
+        """Return the key of the chosen column of a table; None if no cell can be chosen."""
         choices = choosable_columns(table)
         if not choices:
             return None
@@ -433,13 +425,13 @@ class ReportLines(VirtualLines):
     # The cursor
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Move the cursor to a line, or else farther in the same direction to one that can have it.
+        """Move the cursor to a line, or else to the nearest line that it can be on.
 
-        If there is none, move to the nearest such line in the other direction.
+        Lines in the direction of the movement are preferred.
 
         Args:
             row: The number of the line.
-            in_upper_third: True to put it a third below the top, if it is not visible.
+            in_upper_third: Whether to scroll an invisible line to a third below the top.
         """
         if not self._lines:
             return
@@ -453,11 +445,11 @@ class ReportLines(VirtualLines):
             super().move_to(stop, in_upper_third=in_upper_third)
 
     def show_row(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Scroll to a line; if the cursor can be on none above it, to the top of the page.
+        """Scroll to a line, or to the top of the page for the first possible line of the cursor.
 
         Args:
             row: The number of the line.
-            in_upper_third: True to put it a third below the top, if it is not visible.
+            in_upper_third: Whether to scroll an invisible line to a third below the top.
         """
         if not any(line.is_stop for line in self._lines[:row]):
             self.scroll_to(y=0, animate=False, force=True)
@@ -526,11 +518,8 @@ class ReportLines(VirtualLines):
         return super().render_line(y)
 
     def _is_sticky_heading(self, y: int) -> bool:
-        """Return whether the line ``y`` of the widget keeps the column titles of a table.
-
-        Only the first line does, if the report is scrolled into a table. A small screen has no
-        line to spare for them.
-        """
+        """Return whether the line ``y`` of the widget keeps the column titles of a table."""
+        # A small screen has no room for titles that stay.
         top = round(self.scroll_y)
         if y or not 0 < top < len(self._lines) or self.lines_area.height <= SMALL_HEIGHT:
             return False
@@ -576,7 +565,7 @@ class ReportLines(VirtualLines):
             text += " " * layout.gap if position else ""
             if column.is_text or column.bar:
                 text += set_cell_size(column.title, column.width)
-            else:  # right-aligned, as its figures are
+            else:  # right-aligned like its figures
                 text += " " * (column.value_cells - cell_len(column.title)) + column.title
                 if column.interval:
                     title = INTERVAL_TITLE if column.interval >= cell_len(INTERVAL_TITLE) else ""
@@ -593,7 +582,7 @@ class ReportLines(VirtualLines):
         ]
         layout = self._layouts[table.id]
         for position, column in enumerate(layout.columns):
-            # If the first two columns are texts, the first one has the names.
+            # If the first two columns are texts, the first has the names.
             is_name = position == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
             parts.append(Segment(" " * layout.gap if position else "", base))
             parts += [
@@ -616,7 +605,7 @@ def _cell_segments(
         return [(padded(text, column.value_cells), "quiet" if text == NONE else "figure")]
     is_quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
-        # A count with source traces is a result; any other count is only the base of a figure.
+        # A count without source traces is only the base of a figure.
         is_quiet = column.key not in row.cell_sources
     parts = []
     if column.bar:
@@ -630,14 +619,9 @@ def _cell_segments(
 
 
 def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> list[Line]:
-    """Return the lines of a page.
+    """Return the lines of a page, without charts. A table that is the only part has no title.
 
-    Charts are left out. A table that is the only part has no title.
-
-    Args:
-        parts: The tables and texts.
-        width: The cells of a line of text.
-        unfolded: The ids of the foldable parts that are unfolded.
+    ``width`` is the width of a line of text, and ``unfolded`` has the ids of unfolded parts.
     """
     visible_parts = [part for part in parts if not isinstance(part, Chart)]
     lines: list[Line] = []
@@ -683,8 +667,8 @@ class FittedColumn:
     Attributes:
         column: The column.
         value_cells: The cells of its values.
-        interval: The cells of its intervals; 0 if they are not shown.
-        bar: The cells of its bars; 0 if they are not shown.
+        interval: The cells of its intervals; 0 without intervals.
+        bar: The cells of its bars; 0 without bars.
     """
 
     column: Column
@@ -739,7 +723,7 @@ class LineLayout:
 
         Args:
             column: The column to replace.
-            replacement: The column for its place, or nothing to drop it.
+            replacement: The column in its place; empty to drop the column.
         """
         index = self.columns.index(column)
         return replace(
@@ -747,9 +731,9 @@ class LineLayout:
         )
 
     def edges(self, key: str) -> tuple[int, int] | None:
-        """Return the cells in a line where the values of a column begin and end (exclusive).
+        """Return the first cell of a column's values in a line, and the cell after them.
 
-        Return None if the column is hidden.
+        The result is None for a hidden column. ``key`` is the key of the column.
 
         Args:
             key: The key of the column.
@@ -763,7 +747,7 @@ class LineLayout:
         return None
 
     def column_at(self, x: int) -> str | None:
-        """Return the key of the column at a cell of the line, or None if there is none."""
+        """Return the key of the column at a cell of the line; None without a column."""
         start = LEAD_CELLS
         for column in self.columns:
             end = start + column.width + self.gap
@@ -778,20 +762,19 @@ def fit_columns(
 ) -> LineLayout:
     """Fit the columns of a table to a width.
 
-    The following is done in this order until the columns fit:
+    These steps are done in order until the columns fit:
 
     - Cut names to a quarter of the width.
-    - Drop intervals, in the order of the ranks of their columns, lowest first.
+    - Drop intervals, lowest rank of the column first.
     - Cut names further, and shrink the gaps.
     - Drop bars and columns, lowest rank first.
 
-    Then the free cells go to names that were cut, and to bars.
+    Free cells then go to cut names and to bars.
 
     Args:
         table: The table.
         width: The cells of a line.
-        chosen_column: The column under the cursor; columns near it rank higher if there are many
-            choices.
+        chosen_column: The chosen column, which raises the ranks of columns near it.
         intervals_pending: Whether intervals are still being computed.
     """
     visible_columns, *_ = table.split_columns()
@@ -808,7 +791,7 @@ def fit_columns(
 
 
 def _with_cut_texts(columns: Iterable[FittedColumn], most_cells: int) -> tuple[FittedColumn, ...]:
-    """Return the columns, with the columns of texts cut to a number of cells."""
+    """Return the columns, with texts cut to a number of cells."""
     return tuple(
         replace(column, value_cells=min(column.value_cells, most_cells))
         if column.is_text
@@ -832,11 +815,11 @@ def _without_intervals_to_width(
 def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> LineLayout:
     """Return the layout without the bars and columns that do not fit.
 
-    The lowest rank is dropped first, and each bar before its column. One column is left.
+    The lowest rank is dropped first, a bar before its column. One column always remains.
     """
     while layout.width > width and len(layout.columns) > 1:
         column = min(layout.columns, key=lambda column: ranks[column.key])
-        # The title of a column with a bar may reach over the bar.
+        # The title of a column may extend over the bar.
         without_bar = replace(
             column, bar=0, value_cells=max(cell_len(column.title), column.value_cells)
         )
@@ -845,7 +828,7 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
 
 
 def _measured_column(table: Table, column: Column, intervals_pending: bool) -> FittedColumn:
-    """Return a column with the cells of the screen that its texts need."""
+    """Return a column with the cells that its texts need."""
     values = [row.cells.get(column.key) for row in table.rows]
     value_cells = max((cell_len(value_text(value, column.kind)) for value in values), default=0)
     is_share = column.kind is Kind.SHARE
@@ -856,10 +839,10 @@ def _measured_column(table: Table, column: Column, intervals_pending: bool) -> F
             for value in values
         }
         interval = max((cell_len(text) for text in texts), default=0)
-        if texts - {"", WITHHELD}:  # a row has an interval
+        if texts - {"", WITHHELD}:  # at least one interval
             interval = max(interval, cell_len(INTERVAL_TITLE))
     fitted = FittedColumn(column, value_cells, interval, LEAST_BAR if is_share else 0)
-    # The title of a share may reach over its bar.
+    # The title of a share may extend over its bar.
     title_excess = cell_len(fitted.title) - (fitted.width if is_share else value_cells)
     return replace(fitted, value_cells=value_cells + max(0, title_excess))
 
@@ -869,8 +852,8 @@ def _rank_by_column(
 ) -> Mapping[str, float]:
     """Return the rank of each column by its key; a short line drops the lowest ranks.
 
-    The first column has the highest rank. If there are many columns to choose from, those nearest
-    to the chosen one have the highest ranks among them.
+    The first column has the highest rank. Columns that can be chosen rank by their distance from
+    the chosen column.
     """
     ranks: dict[str, float] = {column.key: column.column.priority for column in columns}
     if columns:
@@ -886,7 +869,7 @@ def _rank_by_column(
 def _widened_to_width(
     layout: LineLayout, width: int, natural_widths: Mapping[str, int]
 ) -> LineLayout:
-    """Return the layout with the free cells given first to names that are cut off, then to bars."""
+    """Return the layout with the free cells given first to cut names, then to bars."""
     free_cells = width - layout.width
     columns = list(layout.columns)
     for index, column in enumerate(columns):

@@ -45,7 +45,7 @@ from mast_tui.writes import piece_of_work
 class PageBar(RenderCache):
     """The titles of the pages, which can be clicked.
 
-    The title of the open page is in brackets, so that it is visible without colours.
+    The title of the open page is in brackets, to be visible without colours.
     """
 
     css_prefix = "page-bar"
@@ -59,7 +59,7 @@ class PageBar(RenderCache):
         """Make the bar; the first page is open.
 
         Args:
-            titles: The key and the title of each page, by the id of the page.
+            titles: The title of each page with its key, by the id of the page.
         """
         super().__init__()
         self._title_by_page = titles
@@ -71,7 +71,7 @@ class PageBar(RenderCache):
         self.refresh()
 
     def _drawn_titles(self) -> dict[str, str]:
-        """Return the title of each page as it is drawn."""
+        """Return the title of each page as drawn."""
         return {
             page: f"[{title}]" if page == self._open_page else f" {title} "
             for page, title in self._title_by_page.items()
@@ -88,7 +88,7 @@ class PageBar(RenderCache):
 
     async def on_click(self, event: events.Click) -> None:
         """Open the page that was clicked."""
-        end = 1  # a blank is drawn before the first title
+        end = 1  # a blank precedes the first title
         for page, text in self._drawn_titles().items():
             end += cell_len(text)
             if 1 <= event.x < end:
@@ -99,7 +99,7 @@ class PageBar(RenderCache):
 COUNTING_TEXT: Final = "Counting verdicts …"
 
 MOST_SOURCE_TRACES: Final = 2000
-"""The most source traces that are listed; further traces are only counted."""
+"""The most source traces in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ class Listing:
         table: A row for each trace, or for each trace and mode.
         titles: The title of each row's detail, by the ids of the rows.
         facts: Parts of the title, such as the number of traces.
-        open: Returns the trace or the screen that Enter on a row opens, given the id of the row.
-            It may raise ``WorkspaceError``.
-        differing_ids: The ids of the rows on which the two sides of the figure differ, such as two
-            annotators; None if the figure compares no sides.
+        open: Returns the trace or the screen for Enter on a row, by the id of the row. It may raise
+            ``WorkspaceError``.
+        differing_ids: The ids of the rows on which the sides differ, such as two annotators; None
+            without sides.
     """
 
     table: Table
@@ -128,7 +128,7 @@ class Page:
     """A page in its current state.
 
     Attributes:
-        section: The tables of the page; None if it has only a text.
+        section: The tables of the page; None for only a text.
         text: The text in place of the section.
         intervals_pending: Whether intervals are still being computed.
         notes: The notes that hold for the whole report.
@@ -145,7 +145,7 @@ class Page:
 
 
 class TablesScreen(OpensTraces, DetailScreen):
-    """Tables with a description of the row under their cursor, or a text in place of both."""
+    """Tables with a description of the row under their cursor, or a text instead of both."""
 
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         BASE_SCREEN,
@@ -191,7 +191,7 @@ class ReportScreen(TablesScreen):
         self._row_key_by_section: dict[str, tuple[str, str]] = {}
         """The row of the cursor in each section that was shown, by the id of the section."""
         self._was_left = False
-        """Whether another screen has been shown since the report was computed."""
+        """True if another screen has been shown since the report was computed."""
         self._counted_work: frozenset[object] | None = None
         """The finished passes and decisions when the report was computed; None until read."""
 
@@ -200,7 +200,7 @@ class ReportScreen(TablesScreen):
         """Compute the whole report."""
 
     def start_page(self, opened: OpenWorkspace) -> None:
-        """Compute what only the open page needs; do nothing if all pages are computed together."""
+        """Compute the figures of the open page, if pages are computed separately."""
 
     @abstractmethod
     def start_changed(self, opened: OpenWorkspace) -> None:
@@ -208,7 +208,7 @@ class ReportScreen(TablesScreen):
 
     @abstractmethod
     def title_parts(self) -> tuple[str, ...]:
-        """Return the parts of the title: the name of the screen, and what its figures count."""
+        """Return the parts of the title: the name of the screen, and the subject of its figures."""
 
     @abstractmethod
     def open_page(self) -> Page:
@@ -218,7 +218,7 @@ class ReportScreen(TablesScreen):
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
         """Return a function for a worker that computes all pages with the current choices.
 
-        It is None while there are no figures.
+        The result is None while there are no figures.
         """
 
     @abstractmethod
@@ -229,9 +229,9 @@ class ReportScreen(TablesScreen):
         """
 
     def location_of(self, row: str) -> TraceLocation | None:
-        """Return the location of the trace in a row of the open page; None for any other row.
+        """Return the location of the trace in a row of the open page; None for other rows.
 
-        A screen whose rows are traces overrides this method.
+        ``row`` is the id of the row. Subclasses with rows of traces override this method.
 
         Args:
             row: The id of the row.
@@ -256,10 +256,7 @@ class ReportScreen(TablesScreen):
         self.mast.workspace.when_ready(self.start)
 
     def on_screen_suspend(self) -> None:
-        """Remember that labels may change on another screen.
-
-        A dialog over this screen changes none.
-        """
+        """Remember that labels may change on another screen; a dialog changes none."""
         self._was_left = self._was_left or not isinstance(self.app.screen, ModalScreen)
 
     def on_screen_resume(self) -> None:
@@ -271,13 +268,13 @@ class ReportScreen(TablesScreen):
     # Changes by others
 
     def announce_start(self, opened: OpenWorkspace) -> None:
-        """Show that the report is being computed, and count later changes from now on."""
+        """Show that the report is being computed, and count changes from now on."""
         self.hints.prompt(COUNTING_TEXT)
         self._counted_work = None
         self._read_changes(opened)
 
     def show_changes_of_others(self) -> None:
-        """Show how much has changed; the figures stay until the user asks for new figures."""
+        """Show the number of changes; the figures stay until the user asks for new ones."""
         if self.mast.opened is not None:
             self._read_changes(self.mast.opened)
 
@@ -298,14 +295,14 @@ class ReportScreen(TablesScreen):
                 }
             return frozenset(finished_work)
 
-        # After a failure nothing is shown: the title already shows that a server is away.
+        # A failure is not shown, because the title shows that the server is away.
         self.work.run("changes", read_finished_work, self._show_changes, failed=lambda _: None)
 
     def _show_changes(self, finished_work: frozenset[object]) -> None:
         """Show how many passes and decisions are new since the report was computed."""
         if self._counted_work is None:
             self._counted_work = finished_work
-        # Work that was done again is in both differences, and counts once.
+        # Work that was done again is in both differences and counts once.
         added_count = len(finished_work - self._counted_work)
         removed_count = len(self._counted_work - finished_work)
         change_count = max(added_count, removed_count)
@@ -342,7 +339,7 @@ class ReportScreen(TablesScreen):
     async def _take_on(self, opened: OpenWorkspace, hidden_ids: Sequence[str]) -> None:
         """Begin to adjudicate hidden traces, and compute the report again.
 
-        Traces that the annotator has begun to label stay hidden; show their number.
+        Traces that the annotator has begun to label stay hidden.
         """
         started_ids = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden_ids)
@@ -370,7 +367,7 @@ class ReportScreen(TablesScreen):
         self.title_bar.show(self.title_parts(), self.right_title_parts())
 
     def show(self) -> None:
-        """Show the open page, or the text in place of it."""
+        """Show the open page, or its text."""
         self.query_one(PageBar).show(self.page)
         self.show_title()
         page = self.open_page()
@@ -421,7 +418,7 @@ class ReportScreen(TablesScreen):
             self.detail.show_text(text)
 
     def _key_text(self, name: str) -> str:
-        """Return the text of the key of an action of this screen, given the action's name."""
+        """Return the text of the key of an action of this screen, by the action's name."""
         return self.mast.key_of(f"{self.where}.{name}")
 
     def _row_keys(self) -> Sequence[str]:
@@ -473,12 +470,7 @@ class ReportScreen(TablesScreen):
             self.hints.say("There is no other cell to choose in this row")
 
     def action_open(self) -> None:
-        """Do the first of these that applies to the row under the cursor.
-
-        - Fold or unfold the part with this title.
-        - Open the trace of the row.
-        - List the source traces of the row or its chosen cell.
-        """
+        """Fold the part, open the trace, or list the source traces under the cursor."""
         if self._open_page.section is not None and self.main_list.toggle_fold():
             self.show_detail()
             return
@@ -506,7 +498,7 @@ class TracesScreen(TablesScreen):
 
         Args:
             figure: The title of the figure.
-            find: Lists the source traces in a worker; returns None if there is no figure now.
+            find: Lists the source traces in a worker; returns None without a figure.
         """
         super().__init__()
         self._figure = figure
@@ -532,7 +524,7 @@ class TracesScreen(TablesScreen):
         )
 
     def _show_listing(self, listing: Listing | None, problem: str | None = None) -> None:
-        """List the traces or show the problem, then run the actions that waited for this."""
+        """List the traces or show the problem, then run the actions that were delayed."""
         self._listing = listing
         self._is_searching = False
         if listing is None or not listing.table.rows:
@@ -552,7 +544,7 @@ class TracesScreen(TablesScreen):
         self.title_bar.show((self._figure, *facts), self.right_title_parts())
 
     def _show_rows(self, listing: Listing) -> None:
-        """Show all traces, or only the traces on which the sides differ."""
+        """Show all traces, or only those on which the sides differ."""
         table = listing.table
         if self._shows_only_differing and listing.differing_ids is not None:
             differing_rows = tuple(row for row in table.rows if row.id in listing.differing_ids)
@@ -578,9 +570,9 @@ class TracesScreen(TablesScreen):
     # Keys
 
     def action_differing(self) -> None:
-        """Switch between all traces and those on which the two sides of the figure differ.
+        """Switch between all traces and those on which the sides of the figure differ.
 
-        Until the traces are found, the switch is delayed.
+        The switch is delayed until the traces are found.
         """
         if self._is_searching:
             self._delayed_actions.append(self.action_differing)
@@ -602,17 +594,14 @@ class TracesScreen(TablesScreen):
         self.hints.say(message)
 
     def action_open(self) -> None:
-        """Open the trace under the cursor at its evidence.
-
-        Until the traces are found, this is delayed.
-        """
+        """Open the trace under the cursor at its evidence; delayed until the traces are found."""
         if self._is_searching:
             self._delayed_actions.append(self.action_open)
         elif self.main_list.row is not None and not self.has_class("-empty"):
             self.mast.workspace.when_ready(self._open_row)
 
     def _open_row(self, opened: OpenWorkspace) -> None:
-        """Open the trace of the row, or the screen that the listing names."""
+        """Open the trace or the screen of the row."""
         row = self.main_list.row
         if row is None or self._listing is None:
             return
@@ -632,11 +621,11 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
 
     Args:
         stopped: Returns whether the figures are no longer needed.
-        orders: Returns the order of the spans of a trace; it may read the trace.
+        orders: Returns the order of a trace's spans; it may read the trace.
     """
 
     def order_of(trace_id: str) -> Order:
-        """Return the order of the spans of a trace, which checks the stop at each lookup."""
+        """Return the order of a trace's spans, which checks the stop at each lookup."""
         order = orders(trace_id)
 
         def index_of(key: str) -> int | None:
@@ -652,8 +641,8 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
 def hidden_traces_text(count: int, key: str) -> str:
     """Return a hint that traces are hidden, with the key that shows them.
 
-    Finished traces that wait for a retest (a second labelling) have the same text: it must not
-    tell the annotator which traces these are.
+    The text is the same for finished traces that wait for a retest, because the annotator must not
+    know them.
 
     Args:
         count: The number of traces.

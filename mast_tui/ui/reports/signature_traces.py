@@ -1,4 +1,4 @@
-"""The source traces of a figure of failure signatures, with the modes of each by onset."""
+"""The source traces of a figure of failure signatures, with the onsets of their modes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ModeOnset(NamedTuple):
     Attributes:
         code: The code of the mode.
         span: The index of its first span.
-        step_number: The number of this span among the first spans of modes, from 0.
+        step_number: The number of this span among the different first spans of modes, from 0.
     """
 
     code: str
@@ -72,7 +72,7 @@ class ModeOnset(NamedTuple):
 
 
 class SignatureTracesScreen(TracesScreen):
-    """The source traces of a figure, with the modes by which each fails."""
+    """The source traces of a figure, with their modes."""
 
     where = Where.SIGNATURE_TRACES
 
@@ -86,9 +86,9 @@ class FailingTrace:
         outcome: ``failed``, ``succeeded``, or empty if it is unknown.
         shape: The shape of its failure.
         modes: The modes that are present.
-        chain: The modes with a known span, in the order of their onset.
+        chain: The modes with a known span, in the order of their onsets.
         first: The index of the first failing span; None if no mode has a span.
-        opens_at: The index of the span at which the trace is opened; None if there is none.
+        opens_at: The index of the span at which the trace opens; None without one.
         spans: The number of spans; -1 if it is unknown.
     """
 
@@ -103,13 +103,13 @@ class FailingTrace:
 
     @property
     def location(self) -> TraceLocation:
-        """The span at which the trace is opened."""
+        """The location at which the trace opens."""
         return TraceLocation(self.trace_id, position=self.opens_at)
 
 
 @dataclass(frozen=True, slots=True)
 class FailingTraces:
-    """The first of ``total`` failing traces."""
+    """The first failing traces, and the number of all."""
 
     traces: tuple[FailingTrace, ...]
     total: int
@@ -118,7 +118,7 @@ class FailingTraces:
 def failing_traces(inputs: SignatureInput, group: str, sources: Sources) -> FailingTraces:
     """List the traces of a group that a query selects, those with the most modes first.
 
-    The list has at most ``MOST_SOURCE_TRACES`` traces, and the number of all.
+    The list has at most ``MOST_SOURCE_TRACES`` traces.
 
     Args:
         inputs: The input of the figures, with a row for each trace and a column for each mode.
@@ -129,7 +129,7 @@ def failing_traces(inputs: SignatureInput, group: str, sources: Sources) -> Fail
     sought_codes = {inputs.modes[column].code for column in columns}
     conditions = dict(sources.where)
     members = inputs.members()[group]
-    # The conditions on onsets are checked later, only for these traces.
+    # The slow conditions on onsets are checked only for these traces.
     chosen_flags = members & (inputs.verdicts[:, columns] == PRESENT).all(axis=1)
     if "outcome" in conditions:
         chosen_flags = chosen_flags & (inputs.outcome == _OUTCOMES[conditions["outcome"]])
@@ -141,7 +141,7 @@ def failing_traces(inputs: SignatureInput, group: str, sources: Sources) -> Fail
         if _meets_conditions(onsets_by_row[row], int(inputs.spans[row]), sought_codes, conditions)
     ]
     rows.sort(key=lambda row: (-counts[row], inputs.traces[row]))
-    # A query on two successive modes names them only in its condition.
+    # A query on successive modes names the modes only in its condition.
     codes_to_open = sought_codes or set(conditions.get("step", "").split(PAIR)) - {""}
     shape_by_row = _shape_by_row(inputs, members)
     traces = tuple(
@@ -158,9 +158,9 @@ def _failing_trace(
     trace_onsets: Sequence[ModeOnset],
     codes_to_open: Collection[str],
 ) -> FailingTrace:
-    """Return the trace of a row of the input, which opens at the first of some modes.
+    """Return the trace of a row of the input.
 
-    Without ``codes_to_open`` the trace opens at the first of its modes.
+    It opens at the first of ``codes_to_open`` or, without any, at the first of its modes.
     """
     present_flags = (inputs.verdicts[row] == PRESENT).tolist()
     opening_spans = [
@@ -182,10 +182,6 @@ def _onsets_by_row(inputs: SignatureInput, included: Flags) -> defaultdict[int, 
     """Return the onsets (first spans) of modes on each included trace, by its row in ``inputs``.
 
     The onsets of a trace are in order. A trace without onsets has an empty list.
-
-    Args:
-        inputs: The traces and their labels.
-        included: Whether each trace is included.
     """
     table = onsets(inputs).in_traces(included)
     onsets_by_row: defaultdict[int, list[ModeOnset]] = defaultdict(list)
@@ -198,12 +194,12 @@ def _onsets_by_row(inputs: SignatureInput, included: Flags) -> defaultdict[int, 
 def _shape_by_row(inputs: SignatureInput, members: Flags) -> dict[int, str]:
     """Return the shape of each trace of a group, such as ``isolated``, by the row of the trace.
 
-    The shape of a failed trace is determined among the failed traces. The shape of any other trace
-    is determined among all traces of the group.
+    The shape of a failed trace is determined among the failed traces, because it depends on the
+    modes that were judged on any trace.
     """
     failed = members & (inputs.outcome == FAILED)
     shape_by_row: dict[int, str] = {}
-    for population in (members, failed):  # the second replaces shapes of failed traces
+    for population in (members, failed):  # ``failed`` replaces some shapes
         numbers = trace_shapes(inputs.verdicts[population], Rules()).tolist()
         rows = population.nonzero()[0].tolist()
         shape_by_row |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
@@ -227,13 +223,11 @@ def _meets_conditions(
     """Return whether a trace meets the conditions of a query on onsets.
 
     Args:
-        trace_onsets: The first span of each mode of the trace, in order. Modes with the same first
-            span are one step.
-        span_count: The number of its spans.
-        codes: The modes that must have a span if ``placed`` is a condition.
+        trace_onsets: The onsets of the trace, in order.
+        span_count: The number of spans of the trace.
+        codes: The modes that must have a span under the condition ``placed``.
         conditions: The conditions by field: the ``chain`` of modes, the ``tenth`` of the run in
-            which it first fails, its ``first`` mode, a ``step``: two modes, the second of which
-            must begin one step after the first. The outcome is not checked.
+            which it first fails, its ``first`` mode, a ``step``: two modes at successive steps.
     """
     step_number_by_code = {onset.code: onset.step_number for onset in trace_onsets}
     if "placed" in conditions and not step_number_by_code.keys() >= set(codes):
@@ -278,7 +272,7 @@ def listing_of(failing: FailingTraces, names: Mapping[str, str]) -> Listing:
 
 
 def traces_table(failing: FailingTraces, names: Mapping[str, str]) -> Table:
-    """Return the table of traces; outcomes are shown only if they differ.
+    """Return the table of traces, with outcomes if these differ.
 
     Args:
         failing: The traces.
@@ -312,10 +306,7 @@ def position_text(trace: FailingTrace) -> str:
 
 
 def chain_text(trace: FailingTrace) -> str:
-    """Return the modes in order of onset, such as ``A → B+C · no place: D``.
-
-    Modes that begin at the same span are joined by ``+``. Modes without a span come last.
-    """
+    """Return the modes in order of onset, such as ``A → B+C · no place: D``."""
     codes_in_chain = {code for step in trace.chain for code in step}
     chain = " → ".join("+".join(step) for step in trace.chain)
     codes_without_span = [code for code in trace.modes if code not in codes_in_chain]

@@ -77,13 +77,13 @@ SIGNATURES: Final = "signatures"
 """The only group of figures: all pages are computed together."""
 
 EXPERIMENT: Final = "experiment"
-"""The page of the groups as arms over the same tasks; the first group is the baseline."""
+"""The page of the groups as arms of an experiment; the first group is the baseline."""
 
 TRACES: Final = "traces"
-"""The page whose rows are traces."""
+"""The page with rows of traces."""
 
 IN_TITLE: Final = ("traces", "failed", "successful", "outcome unknown")
-"""The facts of a group that are in the title."""
+"""The facts of a group in the title."""
 
 NO_GROUP: Final = "There is no group to choose"
 
@@ -93,9 +93,9 @@ class SignatureChoice:
     """The choices of the user for the report.
 
     Attributes:
-        labels: ``GOLD``, or the annotator or judge whose labels are counted.
+        labels: ``GOLD``, or the annotator or judge of the labels.
         grouping: The field of the groups, one of ``FIELDS``.
-        failed_below: The score under which a trace has failed; None for the recorded outcome.
+        failed_below: The score below which a trace has failed; None for the recorded outcome.
     """
 
     labels: str = GOLD
@@ -113,12 +113,13 @@ class Signatures:
     """The figures of failure signatures.
 
     Attributes:
-        choice: The choices for which the figures hold.
+        choice: The choices for the figures.
         report: The report; None if nothing could be computed.
         inputs: The input of the report; None if nothing could be computed.
-        intervals_pending: Whether span ranges and intervals of means are still being computed.
+        intervals_pending: Whether span ranges and intervals are still being computed.
         sources: ``GOLD``, and the annotators and judges with labels.
-        hidden_ids: The ids of traces that are left out, as the user may not see answers on them.
+        hidden_ids: The ids of traces that are left out, because answers on them are hidden from the
+            user.
         hidden_outcomes: The number of traces whose outcome is hidden.
         names: The names of traces, by id.
         problem: The reason why nothing could be computed, or None.
@@ -147,7 +148,7 @@ class Signatures:
 
     @property
     def large_groups(self) -> tuple[str, ...]:
-        """All traces, and the groups that are shown without being chosen by name."""
+        """All traces, and the groups that are not only shown on request."""
         return (OVERALL, *large_groups(self.report)) if self.report and self.groups else ()
 
 
@@ -160,7 +161,7 @@ class _GroupReport(NamedTuple):
 
 
 class SignaturesScreen(ReportScreen):
-    """The failure signatures of all groups, one of which is shown."""
+    """The failure signatures of all groups, one of which is on screen."""
 
     where = Where.SIGNATURES
     traces = SignatureTracesScreen
@@ -205,10 +206,7 @@ class SignaturesScreen(ReportScreen):
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:
-        """Compute the figures for planning if the page of the experiment is open: it takes seconds.
-
-        If that fails, the page shows no figures for planning.
-        """
+        """Compute the figures for planning if the page of the experiment is open."""
         signatures = self.signatures
         if self.page != EXPERIMENT or self._planning is not None or signatures is None:
             return
@@ -235,13 +233,13 @@ class SignaturesScreen(ReportScreen):
             and not previous_signatures.intervals_pending
         )
         if signatures.intervals_pending and has_complete_figures:
-            # The complete figures stay on screen until the new ones are complete.
+            # Keep complete figures on screen until the new ones are complete.
             return
         self.signatures = signatures
         self.work.stop(EXPERIMENT)
         self._planning = None
         self.mast.workspace.when_ready(self.start_page)
-        # An adjudicator may see what other people labelled; a judge's labels stay hidden.
+        # An adjudicator may see the labels of people; a judge's labels stay hidden.
         can_look = bool(signatures.hidden_ids) and not signatures.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
         if self.group not in signatures.groups:
@@ -307,7 +305,7 @@ class SignaturesScreen(ReportScreen):
             section = next(section for section in report.sections if section.id == self.page)
         if not any(table.rows for table in section.tables):
             return Page(text=self._empty_page_text(signatures, section))
-        # If outcomes are hidden, the line over the tables says so in place of this note.
+        # For hidden outcomes, the line over the tables replaces this note.
         notes = [
             note
             for note in report.notes
@@ -343,7 +341,7 @@ class SignaturesScreen(ReportScreen):
         )
 
     def _shows_all(self, signatures: Signatures) -> bool:
-        """Return whether all traces of the group are counted, not only failed ones."""
+        """Return whether all traces of the group count instead of only failed ones."""
         return self.includes_all or not compares_outcomes(signatures.groups[self.group])
 
     def _report_on_group(self, signatures: Signatures) -> _GroupReport:
@@ -371,11 +369,7 @@ class SignaturesScreen(ReportScreen):
         return self._group_report
 
     def _line_over_tables(self, signatures: Signatures, report: model.Report) -> str:
-        """Return the facts of the group for the line over the tables.
-
-        If too few outcomes are known to compare failed and successful traces, return the number of
-        known outcomes, or that outcomes are hidden.
-        """
+        """Return the facts of the group, or a text on missing outcomes, for the first line."""
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
             if signatures.hidden_outcomes:
@@ -394,7 +388,7 @@ class SignaturesScreen(ReportScreen):
         return one_line(" · ".join(facts), 400)
 
     def _empty_page_text(self, signatures: Signatures, section: ReportSection) -> str:
-        """Return why a page of the group has no rows."""
+        """Return the reason why a page of the group has no rows."""
         traces_text = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
         hint = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
@@ -413,7 +407,7 @@ class SignaturesScreen(ReportScreen):
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], model.Report] | None:
         """Return a function that computes all groups, or None while there are no figures.
 
-        The report has the same examples and traces as the report of the command.
+        Examples and traces are the same as in the report of the command.
         """
         choice = self.choice
         orders = self._orders
@@ -422,7 +416,11 @@ class SignaturesScreen(ReportScreen):
             return None
 
         def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
-            """Compute the report in a worker; raise `MastError` if there are no figures."""
+            """Compute the report in a worker.
+
+            Raises:
+                MastError: There are no figures.
+            """
             *_, signatures = compute_signatures(opened, choice, orders, stopped)
             if signatures.report is None or signatures.inputs is None or not signatures.groups:
                 raise MastError(no_signatures_text(signatures, key_of))
@@ -436,14 +434,14 @@ class SignaturesScreen(ReportScreen):
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function that lists the source traces of a figure.
 
-        The traces are those of the figure's group, or else of the group on screen. The function
-        returns None if there are no figures.
+        The traces are in the figure's group, or else in the group on screen. The function returns
+        None without figures.
         """
         signatures = self.signatures
         group = sources.group or self.group
 
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
-            """List the traces that the figure counts."""
+            """List the source traces of the figure."""
             if signatures is None or signatures.inputs is None:
                 return None
             return listing_of(failing_traces(signatures.inputs, group, sources), signatures.names)
@@ -472,7 +470,7 @@ class SignaturesScreen(ReportScreen):
         if len(groups) < 2 and self.group in groups:
             key = self.mast.key_of("signatures.by")
             message = f"There is one group only; {key} groups by another field"
-            if len(self._figures_by_group) > 2:  # one of them is the group of all traces
+            if len(self._figures_by_group) > 2:  # one is the group of all traces
                 key = self.mast.key_of("signatures.choose_group")
                 message = (
                     f"The other groups have fewer than {LEAST_TRACES} traces; {key} chooses one"
@@ -512,7 +510,7 @@ class SignaturesScreen(ReportScreen):
         self._start_choice(replace(self.choice, grouping=FIELDS[(index + 1) % len(FIELDS)]))
 
     def action_labels(self) -> None:
-        """Ask whose labels to count."""
+        """Ask for the source of the labels."""
         if self.signatures is None:
             key = self.mast.key_of("signatures.labels")
             self.hints.prompt(f"Still counting; {key} works when it is done")
@@ -527,7 +525,7 @@ class SignaturesScreen(ReportScreen):
         )
 
     def action_outcome(self) -> None:
-        """Ask for the score under which a trace has failed."""
+        """Ask for the score below which a trace has failed."""
         choices = [
             FinderChoice("", "", "as recorded", "the outcome recorded in the traces"),
             *(
@@ -546,14 +544,14 @@ class SignaturesScreen(ReportScreen):
         self.mast.ask(finder, self._set_failed_below)
 
     def _set_failed_below(self, value: str) -> None:
-        """Count a trace as failed if its score is below a number; show an error for another text.
+        """Set the score below which a trace has failed; an empty text is the recorded outcome.
 
-        With an empty text, the recorded outcome tells whether a trace has failed.
+        Show an error for any other text.
         """
         try:
             score = float(value) if value else None
         except ValueError:
-            score = nan  # not finite, so the error below is shown
+            score = nan  # leads to the error below
         if score is not None and not isfinite(score):
             problem = f"{one_line(value, 20)} is not a score: enter a number"
             self.hints.say(problem, error=True)
@@ -575,7 +573,7 @@ class SignaturesScreen(ReportScreen):
         self.hints.say("All traces" if self.includes_all else "Failed traces only")
 
     def action_look(self) -> None:
-        """Ask whether the user adjudicates the hidden traces, so that the report includes them."""
+        """Ask whether to adjudicate the hidden traces, so that the report includes them."""
         hidden_ids = self.signatures.hidden_ids if self.signatures is not None else ()
         if not hidden_ids:
             self.hints.say("No trace is excluded")
@@ -591,7 +589,7 @@ class SignaturesScreen(ReportScreen):
             self.mast.workspace.when_ready(self.start)
 
 
-# Computation in a worker, over what the annotator may see
+# Computation in a worker, over the traces that the annotator may see
 
 
 def compute_signatures(
@@ -602,12 +600,12 @@ def compute_signatures(
 ) -> Iterator[Signatures]:
     """Compute the figures over the traces that the annotator may see.
 
-    Record in the workspace on which traces this reveals answers of others.
+    The workspace records the traces on which this reveals answers of others.
 
     Args:
         opened: The open workspace.
         choice: The labels, the field of the groups, and the score of a failure.
-        orders: Returns the orders of spans, which reads the files of traces.
+        orders: Returns the orders of spans, read from the files of traces.
         stopped: Returns whether the figures are no longer needed.
 
     Yields:
@@ -634,7 +632,7 @@ def compute_signatures(
 def _first_signatures(
     opened: OpenWorkspace, choice: SignatureChoice, order_of: OrderOf
 ) -> Signatures:
-    """Compute the figures without resampling, and record on which traces they reveal answers."""
+    """Compute the figures without resampling, and record the traces that they reveal."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     traces_by_source = labelled_traces(workspace, taxonomy.ref)
@@ -671,7 +669,7 @@ def _first_signatures(
 
 
 def _visible_outcomes(opened: OpenWorkspace) -> set[str] | None:
-    """Return the ids of the traces whose outcome the annotator may see; None for all traces."""
+    """Return the ids of the traces with visible outcomes; None for all traces."""
     if not opened.blind:
         return None
     view = library_view(opened.workspace, opened.annotator, opened.taxonomy.ref, blind=True)
@@ -701,7 +699,7 @@ def _planning_of(experiment: Experiment, stopped: Stopped) -> tuple[Figure, ...]
 
 
 def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
-    """Make an experiment of the groups; None if there are fewer than two."""
+    """Make an experiment of the groups; None for fewer than two groups."""
     try:
         experiment = experiment_of(inputs)
     except WorkspaceError:
@@ -713,11 +711,11 @@ def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureInd
 
 
 def counted_labels_title(signatures: Signatures) -> str:
-    """Return a title that says whose labels are counted.
+    """Return a title for the labels that are counted.
 
-    Gold with nothing agreed on or adjudicated consists of the labels of single annotators. Then the
-    title is the name of the only annotator, or the number of annotators. A name is cut so that the
-    outcomes stay on a narrow screen.
+    Gold without agreement or decisions consists of the labels of single annotators. Then the title
+    is the name of the only annotator, or the number of annotators. A name is cut to leave room on a
+    narrow screen.
     """
     gold = None if signatures.report is None else signatures.report.inputs.gold
     if gold is None or is_gold(gold) or not gold["sources"]["single"]:
@@ -727,7 +725,7 @@ def counted_labels_title(signatures: Signatures) -> str:
 
 
 def labels_title(labels: str) -> str:
-    """Return the title of labels: ``gold``, or whose they are."""
+    """Return the title of labels: ``gold``, or their annotator."""
     if labels == GOLD:
         return "gold"
     if labels.startswith(JUDGE_PREFIX):
@@ -744,7 +742,7 @@ def hidden_outcomes_text(count: int) -> str:
 
 
 def _left_out_text(signatures: Signatures, key: str) -> str:
-    """Return how many traces are left out, and the key that includes them if that is possible."""
+    """Return the number of excluded traces, and the key that includes them if possible."""
     if signatures.choice.of_judge:
         return f"{counted(len(signatures.hidden_ids), 'trace')} excluded, hidden from you for now"
     return hidden_traces_text(len(signatures.hidden_ids), key)
@@ -755,7 +753,7 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
 
     Args:
         signatures: The result without figures.
-        key_of: Returns how the key of an action is shown.
+        key_of: Returns the text of an action's key.
     """
     if signatures.problem is not None:
         return f"{one_line(signatures.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
