@@ -133,6 +133,10 @@ class Cells:
         The order of importance is:
 
         - a match of the search
+        - a mark that begins in the range
+        - an error, if ``shows_errors``
+        - a mark that begins before the range
+        - the most frequent kind of span
         """
         if any_within(self.matches, first, end):
             return CellContent.MATCH

@@ -56,6 +56,8 @@ class TitleBar(RenderCache):
     If they do not fit, these steps are taken in order:
 
     - The parts on the right are shortened.
+    - The first part on the left is cut.
+    - The last parts on the left are dropped.
     """
 
     css_prefix = "title-bar"
