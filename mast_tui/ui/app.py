@@ -450,7 +450,6 @@ class MastApp(QueuedInputApp):
         self.workspace.when_ready(self._choose_format)
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
-        """Ask for the format of an export, and open its form."""
         screen = self.screen
         report = screen.report_to_write() if isinstance(screen, MainScreen) else None
         self.ask(
@@ -476,7 +475,7 @@ class MastApp(QueuedInputApp):
 
     @staticmethod
     def _keys_screen(screen: Screen[Any]) -> Where:
-        """Return the screen of which the keys apply."""
+        """Return the screen of the action tables that a screen shows."""
         return getattr(screen, "where", Where.EVERYWHERE)
 
     # Keys
@@ -810,7 +809,6 @@ Answer = TypeVar("Answer")
 
 
 def _taxonomy_in(path: Path | None) -> Taxonomy:
-    """Return the taxonomy in a file, or MAST."""
     # The first spans do not need this import, which would delay the start.
     from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 

@@ -408,7 +408,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
 
     def _group_by_words(self, opened: OpenWorkspace) -> None:
-        """Replace the groups of a model by groups of similar texts."""
         _store_groups(opened, model=None, groups={})
         self.read_rows(opened)
 
@@ -434,7 +433,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
 
     def _show_model_groups(self, message: str) -> None:
-        """Show the new groups, and a message with their cost."""
         self.hints.say(message)
         if self.mast.opened is not None:
             self.read_rows(self.mast.opened)
@@ -470,7 +468,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.mast.ask(dialog, continue_with_name)
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
-        """Ask for the category of a new mode, then continue."""
         choices = [
             FinderChoice(category.id, code="", name=opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories

@@ -163,7 +163,6 @@ class SideBySideScreen(DetailScreen):
         self.work.run("alignment", self._align_runs, self._show_alignment, self.show_message_only)
 
     def _align_runs(self) -> RunAlignment:
-        """Read both runs, and align their steps."""
         try:
             for trace in (self._a, self._b):
                 read_fully(trace)

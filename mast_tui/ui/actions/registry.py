@@ -160,10 +160,7 @@ _MOTIONS: Final = {
 
 
 def preset_keys(preset: str) -> Keymap:
-    """Return the keys of a preset that differ from the default keys, by action id.
-
-    The default keys are those of the preset ``vim``.
-    """
+    """Return the keys of a preset that differ from those of the preset ``vim``, by action id."""
     if preset != "plain":
         return {}
     scroll_keys = {action.id: _SCROLL[action.name] for action in ACTIONS if action.name in _SCROLL}

@@ -144,7 +144,7 @@ class TraceCases:
     Verdicts come before span ranges, both in the order of the taxonomy's modes. A decided case
     keeps its position. Cases and counts are computed once, when first needed.
 
-    Attributes without an obvious meaning:
+    Some attributes need an explanation:
 
     - ``order`` returns the index of a span by its key.
     - ``letters`` replace the names of the sides while ``names_hidden`` is set.
@@ -290,7 +290,6 @@ class TraceCases:
         return " ".join(mode_code_and_name(self.taxonomy, case.mode))
 
     def _agreed_view(self, case: AdjudicationCase, verdict: GoldVerdict) -> CaseView:
-        """Return the contents of the panes for a case on which the sides agree."""
         group = self.question(case)
         state = "only one side has answered" if is_by_one_side(verdict) else "agreed"
         views = self._side_views(group, ())
@@ -552,13 +551,13 @@ class TraceCases:
         )
 
     def _short_answer(self, side: SideAnswer, *, omit_verdict: bool) -> str:
-        """Return the verdict of a side, or its span ranges with ``omit_verdict``."""
+        """Return the verdict of a side; with ``omit_verdict`` its places instead."""
         if omit_verdict:
             return self._ranges_text(side.targets) if side.targets else "none"
         return _value_text(side.value)
 
     def _decision_text(self, decisions: Sequence[Decision]) -> str:
-        """Return the outcome and its span ranges."""
+        """Return the outcome of decisions with the places taken."""
         parts = [outcome(decisions, self.names)]
         targets = targets_taken(decisions)
         if targets:
@@ -576,7 +575,6 @@ def _value_text(value: VerdictValue | None) -> str:
 
 
 def _targets_dropped(decisions: Iterable[Decision]) -> list[Target]:
-    """Return the distinct places that decisions have dropped."""
     dropping = (decision for decision in decisions if decision.value is not VerdictValue.PRESENT)
     answers = (answer for decision in dropping for answer in decision.said)
     return list(dict.fromkeys(target for answer in answers for target in answer.targets))

@@ -364,7 +364,6 @@ class SidesPanel(StyledRows[PlaceOfSide]):
         self.rows_changed()
 
     def _side_rows(self, width: int, *, cut_texts: bool = False) -> list[_SideRow]:
-        """Return the rows of all sides."""
         rows: list[_SideRow] = []
         for side in self.sides:
             shown_side = self._with_hint(side)
@@ -372,7 +371,6 @@ class SidesPanel(StyledRows[PlaceOfSide]):
         return rows
 
     def _most_rows(self) -> int:
-        """Return the number of rows that fit the greatest height of the panel."""
         max_height = self.styles.max_height
         if max_height is None:
             return len(self.rows)

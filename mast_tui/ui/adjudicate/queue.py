@@ -211,7 +211,7 @@ class Queue:
         return [self._trace_row(cases.trace_id, RowState.TRACE, summary), *case_rows]
 
     def _locked_rows(self) -> list[QueueRow]:
-        """Return the rows of the hidden traces."""
+        """Return a row for each trace that the adjudicator may not see yet."""
         return [
             self._trace_row(
                 entry.trace_id,

@@ -811,7 +811,7 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.annotator
 
     def _show_outcome(self, work: Adjudication) -> None:
-        """Show the rows of a trace after a change of its decisions, and count the change."""
+        """Show the rows of a trace with its present decisions, and count the change."""
         self._change_count += 1
         self.queue.update_trace(work)
         self.show_title()
@@ -1069,7 +1069,7 @@ class AdjudicateScreen(BaseScreen):
         return ", ".join(parts)
 
     def _finished_text(self) -> str:
-        """Return a message for an empty queue of open conflicts."""
+        """Return the message that nothing is left to decide."""
         is_everything = self.queue.mode is None and not self.queue.hidden_traces()
         where = "" if is_everything else " here"
         return f"Nothing left to decide{where}: {self._gold_hint()}"
@@ -1309,7 +1309,6 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def _prompt_boundary(self) -> None:
-        """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
             f"move the end · {key_of('adjudicate.boundary')} the other end · "
@@ -1379,6 +1378,5 @@ def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
 
 
 def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:
-    """Return the decisions on items, without those that were undone."""
     decision_by_item = {decision.item: decision for decision in work.decisions}
     return [decision_by_item[item] for item in items if item in decision_by_item]

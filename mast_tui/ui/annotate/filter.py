@@ -329,7 +329,6 @@ class FilterChoice(KeyDialog[bool]):
             self.query_one("#remaining", Static).update(Content(f"{status}\n{keys}"))
 
     def _change_choice(self, span_filter: SpanFilter) -> None:
-        """Show a new choice, and apply it."""
         self.present_filter = span_filter
         self._show_choice()
         self._apply_filter(span_filter)
@@ -497,7 +496,6 @@ class Filter(ScreenPart):
             self._remove_filter("the search has ended")
 
     def _continue_scan(self) -> None:
-        """Check the remaining spans in the background."""
         assert self._scan is not None
         self._is_scanning = True
         self._screen.work.run_stages(

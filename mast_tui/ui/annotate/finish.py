@@ -301,7 +301,6 @@ class FinishScreen(KeyDialog[str]):
 
     @property
     def _column_cells(self) -> int:
-        """The width of a column of modes."""
         width = min(DIALOG_CELLS, self.app.size.width * 96 // 100)
         return (width - FRAME_CELLS) // 2
 
@@ -440,7 +439,6 @@ class Finish(ScreenPart):
         )
 
     def _open_modes(self, session: Session) -> list[Mode]:
-        """Return the modes without a verdict."""
         modes = self._state.taxonomy.modes
         return [mode for mode in modes if session.verdict(mode.slug) is None]
 

@@ -203,7 +203,6 @@ class Labelling(ScreenPart):
 
     @property
     def _is_editing(self) -> bool:
-        """True if a label or suggestion is being edited."""
         return self._edited_label_id is not None or self._suggestions.edited_id is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
@@ -363,7 +362,9 @@ class Labelling(ScreenPart):
             )
 
     async def _toggle_open_code(self, session: Session, mode: Mode, target: Target) -> None:
-        """Add an open code and ask for its note, or remove the equal one."""
+        """Add a label without a mode (an open code) and ask for its note, or remove an equal
+        one.
+        """
         await self._run_toggle(mode, target)
         for label in session.labels:
             if label.mode == mode.slug and label.target == target:
@@ -575,7 +576,6 @@ class Labelling(ScreenPart):
         await self._perform_action(action, chosen_label)
 
     def _note_span(self, session: Session, index: int) -> None:
-        """Open the dialog for the note on a span."""
         span_key = self._state.open_trace.span(index).key
         note = session.span_notes.get(span_key, "")
         self._screen.mast.ask(
@@ -584,7 +584,6 @@ class Labelling(ScreenPart):
         )
 
     def _labels_under_cursor(self) -> tuple[Label, ...]:
-        """Return the annotator's labels under the cursor, the newest first."""
         session = self._state.session
         return () if session is None else _newest_first(session, self._state.labels_at_cursor())
 

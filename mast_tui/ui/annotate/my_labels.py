@@ -185,7 +185,7 @@ class MyLabels(StyledRows[Entry]):
             self.post_message(self.Chosen(self, self.cursor))
 
     def _first_rows(self) -> list[int]:
-        """Return the first row of each entry."""
+        """Return the number of the first row of each entry."""
         return [number for number, row in enumerate(self.rows) if row.item is not None]
 
     def _rows_of(self, entry: Entry, width: int) -> Iterator[StyledRow[Entry]]:

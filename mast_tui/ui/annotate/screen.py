@@ -207,7 +207,6 @@ class Panes:
 
     @property
     def _text_share(self) -> int:
-        """The percentage of the height for the text."""
         return self._settings.share(self._screen.app.size.height)
 
     def divide(self) -> None:
@@ -662,7 +661,6 @@ class AnnotateScreen(MainScreen, RenderCache):
             self._fill_panes(trace)
 
     def _fill_panes(self, trace: Trace) -> None:
-        """Show a trace in all panes, without labels."""
         self.timeline.show_trace(trace, reads_to_end=True)
         self.filter.show_titles()
         self.overview.show_trace(trace, self.timeline.background_index)
@@ -1360,7 +1358,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @property
     def _can_edit(self) -> bool:
-        """True if a suggestion or a label is under the cursor."""
+        """True if keys can edit a suggestion or a label now."""
         if self.picked_entry is not None:
             return isinstance(self.picked_entry, Label)
         return self.suggestions.current() is not None or bool(self.state.labels_at_cursor())
@@ -1628,7 +1626,6 @@ def _span_title(trace: Trace, span: Span) -> str:
 
 
 def _fold_message(fold: Fold) -> str:
-    """Return the message after steps were folded."""
     span_numbers = f"#{fold.first + 1}"
     if fold.end > fold.first + 1:
         span_numbers += f" to #{fold.end}"

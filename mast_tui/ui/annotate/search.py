@@ -401,7 +401,6 @@ class Search(ScreenPart):
         self._search_rest(search)
 
     def _search_rest(self, search: TextSearch) -> None:
-        """Search the remaining spans in the background."""
         self._screen.work.run_stages("search", partial(_reports, search), self._receive_report)
 
     def _receive_report(self, report: _Report) -> None:
@@ -473,11 +472,11 @@ class Search(ScreenPart):
 
     @property
     def _nth_at_cursor(self) -> int:
-        """The number of the current match in the text under the cursor, or 0."""
+        """The number of the current match in its text, or 0 if the cursor is elsewhere."""
         return self._current.nth if self._current.span_index == self._state.index else 0
 
     def _go_to_requested_match(self) -> None:
-        """Go to the match that a key requested before there was any."""
+        """Go to the match that a key has requested before any was found."""
         step = self._requested_step
         self._requested_step = 0
         if step and self._state.hits:

@@ -254,7 +254,6 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         return ", ".join(effects)
 
     def _show_key_rows(self, selector: str, rows: Sequence[tuple[str, str]]) -> None:
-        """Show keys with their texts in a widget."""
         lines = [Content.assemble((f" {key} ", "bold"), f" {text}") for key, text in rows]
         self.query_one(selector, Static).update(Content("\n").join(lines))
 
@@ -484,7 +483,7 @@ class Suggestions(ScreenPart):
 
     @property
     def _waiting(self) -> _PendingSuggestions:
-        """The visible suggestions without an answer, cached until they change."""
+        """The visible suggestions without an answer. They are cached until they change."""
         session = self._state.session
         trace = self._state.trace
         all_pending = () if session is None else session.pending
@@ -918,7 +917,6 @@ class Suggestions(ScreenPart):
 
 
 def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
-    """Accept or reject suggestions as one change."""
     answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT]
     answer = ReviewAnswer.ACCEPT if key == ACCEPT else ReviewAnswer.REJECT
     return session.answer_all([suggestion.id for suggestion in suggestions], answer)

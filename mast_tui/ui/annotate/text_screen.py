@@ -423,7 +423,6 @@ def _compare_step(screen: AnnotateScreen) -> None:
 def _show_comparison(
     screen: AnnotateScreen, earlier_index: int, index: int, comparison: TextComparison
 ) -> None:
-    """Show the differences of two steps, or a message if there are none."""
     if comparison.is_equal:
         screen.hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
     else:

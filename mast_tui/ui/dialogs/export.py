@@ -373,7 +373,6 @@ def page_job(
 def _pages_of(
     runs: Sequence[Trace], run_pages: RunPages, report_stage: ReportStage
 ) -> Iterator[RunPage]:
-    """Read each run, and yield its page unless the run has no steps."""
     for number, run in enumerate(runs, start=1):
         report_stage(f"Reading run {number} of {len(runs)}")
         # A listed run has no spans, and the run on screen may be incomplete.
@@ -561,7 +560,6 @@ class ExportForm(Form):
     def _ask_to_allow_unknown_order(
         self, job: ExportJob, error: UnorderedSpans, *, force: bool
     ) -> None:
-        """Ask whether to export although the order of labelled spans is unknown."""
         assert job.allowing_unknown_order is not None, "only labels have an order of spans"
         self.show_text(
             f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "

@@ -398,7 +398,6 @@ class ThemeChoice(FinderDialog):
         return super().dismiss(result)
 
     def _save_theme(self, name: str) -> None:
-        """Save the theme in the configuration file, and show the result."""
         path = configuration_path()
         try:
             text = path.read_text("utf-8") if path.exists() else ""

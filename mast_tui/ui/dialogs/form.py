@@ -267,7 +267,6 @@ class Form(Dialog[None]):
         self._field_widgets()[0].focus()
 
     def _field_widgets(self) -> list[Input | ChoiceLine]:
-        """Return the widgets of the fields in their order."""
         widgets: list[Input | ChoiceLine] = []
         for field in self._fields:
             widget = self.query_one(f"#{field.name}")
@@ -374,7 +373,6 @@ class Form(Dialog[None]):
         self.query_one("#text-pane").focus()
 
     def _show_fields(self, name: str) -> None:
-        """Show the fields again, with the cursor on a field."""
         self._shown_text = None
         self._show_text_or_fields()
         self.query_one(f"#{name}").focus()

@@ -311,7 +311,6 @@ class NameScreen(Dialog[str]):
         self._choose_row(max(0, min(row, len(self._choices) - 1)))
 
     def _choose_row(self, row: int) -> None:
-        """Choose the name of a row, and write it on the line."""
         self._name_list.choose(row)
         self.say_below(self._keys_hint)
         self._name_line.value = self._choices[row].value

@@ -177,7 +177,7 @@ def read_alignment(
 
 
 def _rates_by_mode(report: Mapping[str, Any]) -> dict[str, JudgeRates]:
-    """Return the rates from the JSON document of a judge's figures, by the slug of the mode."""
+    """Return the rates of each mode by its slug, from the JSON document of a judge's figures."""
     figures_by_slug = {figures["slug"]: figures for figures in report["modes"].values()}
     figures_by_slug[ALL_MODES] = report["pooled"]
     return {
@@ -189,7 +189,6 @@ def _rates_by_mode(report: Mapping[str, Any]) -> dict[str, JudgeRates]:
 
 
 def _agreed_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[str, str]]:
-    """Return the trace id and mode of each unanimous or adjudicated verdict."""
     return frozenset(
         (trace_id, verdict.mode)
         for trace_id, gold in gold_by_trace.items()

@@ -199,7 +199,6 @@ def _compare_with_gold_side(
 def _gold_by_part(
     workspace: Workspace, gold_by_trace: Mapping[str, GoldTrace]
 ) -> dict[TracePart, dict[str, GoldTrace]]:
-    """Group the gold by the part to which each trace belongs."""
     gold_by_part: dict[TracePart, dict[str, GoldTrace]] = {part: {} for part in TracePart}
     for trace_id, gold in gold_by_trace.items():
         gold_by_part[trace_part(workspace, trace_id)][trace_id] = gold
@@ -552,7 +551,6 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def _with_gold(self) -> bool:
-        """True if a run is compared with people, not with another run."""
         return self._second is None
 
     @property
@@ -645,7 +643,7 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def _mode_slug(self) -> str:
-        """The mode of the row under the cursor, or ``ALL_MODES``."""
+        """The slug of the mode in the row under the cursor, or ``ALL_MODES``."""
         row = self.main_list.row
         return ALL_MODES if row is None else row.mode
 

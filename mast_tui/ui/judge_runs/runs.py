@@ -389,7 +389,6 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
         )
 
     def _show_views(self, views: Sequence[RunView]) -> None:
-        """Show the traces of the run, or a message that it has none."""
         (self._view,) = views
         rows = trace_rows(self._view, self._names)
         if rows:
@@ -713,7 +712,6 @@ class RunsScreen(TableScreen[RunView]):
         self.work.run("runs", read_runs, self._list_runs, self.show_message_only)
 
     def _list_runs(self, listed: _ListedRuns) -> None:
-        """Show the runs, or how to run a judge."""
         self._names = listed.names
         if listed.views:
             self._show_views(listed.views)

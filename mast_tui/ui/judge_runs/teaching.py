@@ -423,7 +423,6 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._run_next_version()
 
     def _run_next_version(self) -> None:
-        """Store the next version of the judge, and let it judge its traces."""
         planned = self._planned
         if planned is None:
             self.hints.say("Wait until the change of the prompt is shown")

@@ -170,7 +170,7 @@ def read_queue(
 
 
 def _precision_text(opened: OpenWorkspace, study: Study | None) -> str:
-    """Return the text on the precision of the figures that this queue improves."""
+    """Return the text on the precision of a prevalence, for the queue ``worth``."""
     # This imports numpy, which would delay the start of the library.
     from mast_tui.ui.library.sample_width import sample_width_text
 
@@ -337,7 +337,6 @@ class QueueChoice(Ask):
         self.work.run("queues", count, self._show_counts)
 
     def _show_counts(self, counts: Mapping[QueueName, int]) -> None:
-        """Show each queue with its count."""
         self.show_answers(
             {
                 texts.key: f"{texts.choice:<{_NAME_CELLS}}"
@@ -384,7 +383,6 @@ class CurrentQueue:
         )
 
     def _show_read_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show a queue, and remember its size."""
         self.traces = traces
         if traces.trace_ids is not None:
             self._sizes[traces.request.name] = len(traces.trace_ids)

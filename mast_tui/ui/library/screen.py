@@ -196,7 +196,6 @@ class LibraryScreen(MainScreen):
         self.queue.changed()
 
     async def _read_view(self) -> None:
-        """Read the annotator's entries of traces, and update the rows."""
         opened = self.mast.opened
         if opened is None or not self.is_mounted:
             return
@@ -429,7 +428,6 @@ class LibraryScreen(MainScreen):
             self._about_pane.show_text("")
 
     def _describe(self, title: str, subtitle: str, text: str) -> None:
-        """Show a text about the row under the cursor, with titles."""
         self._about_pane.border_title = plain_title(title)
         self._about_pane.border_subtitle = plain_title(subtitle)
         self._about_pane.show_text(text)

@@ -134,7 +134,6 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         self.work.run_stages("estimate", estimate, self._show_plan, self._show_failed_estimate)
 
     def _show_progress(self, traces: int) -> None:
-        """Show the progress of the estimate."""
         if self._plan is None:
             self.say_below(f"{ESTIMATE_PROGRESS}: {traces:,} of {len(self._traces):,} traces …")
 
@@ -490,8 +489,6 @@ class JudgingRequest:
     # The run
 
     def _start_rules(self, hint: str) -> None:
-        """Start the rules judge. ``hint`` is part of its last report."""
-
         def run() -> None:
             judge = RulesJudge()
             self._run_offline_judge(RULES, judge, hint, judge.covered_by)
@@ -499,8 +496,6 @@ class JudgingRequest:
         self._runs.start(RULES, f"{RULES} looks at {counted(len(self._traces), 'trace')} …", run)
 
     def _start_twins(self, runs: Collection[Trace]) -> None:
-        """Start the twins judge on all traces, with other runs of the same tasks."""
-
         def run() -> None:
             judge = TwinsJudge(self._read_runs(runs))
             self._run_offline_judge(TWINS, judge, judge.summary, covered_by=None)

@@ -188,7 +188,7 @@ class Opening:
         self._options = options
         self._configured = configured
         self._sample_annotators: tuple[str, ...] = ()
-        """The annotators of the samples' labels; empty if a person has worked with the samples."""
+        """The annotators of the samples' labels; empty unless the user is asked for a name."""
         self._has_asked_name = False
         """True once the dialog for the name was made."""
         is_named = options.workspace is not None or options.samples

@@ -162,7 +162,7 @@ class OneByOne(Collection[Trace]):
 
 
 def _is_small(trace: Trace) -> bool:
-    """Return whether a file is small enough to be read before its screen is shown."""
+    """Return whether a file is read before its screen is shown."""
     try:
         size = trace.path.stat().st_size
     except OSError:

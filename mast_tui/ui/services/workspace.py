@@ -323,7 +323,6 @@ class WorkspaceService:
         self._app.ask(opening.name_question(opened.annotator), begin_as)
 
     async def _continue_as(self, opening: Opening, name: str) -> None:
-        """Register another annotator, and update everything shown to this person."""
         if await self._attach(opening, name) is not None:
             await self._app.annotator_changed()
             self._app.say(f"You label as {one_line(name)} now")

@@ -109,7 +109,6 @@ def _case_paragraphs(
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
-    """Return the paragraph of a guideline, with its author, date and source trace."""
     source = f"{one_line(guideline.written_by)} · {guideline.written_at[:DATE_CHARS]}"
     if guideline.trace_id is not None:
         source += f" · at {one_line(name_of(guideline.trace_id))}"
@@ -397,7 +396,6 @@ class GuidelinesScreen(OpensTraces):
         self.open_at(TraceLocation(case.trace_id, key=next(span_keys, None)))
 
     def _say_read_only(self) -> None:
-        """Show on which screen guidelines are written."""
         key_of = self.mast.key_of
         self.hints.say(
             "Guidelines are only read here; write them in adjudication "

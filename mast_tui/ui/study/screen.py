@@ -356,7 +356,6 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
 
 
 def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
-    """Return the sentence on open conflicts."""
     if view.conflicts:
         conflicts = counted(view.conflicts, "conflict")
         return f"{conflicts} left to decide: {adjudicate_key} opens them."
@@ -772,7 +771,6 @@ class StudyScreen(TableScreen[StudyRow]):
         self.mast.show_error(problem)
 
     def _show_success(self, opened: OpenWorkspace, message: str) -> None:
-        """Show the changed study with a message."""
         self.mast.study_changed()
         self.show_title()
         self.read_rows(opened)

@@ -1,8 +1,7 @@
 """Highlighting of Markdown, code, JSON, diffs, tracebacks and the colours of a terminal.
 
-Parts of the shown text get names, for each of which the drawing widget has a style; the text itself
-does not change. The name of a part depends only on the text near it, so that any position of a long
-text is highlighted without reading all text before it.
+Parts of a text get names. The drawing widget has a style for each name. The name of a part depends
+only on nearby text, so any position of a long text is highlighted quickly.
 """
 
 from __future__ import annotations
@@ -228,7 +227,7 @@ class Highlighter:
             offset = max(block_end, offset + 1)  # goes on even if the region has ended
 
     def _find_line_parts(self, region: TextRegion, start: int, end: int) -> list[TextPart]:
-        """Return the parts of a line of a region that is highlighted line by line."""
+        """Return the parts of a line of a region, or of a piece of a very long line."""
         line_start = start
         # Every line of the region except the first is indented. The indent is not highlighted.
         if start > region.start and self._text[start - 1] == "\n":
@@ -239,7 +238,6 @@ class Highlighter:
         ]
 
     def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts in a range of a region of code."""
         first_block = (start - region.start) // LEXED_CHARS
         last_block = (end - 1 - region.start) // LEXED_CHARS
         for block in range(first_block, last_block + 1):
@@ -482,7 +480,6 @@ def _diff_parts(line: str) -> Iterator[TextPart]:
 
 
 def _json_parts(line: str) -> Iterator[TextPart]:
-    """Yield the keys, strings, numbers and constants in a line of JSON."""
     for match in _JSON.finditer(line):
         if match["number"] is not None:
             yield TextPart(*match.span(), "number")
@@ -526,7 +523,6 @@ _NAMES_OF_TOKENS: Final = {
 
 @cache
 def _lexer_for(language: str) -> Any:
-    """Return the lexer of one of ``LANGUAGES``."""
     # The import is slow and would delay start-up; few texts are programs.
     from pygments.lexers import get_lexer_by_name
 

@@ -426,7 +426,6 @@ class PrettyText:
             self._key = ""
 
     def _close_level(self, char: str, offset: int) -> None:
-        """Format the closing bracket at an offset."""
         level = self._levels.pop()
         if not (self._is_level_empty or level.flat):  # else the bracket stays on its line
             self._begin_line(len(self._levels))
@@ -462,7 +461,6 @@ class PrettyText:
             self._open_level(char, offset)
 
     def _open_level(self, char: str, offset: int) -> None:
-        """Format the opening bracket at an offset."""
         end = offset + _FLAT_CHARS
         is_flat = char == "[" and _FLAT.match(self.source, offset, end) is not None
         self._levels.append(_Level(char == "[", is_flat, self._key))

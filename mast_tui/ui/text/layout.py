@@ -121,7 +121,7 @@ MAX_CLUSTER: Final = 32
 """The most code points of a cluster: code points that are displayed together."""
 
 _LEAST_BLOCK: Final = 64
-"""The fewest code points between a cut and the beginning or end of its line."""
+"""The fewest code points between the beginning of a line and a cut."""
 
 REACH_CHARS: Final = 2 * BLOCK_CHARS
 """The distance in code points at which text may change the ends of a block."""
@@ -861,7 +861,6 @@ def _cell_texts(line: str) -> list[str]:
 
 
 def _alignment_of(cell: str) -> str:
-    """Return the alignment of a column from its cell in the rule below the titles."""
     cell = cell.strip()
     if cell.endswith(":"):
         return "center" if cell.startswith(":") else "right"

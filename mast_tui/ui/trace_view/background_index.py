@@ -179,7 +179,6 @@ class BackgroundIndex:
         self._update_facts()
 
     def _index_sub_agents(self, trace: Trace, limit: int) -> None:
-        """Look for sub-agents in up to ``limit`` more spans."""
         first = self.sub_agents.span_count
         end = self._indexed_count(trace)
         if end - first > limit and not trace.has_one_thread(first, end):

@@ -246,7 +246,6 @@ class TimelineRows:
 
 
 def _own_row_count(fold: Fold) -> int:
-    """Return 1 if a fold has a row of its own, else 0."""
     return 1 if fold.head is None else 0
 
 

@@ -174,7 +174,6 @@ class GutterMarks:
 
 
 def _indices_between(sorted_indices: Sequence[int], first: int, end: int) -> Sequence[int]:
-    """Return the sorted indices from ``first`` up to ``end`` (exclusive)."""
     start_position = bisect_left(sorted_indices, first)
     return sorted_indices[start_position : bisect_left(sorted_indices, end, start_position)]
 

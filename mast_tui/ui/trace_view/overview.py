@@ -38,9 +38,10 @@ FEW_ERRORS: Final = 0.25
 """The largest share of cells with errors at which all these cells show their errors."""
 
 STANDS_OUT: Final = 1.5
-"""The factor that stands for many errors: the share of errors in a cell by that in the whole run.
+"""The least ratio of a cell's share of errors to that of the whole run.
 
-With errors in more cells than ``FEW_ERRORS``, only cells above it show them.
+In a run with errors in more cells than ``FEW_ERRORS``, only cells with this ratio show their
+errors.
 """
 
 
@@ -328,7 +329,6 @@ class Overview(RenderCache):
             self._draw_cells({previous_cursor_cell, cursor_cell, *changed_cells})
 
     def _position_cells(self) -> tuple[int, range]:
-        """Return the cell of the cursor, and the cells of the visible spans."""
         height = self.size.height
         total = self._span_count
         first, last = self._on_screen

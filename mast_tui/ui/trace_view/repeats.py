@@ -309,7 +309,6 @@ class RepeatFinder:
         return self._features_of(trace, index).resembles(predecessor)
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
-        """Return the features of a step from a cache."""
         features = self._features_by_index.get(index)
         if features is None:
             features = StepFeatures(trace.span(index))
@@ -439,7 +438,7 @@ def _cut_run(run: FoldedRun, first: int, end: int) -> FoldedRun | None:
 
 
 def _weight_of(run: FoldedRun | None) -> int:
-    """Return the number of steps that folding a run hides, doubled for a run of equal steps."""
+    """Return the number of steps that folding a run hides; each equal step counts twice."""
     if run is None:
         return 0
     hidden_count = run.end - run.hidden_from

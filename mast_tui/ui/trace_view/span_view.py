@@ -301,7 +301,6 @@ class DisplayedText:
         layout.work_out_next()
 
     def _format_more(self, pretty: PrettyText, layout: TextLayout) -> None:
-        """Format a further part of the JSON, and report it to the layout and the highlighter."""
         changed_from = pretty.shown_end
         pretty.extend()
         layout.changed_from(changed_from)
@@ -495,7 +494,6 @@ class SpanView(VirtualLines):
         return [self.render_line(y) for y in range(self.lines_area.height)]
 
     def _redraw_changed_lines(self, previous_lines: Sequence[Strip]) -> None:
-        """Draw the lines that differ from ``previous_lines``."""
         lines = self._lines_on_screen()
         if len(lines) != len(previous_lines):
             self.refresh()
@@ -604,7 +602,6 @@ class SpanView(VirtualLines):
 
     @property
     def _layout_width(self) -> int:
-        """The cells at which lines are wrapped."""
         return self._text_width if self.wrapped else UNWRAPPED_WIDTH
 
     @property
@@ -739,7 +736,6 @@ class SpanView(VirtualLines):
             yield Segment(row.shown[start:end], style)
 
     def _format_parts(self, row: TextRow) -> Iterator[TextPart]:
-        """Yield the columns of a row that the format of the text highlights."""
         highlighter = self._displayed.highlighter
         if highlighter is None:
             return
@@ -749,7 +745,6 @@ class SpanView(VirtualLines):
                 yield TextPart(*columns, part.name)
 
     def _highlight_parts(self, row: TextRow) -> Iterator[TextPart]:
-        """Yield the columns of a row that are in ``highlights``."""
         for highlight in self.highlights:
             shown_range = self._displayed.range_to_shown(highlight.start, highlight.end)
             columns = row.slice_of(*shown_range)

@@ -309,7 +309,6 @@ def time_bar(start: float, end: float, total: float, cells: int) -> str:
 
 
 def _bar_text(span: Span, facts: TraceFacts) -> str:
-    """Draw the time bar of a span in a frame, which is empty if the time is unknown."""
     if span.start is None or facts.start is None:
         return f"▕{' ' * BAR_CELLS}▏"
     end = span.start if span.end is None else span.end
@@ -330,7 +329,6 @@ def row_text(span: Span) -> str:
 
 
 def _fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row."""
     span_numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
         first_step = trace.span(fold.first)
@@ -358,7 +356,6 @@ MAX_MARKS: Final = 2
 
 
 def _shortened_marks(marks: Sequence[GutterMark]) -> list[GutterMark]:
-    """Return the first marks, and a mark that counts the rest."""
     if len(marks) > MAX_MARKS:
         rest_count = len(marks) - MAX_MARKS
         return [*marks[:MAX_MARKS], GutterMark(f"+{rest_count}", MarkKind.MORE)]
@@ -503,7 +500,6 @@ class TimelineLines(VirtualLines):
         )
 
     def _agent_names(self, cells: int) -> Mapping[str, str]:
-        """Return the shortened name of each agent; empty if there is only one agent."""
         if len(self.facts.agents) > 1 and cells > 1:
             return distinct_names(self.facts.agents, cells)
         return {}
@@ -664,7 +660,6 @@ class TimelineLines(VirtualLines):
         return "unread"
 
     def _actor_style(self, span: Span) -> Style:
-        """Return the style of the actor, which depends on kind and status."""
         if span.status is SpanStatus.ERROR:
             return self._part("error")
         if span.kind is SpanKind.TOOL_CALL:
@@ -674,7 +669,6 @@ class TimelineLines(VirtualLines):
         return self._part("quiet")
 
     def _text_style(self, span: Span) -> Style:
-        """Return the style of the text, which depends on matches, status and kind."""
         if span.index in self.matches:
             return self._part("match")
         if span.status is SpanStatus.ERROR:

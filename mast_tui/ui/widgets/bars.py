@@ -376,7 +376,6 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _show_rows_above(self) -> None:
-        """Show the menu, or the first rows of a message that is longer than the line."""
         if self._message_is_old:
             self._rows_above.show(())
         elif self._menu is not None:
@@ -387,7 +386,6 @@ class HintBar(RenderCache):
 
     @property
     def _text_cells(self) -> int:
-        """The width of the line without the cells at its ends."""
         return max(1, self.size.width - 2)
 
     def _key_hints(self) -> list[_KeyHint]:

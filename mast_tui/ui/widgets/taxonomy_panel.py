@@ -116,7 +116,7 @@ class TaxonomyPanel(VirtualLines):
         self.rows_changed()
 
     def _modes_in(self, category: Category) -> list[Mode]:
-        """Return the modes that belong to a category itself."""
+        """Return the modes directly in a category, without those of its subcategories."""
         assert self.taxonomy is not None
         return [mode for mode in self.taxonomy.modes if mode.category == category.id]
 
@@ -219,7 +219,6 @@ class TaxonomyPanel(VirtualLines):
         return isinstance(item, Mode) or item.id in self._folded_ids
 
     def _redraw_modes(self, slugs: set[str] | frozenset[str]) -> None:
-        """Draw the rows of some modes and of their categories."""
         for row, item in enumerate(self._rows):
             modes = [item] if isinstance(item, Mode) else self._modes_in(item)
             if any(mode.slug in slugs for mode in modes):

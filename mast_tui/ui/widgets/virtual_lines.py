@@ -497,7 +497,6 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return [text_lengths(self.columns, row) for row in self.rows]
 
     def _fit_columns(self, width: int) -> None:
-        """Choose the visible columns and their widths for a width of the list."""
         self._fitted_width = width
         cells_by_index = fit(self.columns, self.lengths(), width - 1)
         self._fitted_columns = [
