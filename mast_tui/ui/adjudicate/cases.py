@@ -126,7 +126,7 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True)
 class DifferingEnd:
-    """The end at which the places of the sides differ.
+    """The end (first or last span) that differs between the places of the sides.
 
     Attributes:
         verb: ``begin`` or ``end``.

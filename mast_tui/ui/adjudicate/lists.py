@@ -453,7 +453,7 @@ def _heading_parts(side: SideView, key: str) -> list[_StyledText]:
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
-    """Return the quote and the note of a place, which may be empty."""
+    """Return the quote and the note of a place; texts may be empty."""
     if side_place is None:
         return []
     quote = f"“{side_place.quote}”" if side_place.quote else ""

@@ -657,7 +657,7 @@ class AdjudicateScreen(BaseScreen):
     # Deciding
 
     async def _adjudication_of(self, trace_id: str) -> Adjudication | None:
-        """Return the adjudicator's work on a trace, which is read only once.
+        """Return the adjudicator's work on a trace, from a cache if possible.
 
         If it cannot be read, show the reason and return None.
         """
@@ -718,7 +718,7 @@ class AdjudicateScreen(BaseScreen):
         return None if work is None else CaseAtCursor(work, cases, case)
 
     def _place_at_cursor(self) -> Target | None:
-        """Return the place under the cursor of the sides panel, which a key decides alone.
+        """Return the place under the cursor of the sides panel, to decide it alone.
 
         Return None without the focus or without a place.
         """

@@ -210,9 +210,9 @@ class FilterScan:
         return indices
 
     def _slow_or_idle_indices(self, columns: SpanColumns) -> set[int]:
-        """Return the slow or idle spans for which the filter asks.
+        """Return the slow spans, the idle spans or both, as the filter requires.
 
-        Also record the latest time, which is compared with the next spans.
+        Also record the latest time, to compare it with the next spans.
         """
         indices: set[int] = set()
         for row, (start, end) in enumerate(zip(columns.starts, columns.ends, strict=True)):

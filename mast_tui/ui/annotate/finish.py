@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_DELAYS: Final = 4
 """The number of times that a write of read spans waits for a pause between keys.
 
-After a write rows are drawn again, which would delay a user who scrolls.
+Each write draws rows again, and would delay a user who scrolls.
 """
 
 

@@ -55,7 +55,7 @@ class Following(ScreenPart):
         self._checked_trace: Trace | None = None
         """The trace with the file that is being checked, or None."""
         self._check_start: float | None = None
-        """The time at which the last check began; None after a check without news."""
+        """The start time of the last check; None after a check without news."""
         self._next_check = 0.0
         """The earliest time of the next check."""
         self._user_waits = False

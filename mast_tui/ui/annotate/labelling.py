@@ -166,14 +166,14 @@ class Labelling(ScreenPart):
         Args:
             screen: The screen with this part.
             marking: The target of the next label.
-            suggestions: The suggestions, which can be edited.
+            suggestions: The suggestions of the trace.
         """
         super().__init__(screen)
         self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
         self.edited_from = 0
-        """The span to which Escape returns: the one at which editing began."""
+        """The span where editing began. Escape returns to it."""
         self.begin_trace()
 
     def begin_trace(self) -> None:

@@ -410,7 +410,7 @@ class Arrival(ScreenPart):
         """Begin with another trace."""
         self._target: TraceLocation | None = None
         self._saved_index = 0
-        """The index of the span that is saved in the workspace; 0 if none is saved."""
+        """The index of the span saved in the workspace; 0 if none is saved."""
 
     def go_to(self, target: TraceLocation) -> None:
         """Go to a location, and start its search if it has one."""
@@ -1069,7 +1069,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.show_span()
 
     def show_span(self) -> None:
-        """Show the text of the span under the cursor, which counts as read once drawn."""
+        """Show the text of the span under the cursor. Once it is drawn, the span counts as read."""
         trace = self.trace
         if trace is not None and len(trace):
             self._show_text(trace, trace.span(self.index))

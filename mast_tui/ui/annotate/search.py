@@ -104,7 +104,7 @@ class Hits:
         """Return the next or previous span with a hit. The first follows the last.
 
         Args:
-            index: The span to begin from, which does not count.
+            index: The span to begin from. It does not count itself.
             step: 1 for the next span, -1 for the previous one.
         """
         indices = self.indices

@@ -32,7 +32,7 @@ class Selection:
     At most one field is set. Without any, the target is the span under the cursor.
 
     Attributes:
-        range_from: The index of the span at which a range begins. It ends at the cursor.
+        range_from: The index of the first span of a range. The range ends at the cursor.
         quote: The marked words of the text.
         whole_trace: True if the target is the whole trace.
     """
@@ -85,8 +85,8 @@ def target_of(
         selection: The marked target.
         trace: The open trace.
         cursor: The span under the cursor.
-        fold: The fold under the cursor, which is labelled as a whole.
-        text: The text of the span under the cursor, from which a quote is taken.
+        fold: The fold under the cursor. A label covers the whole fold.
+        text: The text of the span under the cursor, used for a quote.
     """
     if selection.whole_trace:
         return WHOLE_TRACE
@@ -112,7 +112,7 @@ class AnnotateState:
 
         Args:
             taxonomy: The taxonomy to label with.
-            timeline: The timeline, which has the cursor.
+            timeline: The timeline with the cursor.
             texts: The reader of texts of spans.
         """
         self.taxonomy = taxonomy

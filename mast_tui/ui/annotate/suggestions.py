@@ -284,7 +284,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 RULES_JUDGE: Final = "rules"
 
 ANSWER_NAMES: Final = ("accept", "reject", "edit")
-"""The actions whose keys the panel shows."""
+"""The actions with keys in the panel."""
 
 
 class SuggestionPanel(SpanView):
@@ -461,7 +461,7 @@ class Suggestions(ScreenPart):
         self._answers_for_later_traces: tuple[ManyAnswered, ...] = ()
         """The answers given on every trace that is opened."""
         self._answered_traces: set[str] = set()
-        """The ids of the traces with these answers, which are given only once."""
+        """The ids of the traces that have received these answers. Each trace receives them once."""
         self.begin_trace()
 
     def begin_trace(self) -> None:

@@ -65,7 +65,7 @@ _RUN_PAGES: Final[Mapping[str, ScreenFormat]] = {
 """The formats of a run, by name."""
 
 _PAGES: Final = "pages"
-"""The format of all listed runs, which is a folder."""
+"""The format for all listed runs: a folder of pages."""
 
 
 def _screen_formats(report: ReportToWrite | RunsToWrite | None) -> Mapping[str, ScreenFormat]:
@@ -396,7 +396,7 @@ def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
 
 
 def _viewer_of(opened: OpenWorkspace) -> Viewer:
-    """Return the annotator as a ``Viewer``, which knows the hidden labels.
+    """Return the annotator as a ``Viewer``, to decide which labels are hidden.
 
     If the app is not blind, this also ends the annotator's blind work.
     """

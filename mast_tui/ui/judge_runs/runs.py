@@ -100,7 +100,9 @@ class RunView:
 
 
 def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
-    """Return a run for each judge with imported judgements, which belong to no run.
+    """Return a run for each judge with imported judgements.
+
+    Imported judgements belong to no stored run.
 
     Args:
         opened: The open workspace.
@@ -275,9 +277,9 @@ class RunTraceRow:
 
 
 def trace_rows(view: RunView, names: Mapping[str, str]) -> list[RunTraceRow]:
-    """Return the rows of a run's traces in the order in which they need work.
+    """Return the rows of a run's traces, the most urgent first.
 
-    Failed traces come first, then traces with many waiting suggestions.
+    Failed traces come before all others, then traces with many waiting suggestions.
 
     Args:
         view: The run.

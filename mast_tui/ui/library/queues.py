@@ -117,7 +117,7 @@ class QueueTraces:
         trace_ids: The ids of the traces; None for all traces.
         keeps_order: Whether to keep the order of ``trace_ids`` instead of sorting.
         modes: The slugs of the modes that are the reason for a trace, by trace id.
-        retests: The ids of the traces to label once more, which come next.
+        retests: The ids of the traces to label once more. They come next.
         precision_text: A text on the precision of figures, for a queue that improves it.
         is_outsider: Whether the user is not an annotator of the study.
     """
@@ -307,7 +307,7 @@ class QueueChoice(Ask):
         Args:
             opened: The open workspace.
             listed_ids: The ids of the traces in the library.
-            current: The present queue, which Enter keeps.
+            current: The present queue. Enter keeps it.
             seen_sizes: The sizes of the queues that were opened before.
             key_of: Returns how the key of an action is shown.
         """

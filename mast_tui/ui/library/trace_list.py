@@ -281,7 +281,10 @@ def row_of(
 
 
 def tells_outcome(trace: Trace) -> bool:
-    """Return whether a trace has an outcome, which may be hidden."""
+    """Return whether a trace has an outcome.
+
+    Its row then depends on who may see the outcome.
+    """
     return trace.summary.outcome != Outcome.UNKNOWN
 
 

@@ -97,7 +97,7 @@ def _is_unchanged(cached: Trace, trace: Trace) -> bool:
 
 
 BATCH_SECONDS: Final = 0.1
-"""Seconds for which files are collected before they are reported."""
+"""Seconds between two reports of files."""
 
 BATCH_FILES: Final = 500
 """The most files in one report, so that keys need not wait long for its listing."""

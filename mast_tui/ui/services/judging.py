@@ -530,8 +530,8 @@ class JudgingRequest:
             name: The name of the judge.
             judge: The judge.
             hint: The hint in the last report.
-            covered_by: The names of judges whose traces are skipped; None to judge all traces
-                again.
+            covered_by: The names of judges. Traces that one of them has judged are skipped. None
+                judges all traces again.
         """
         worker = get_current_worker()
         traces_text = counted(len(self._traces), "trace")

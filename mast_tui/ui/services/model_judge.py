@@ -48,7 +48,7 @@ It is larger, because the trace may be judged again in smaller pieces.
 """
 
 ROUND_TO: Final = 1_000
-"""The number of tokens to a multiple of which an allowance is rounded up."""
+"""The unit, in tokens, to which an allowance is rounded up."""
 
 MIN_SHOWN_COST: Final = 0.01
 """The lowest cost that is shown as a number."""

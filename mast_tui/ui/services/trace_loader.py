@@ -1,4 +1,4 @@
-"""The traces of a workspace whose files are on this machine, read to their end on request."""
+"""The traces of a workspace with files on this machine, read to their end on request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TraceLoader:
         """
 
     def name_of(self, trace_id: str) -> str:
-        """Return the name of the file in which a trace was seen last, or else the trace's id."""
+        """Return the last known file name of a trace, or else the trace's id."""
         return self._name_by_id.get(trace_id, trace_id)
 
     def read(self, trace_id: str) -> Trace | None:

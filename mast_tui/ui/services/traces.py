@@ -300,9 +300,10 @@ class TraceQueue:
         self._assigned_ids: Set[str] | None = None
 
     def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
-        """Return the trace some positions after another trace in the queue, which is circular.
+        """Return the trace some positions after another trace in the queue.
 
-        If the trace is not in the queue, use the order of the catalog.
+        The first trace follows the last one. If the trace is not in the queue, use the order of the
+        catalog.
 
         Args:
             trace: The trace to start from.

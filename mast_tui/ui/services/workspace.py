@@ -172,7 +172,7 @@ class WorkspaceService:
         self._app = app
         app.writes.when_file_gone = self._offer_rescue
         self._opening: Opening | None = None
-        """The steps by which the workspace was opened; None before them."""
+        """The steps that opened the workspace; None before them."""
         self._watcher: WorkspaceWatcher | None = None
         self._steps_when_ready: list[Callable[[OpenWorkspace], object]] = []
         """The functions to call once the workspace is open."""

@@ -557,7 +557,7 @@ class StudySetup(Form):
         Args:
             opened: The open workspace.
             previous: The study before the change; None for a new study.
-            selections: The selections of traces, the first of which is the initial choice.
+            selections: The selections of traces. The first one is the initial choice.
             answered: Receives the study after the user has accepted the preview.
         """
         self._selection_by_title = {selection.title: selection for selection in selections}

@@ -80,7 +80,9 @@ def page_of(key: AnswerKey, index_of: Callable[[str], int | None]) -> TextPage:
 
 
 def section_page(key: AnswerKey, section: str) -> TextPage:
-    """Return one section of an answer key as a page, in which spans are named by their keys.
+    """Return one section of an answer key as a page.
+
+    Spans are named by their keys.
 
     Args:
         key: The answer key.

@@ -17,7 +17,10 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.ui.text.highlighting import DIFF, JSON, LANGUAGES, MARKDOWN, OUTPUT, TextRegion
 
 SLICE_CHARS: Final = 1 << 13
-"""The code points of the source that are formatted at a time, which takes a few milliseconds."""
+"""The code points of the source that are formatted at a time.
+
+This takes a few milliseconds.
+"""
 
 CHECKED_CHARS: Final = 1 << 18
 """The longest text, in code points, that is parsed before it is formatted."""
@@ -634,7 +637,7 @@ def _unescape_with_offsets(source: str, start: int, end: int) -> tuple[str, list
 
 
 def pretty_json(text: str) -> PrettyText | None:
-    """Return a JSON object or list as formatted text, of which only the first part is formatted.
+    """Begin to format a JSON object or list, and return it.
 
     Return None for any other text, and for JSON that fits on a line.
     """

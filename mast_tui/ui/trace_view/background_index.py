@@ -86,7 +86,7 @@ class BackgroundIndex:
         # has grown is indexed once more when it is complete.
         self._must_index_again = False
         self._new_totals = SpanTotals()
-        """The totals of the second indexing, which replace ``totals`` when it ends."""
+        """The totals of the second indexing. At its end they replace ``totals``."""
 
     def remaining(self, trace: Trace) -> int:
         """Return the number of spans that are not indexed."""

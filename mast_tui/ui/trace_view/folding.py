@@ -56,8 +56,8 @@ class FoldedSteps(NamedTuple):
         first: The first span.
         end: The span after the last one.
         agent: The agent that the row of the fold names.
-        head: The step that the spans belong to, which then shows how many are hidden. None if the
-            fold has a row of its own.
+        head: The step that the spans belong to. Its row says how many are hidden. None if the fold
+            has its own row.
     """
 
     first: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MarkKind(StrEnum):
-    """The kind of a mark; ``MORE`` counts the marks for which a row has no space."""
+    """The kind of a mark. ``MORE`` stands for the marks without space in a row."""
 
     OWN = "own"
     SUGGESTION = "suggestion"
@@ -61,7 +61,7 @@ class GutterMark:
 
     Attributes:
         code: The code of a mode; empty for a note.
-        kind: The kind of the mark, which gives its glyph.
+        kind: The kind of the mark. It decides the glyph.
         rank: The order among the marks of one kind on one span; the lowest comes first.
         part: The prefix for the part of a range that lies in the row; empty for a whole range.
         count: The number of equal marks.
@@ -98,7 +98,7 @@ class GutterMarks:
         self._ranges: list[PlacedMark] = []
         """The marks on several spans, sorted by their spans."""
         self._number_of_mark: dict[GutterMark, int] = {}
-        """For each distinct mark its position in the order in which marks were given."""
+        """For each distinct mark its number in the order of the constructor's ``marks``."""
         for placed_mark in marks:
             first, last, mark = placed_mark
             self._number_of_mark.setdefault(mark, len(self._number_of_mark))
@@ -242,7 +242,7 @@ class Pointing(Protocol):
 
 
 class Noted(NamedTuple):
-    """A note on a span, which has no mode."""
+    """A note on a span. It has no mode."""
 
     target: Target
     mode: str = ""

@@ -35,7 +35,7 @@ MARKS: Final[Mapping[CellContent, MarkKind]] = {
 """The kind of mark for each content of a cell that is a mark, the most important first."""
 
 FEW_ERRORS: Final = 0.25
-"""The largest share of cells with errors at which all these cells show their errors."""
+"""The largest share of cells with errors at which all of them show their errors."""
 
 STANDS_OUT: Final = 1.5
 """The least ratio of a cell's share of errors to that of the whole run.

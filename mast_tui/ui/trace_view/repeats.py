@@ -28,7 +28,7 @@ EARLIER_REACH: Final = 500
 """The number of earlier spans that are searched for a repetition of a step."""
 
 _WINDOW_SPANS: Final = 256
-"""The number of spans whose kinds, agents and names are read at once."""
+"""The number of spans read at once for their kinds, agents and names."""
 
 _LOOKBACK_SPANS: Final = 2 * MAX_PERIOD
 """The number of spans before the last searched span in which an unreported run may begin."""
@@ -153,7 +153,7 @@ class _Heads:
         """Begin with an empty window."""
         self._number_by_head: dict[tuple[SpanKind, str, str | None], int] = {}
         self._shapes: Sequence[Shape] = ()
-        """The shapes to which the columns of spans refer."""
+        """The list of shapes of the loaded columns."""
         self._number_of_shape: list[int] = []
         """For each shape the number of its head."""
         self._first = 0

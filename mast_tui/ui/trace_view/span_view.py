@@ -62,7 +62,7 @@ class SpanText:
         self._text = ""
         """The text of that span."""
         self._warned_trace: Trace | None = None
-        """The last trace for which a warning was shown."""
+        """The last trace with a warning on screen."""
 
     @property
     def empty_text(self) -> str:

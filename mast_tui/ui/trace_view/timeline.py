@@ -118,7 +118,7 @@ BAR_FROM_WIDTH: Final = 64
 """The least width with a time bar, in cells."""
 
 SHELL_TOOLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
-"""Tools whose name is left out of their rows."""
+"""The tools without their name in a row, because the command is enough."""
 
 MIN_NUMBER_CELLS: Final = 3
 MIN_TIME_CELLS: Final = 5
@@ -383,7 +383,7 @@ class TimelineLines(VirtualLines):
         super().__init__(id=id)
         self._begin_trace(None)
         self._rows_drawn_unread: set[int] = set()
-        """The rows whose span was unread when they were drawn."""
+        """The rows drawn with an unread span."""
         self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
         """The parts of each drawn row that come from the background index."""
         self._uncut_keys_by_row: LRUCache[int, str] = LRUCache(MAX_UNCUT_ROWS)
@@ -391,7 +391,7 @@ class TimelineLines(VirtualLines):
         self._shows_bar = True
 
     def _begin_trace(self, trace: Trace | None) -> None:
-        """Begin with a trace of which no span is shown yet; nothing is drawn."""
+        """Begin with a trace, without showing a span or drawing anything."""
         self.trace = trace
         self.rows = TimelineRows()
         self.marks = NO_MARKS
@@ -446,7 +446,7 @@ class TimelineLines(VirtualLines):
             self.rows_changed()
 
     def redraw_indexed(self) -> None:
-        """Draw the visible rows whose tag or time bar has changed in the index."""
+        """Draw the visible rows with a changed tag or time bar."""
         self.redraw_where(
             lambda row: self._indexed_parts_by_row.get(row) != self._indexed_parts(row)
         )

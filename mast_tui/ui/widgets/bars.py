@@ -264,7 +264,7 @@ class HintBar(RenderCache):
         """Begin without a message.
 
         Args:
-            where: The screen whose keys are shown.
+            where: The screen with the keys to show.
             left_out: The names of actions that are not available now.
         """
         super().__init__()
@@ -389,8 +389,9 @@ class HintBar(RenderCache):
         return max(1, self.size.width - 2)
 
     def _key_hints(self) -> list[_KeyHint]:
-        """Return the hints in the order in which they are shown; those of a dialog while it is
-        open.
+        """Return the hints in their order on screen.
+
+        While a dialog is open, return those of the dialog.
         """
         if self._dialog_keys is not None:
             return [_KeyHint(key, title, "") for key, title in self._dialog_keys]
