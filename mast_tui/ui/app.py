@@ -1,4 +1,4 @@
-"""The app: its start, its screens, the services that outlive them, and its end by a signal."""
+"""The app: its start, its screens, its services, and its end by a signal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.trace_catalog import Catalog
 
 FIRST_FRAME_PATIENCE: Final = 0.1
-"""Seconds for which the first frame waits for a single file."""
+"""Seconds that the first frame waits for a single file."""
 
 SCREENS: Final[Mapping[type[object] | str, str]] = {
     ShowLibrary: "mast_tui.ui.library.screen:LibraryScreen",
@@ -102,7 +102,8 @@ SCREENS: Final[Mapping[type[object] | str, str]] = {
 }
 """The class of each screen, imported when the screen is first shown.
 
-A screen that only the app opens has a name as key; that of a main screen is that of its action.
+The key is the destination of the screen, or a name. The name of a main screen is that of its
+action.
 """
 
 
@@ -117,7 +118,7 @@ def make_screen(destination: Destination | str, *arguments: Any) -> Screen[Any]:
     """Create a screen.
 
     Args:
-        destination: A destination, whose fields are the screen's arguments, or a name in
+        destination: A destination with the arguments of the screen as fields, or a name in
             ``SCREENS``.
         arguments: The screen's arguments if ``destination`` is a name.
     """
@@ -127,7 +128,7 @@ def make_screen(destination: Destination | str, *arguments: Any) -> Screen[Any]:
 
 
 def shows_trace(screen: Screen[Any]) -> TypeGuard[AnnotateScreen]:
-    """Check if traces are labelled on a screen."""
+    """Check if a screen is the annotate screen."""
     return isinstance(screen, MainScreen) and screen.where is Where.ANNOTATE
 
 
@@ -137,7 +138,7 @@ class MastApp(QueuedInputApp):
     TITLE = "mast_tui"
     CSS_PATH = FIRST_SPANS
     ENABLE_COMMAND_PALETTE = False
-    """Replaced by a palette that also shows keys and goes to locations."""
+    """False, because the app has its own palette."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(Where.EVERYWHERE)
 
     opening = True
@@ -148,7 +149,7 @@ class MastApp(QueuedInputApp):
 
         Args:
             options: The options of the command line.
-            taxonomy: The taxonomy to label with; None for MAST, which is read when it is needed.
+            taxonomy: The taxonomy to label with; None for MAST, which is read when needed.
         """
         super().__init__()
         self.options = options
@@ -156,7 +157,7 @@ class MastApp(QueuedInputApp):
         self._taxonomy = taxonomy
         self.configuration: Configuration = checked(read_configuration())
         self._writes_report = ""
-        """The message in the last line about writes that take long."""
+        """The message in the last line about slow writes."""
         self.writes = Writes(
             self._writes_changed, partial(self.call_later, _raise_error), self._hold_drawing
         )
@@ -169,13 +170,16 @@ class MastApp(QueuedInputApp):
     # The start: the first spans are shown before most of the app is imported
 
     def compose(self) -> ComposeResult:
-        """Yield the first spans of a single file if they have been read, until a screen opens."""
+        """Yield the first spans of a single file, if they have been read.
+
+        The first screen covers them.
+        """
         if self.traces.awaits_masks:  # A study may hide parts of the text.
             return
         file_report = self.traces.prefetch.first_spans(FIRST_FRAME_PATIENCE)
         if file_report is None or len(file_report.traces) != 1 or not len(file_report.traces[0]):
             return
-        # Start-up: not needed for a library.
+        # A library does not need this import, which would delay the start.
         from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans, FirstStrip
 
         (trace,) = file_report.traces
@@ -194,13 +198,13 @@ class MastApp(QueuedInputApp):
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
         if self.query("FirstSpans"):
-            # Draw them before anything else is imported.
+            # Draw the spans before anything else is imported.
             self.call_after_refresh(self._open_first_screen)
         else:
             self.call_later(self._open_first_screen)
 
     def _open_first_screen(self) -> None:
-        """Open the annotate screen for a single file, else the library, and begin to read."""
+        """Open the annotate screen for a single file or else the library, and begin to read."""
         self.traces.prefetch.load_cache()
         self.add_styles(ANNOTATE)
         if self.traces.prefetch.single:
@@ -212,7 +216,7 @@ class MastApp(QueuedInputApp):
         self.call_after_refresh(self._end_opening)
 
     def _end_opening(self) -> None:
-        """Open the workspace; remove the spans drawn at the start, which a screen covers now."""
+        """Open the workspace, and remove the spans drawn at the start."""
         self.opening = False
         for first_widget in self.query("FirstSpans, BelowFirstSpans, FirstStrip, TitleBar"):
             first_widget.remove()
@@ -224,7 +228,7 @@ class MastApp(QueuedInputApp):
         collect_again()
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the colours of the theme, and the colours of drawn lines."""
+        """Return the colours of the theme, and those for drawn lines."""
         variables = super().get_css_variables()
         return {**variables, **line_colours(variables)}
 
@@ -238,7 +242,7 @@ class MastApp(QueuedInputApp):
     # Screens
 
     def go(self, destination: Destination) -> None:
-        """Show another screen; the destination decides which open screens are closed."""
+        """Show another screen."""
         match destination:
             case ShowLibrary():
                 self._show_library()
@@ -251,7 +255,10 @@ class MastApp(QueuedInputApp):
                 self.show_main(make_screen(destination))
 
     def show_main(self, screen: Screen[None]) -> None:
-        """Show a main screen; close the screens on top that stay open only until another comes."""
+        """Show a main screen.
+
+        Screens on top that give way to another one are closed.
+        """
         while isinstance(self.screen, MainScreen) and self.screen.gives_way:
             self.pop_screen()
         self._leave_main_screen()
@@ -259,7 +266,7 @@ class MastApp(QueuedInputApp):
 
     @property
     def main_screens(self) -> list[MainScreen]:
-        """The open screens that are no dialogs, the topmost last."""
+        """The open screens except dialogs, the topmost last."""
         return [screen for screen in self.screen_stack if isinstance(screen, MainScreen)]
 
     def _leave_main_screen(self) -> None:
@@ -267,7 +274,7 @@ class MastApp(QueuedInputApp):
             self.screen.leave_for_a_while()
 
     def _show_library(self) -> None:
-        """Close all screens above the library; if it is not below them, open it."""
+        """Close all screens above the library, or open it if there is none below."""
         while len(self.screen_stack) > 1:
             screen: Screen[Any] = self.screen
             if isinstance(screen, screen_of(ShowLibrary)) and isinstance(screen, MainScreen):
@@ -281,9 +288,9 @@ class MastApp(QueuedInputApp):
         return cast("type[AnnotateScreen]", screen_of(ShowTrace))(self.taxonomy)
 
     def _show_trace(self, trace: Trace, location: TraceLocation | None) -> None:
-        """Show a trace on the present screen if it is an annotate screen, else on a new one.
+        """Show a trace on the present annotate screen or on a new one.
 
-        Go to the location as soon as the screen is drawn.
+        Go to the location after the screen is drawn.
         """
         trace = self.catalog.opened(trace)
         present_screen: Screen[Any] = self.screen
@@ -296,18 +303,18 @@ class MastApp(QueuedInputApp):
             screen.call_after_refresh(screen.look_at, location)
 
     def _attach_session(self, screen: AnnotateScreen, *, replaces_session: bool = False) -> None:
-        """Attach a session to a screen as soon as the workspace is open.
+        """Attach a session to a screen once the workspace is open.
 
         Args:
-            screen: The screen; if it has no trace, nothing happens.
-            replaces_session: True to replace the screen's session, because the study has changed.
+            screen: The screen. Nothing happens if it has no trace.
+            replaces_session: True to replace the screen's session after a change of the study.
         """
         trace = screen.trace
         if trace is None:
             return
 
         async def attach(opened: OpenWorkspace) -> None:
-            """Open a session and attach it, unless the screen has one that may stay."""
+            """Open a session and attach it, unless the present session may stay."""
             if not replaces_session and screen.trace is trace and screen.session is not None:
                 return
             session = await self.workspace.carry_out(lambda: opened.open(trace))
@@ -315,9 +322,9 @@ class MastApp(QueuedInputApp):
                 screen.attach(session)
 
         def queue_attaching(opened: OpenWorkspace) -> None:
-            """Queue the attaching of the session, with the keys that wait for it."""
-            # Keys wait for the session, because it has the position at which the trace was left.
-            # They do not wait for a server that is away.
+            """Queue the attaching of the session."""
+            # The session has the position at which the trace was left, so keys wait for it. They do
+            # not wait for a server that is away.
             keys_wait = not replaces_session and not opened.workspace.away
             held_keys = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
             self.writes.do(partial(attach, opened), held_keys)
@@ -326,7 +333,7 @@ class MastApp(QueuedInputApp):
 
     @property
     def open_trace_id(self) -> str | None:
-        """The id of the open trace; None if no trace is open."""
+        """The id of the open trace, or None."""
         for screen in self.screen_stack:
             if shows_trace(screen):
                 return None if screen.trace is None else screen.trace.identity.trace_id
@@ -343,8 +350,8 @@ class MastApp(QueuedInputApp):
 
         Args:
             screen: The dialog.
-            answered: Called with the answer of the dialog.
-            left: Called after Escape, which gives no answer.
+            answered: Receives the answer of the dialog.
+            left: Called after Escape.
         """
 
         def closed(answer: Answer | None) -> None:
@@ -370,10 +377,10 @@ class MastApp(QueuedInputApp):
             title: The title of the dialog.
             question: The question.
             answers: The keys with their meanings.
-            effects: The functions that keys call; None is the key for Escape.
-            default: The key that Enter stands for; None if Enter does nothing.
+            effects: The functions that the keys call. None stands for Escape.
+            default: The key for Enter; None if Enter does nothing.
         """
-        # Start-up: rarely needed before the first spans are shown.
+        # The import would delay the start.
         from mast_tui.ui.dialogs.dialog import Ask
 
         def answered(key: str | None) -> None:
@@ -387,7 +394,7 @@ class MastApp(QueuedInputApp):
 
         Args:
             message: The message.
-            seconds: How long to show it; None for the usual time.
+            seconds: The seconds to show it; None for the usual time.
         """
         self.notify(message, timeout=seconds, markup=False)
 
@@ -445,14 +452,13 @@ class MastApp(QueuedInputApp):
         self.push_screen(make_screen("themes", self.theme))
 
     def action_export(self) -> None:
-        """Write labels to a file, once there is a workspace."""
+        """Ask how to export labels, once there is a workspace."""
         if self.workspace.no_workspace_reason is not None:
             self.answer("No workspace is open, so there is nothing to export", error=True)
             return
         self.workspace.when_ready(self._choose_format)
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
-        """Ask for the format of an export, and open its form."""
         screen = self.screen
         report = screen.report_to_write() if isinstance(screen, MainScreen) else None
         self.ask(
@@ -461,12 +467,12 @@ class MastApp(QueuedInputApp):
         )
 
     async def _run_palette_choice(self, screen: Screen[Any], choice: str | None) -> None:
-        """Run the action that was chosen in the palette, or go to a span or trace of the screen.
+        """Run the action chosen in the palette, or go to the chosen span or trace.
 
         Args:
             screen: The screen on which the palette was opened.
-            choice: The id of an action, or the number, key or name of a span or trace; None after
-                Escape.
+            choice: The id of an action, or the number, key or name of a span or trace; None for no
+                choice.
         """
         if choice is None:
             return
@@ -478,7 +484,7 @@ class MastApp(QueuedInputApp):
 
     @staticmethod
     def _keys_screen(screen: Screen[Any]) -> Where:
-        """Return the name of the screen whose keys apply on a screen."""
+        """Return the screen of the action tables that a screen shows."""
         return getattr(screen, "where", Where.EVERYWHERE)
 
     # Keys
@@ -489,12 +495,12 @@ class MastApp(QueuedInputApp):
         return dict(self.configuration.keys)
 
     def key_of(self, action_id: str) -> str:
-        """Return the key of an action as text, as the user has set it."""
+        """Return the user's key of an action as text."""
         return key_of(action_id, self.configuration.keys)
 
     @property
     def busy_with_input(self) -> bool:
-        """True if an input event is not handled yet, or something is being saved."""
+        """True while an input event is handled or something is saved."""
         return not self.input_queue.idle or not self.writes.idle
 
     # Traces
@@ -505,10 +511,10 @@ class MastApp(QueuedInputApp):
         return self.traces.catalog
 
     def show_new_traces(self) -> None:
-        """Show new traces in the library, and deliver the keys that have waited for them.
+        """Show new traces in the library, and deliver the keys that waited for them.
 
-        If an annotate screen waits for its trace, it shows the only trace. The library opens
-        instead if there are several traces, or none once all files have been read.
+        An annotate screen that waits for its trace shows a single trace. For several or no traces,
+        the library opens instead.
         """
         screens: list[Screen[Any]] = self.screen_stack
         waiting_screen = next((s for s in screens if shows_trace(s) and s.trace is None), None)
@@ -523,12 +529,12 @@ class MastApp(QueuedInputApp):
         self.input_queue.resume()
 
     def queue_changed(self) -> None:
-        """Tell the library that the work to do has changed."""
+        """Tell the screens that the queue of traces has changed."""
         for screen in self.main_screens:
             screen.queue_changed()
 
     def study_changed(self) -> None:
-        """Apply a study that was set up or changed, also to the open trace."""
+        """Apply a changed study, also to the open trace."""
         opened = self.opened
         if opened is not None:
             self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
@@ -540,9 +546,9 @@ class MastApp(QueuedInputApp):
                 screen.show_trace(screen.trace.with_masks(self.catalog.masks))
 
     async def _follow_study(self, opened: OpenWorkspace) -> None:
-        """Apply a study that was set up or changed to the counts, the queue and the open trace.
+        """Apply a changed study to the counts, the queue and the open trace.
 
-        The session on the open trace is replaced, because the study decides what it may show.
+        The session on the open trace is replaced, because its visibility may change.
         """
         await self.workspace.carry_out(opened.follow_study)
         self.traces.mask(opened.masks)
@@ -559,7 +565,7 @@ class MastApp(QueuedInputApp):
         """Open the workspace.
 
         Args:
-            trusted: True to open it without a question even if others may have prepared it.
+            trusted: True to open it without a question even if another person may have prepared it.
         """
         self.workspace.open(trusted=trusted)
 
@@ -569,14 +575,14 @@ class MastApp(QueuedInputApp):
         return self.workspace.opened
 
     async def workspace_ready(self) -> None:
-        """Prepare the app for the workspace that is open now."""
+        """Prepare the app for the workspace that was opened."""
         if self.workspace.opened is not None:
             # The workspace may have another wording of the taxonomy.
             self._taxonomy = self.workspace.opened.taxonomy
         await self.trace_queue.count_finished()
 
     async def annotator_changed(self) -> None:
-        """Open the library and the open trace anew, as the new annotator may see them."""
+        """Open the library and the open trace again, as the new annotator may see them."""
         await self.trace_queue.count_finished()
         trace_id = self.open_trace_id
         while len(self.screen_stack) > 1:
@@ -587,7 +593,7 @@ class MastApp(QueuedInputApp):
             self.go(ShowTrace(self.catalog.traces[trace_id]))
 
     def workspace_failed(self) -> None:
-        """Tell the screens that there will be no workspace."""
+        """Tell the screens that no workspace will be open."""
         for screen in self.main_screens:
             screen.workspace_failed()
         self.input_queue.resume()
@@ -607,10 +613,10 @@ class MastApp(QueuedInputApp):
 
     @contextmanager
     def _hold_drawing(self) -> Iterator[None]:
-        """Draw nothing until the context ends; then draw all changes at once."""
+        """Draw nothing until the context ends, then draw all changes."""
         with self.batch_update():
             yield
-        # Only the top screen: one below it would draw the whole window again.
+        # Only the top screen is drawn. A screen below it would draw the whole window again.
         if self.screen_stack:
             self.screen.check_idle()
 
@@ -623,7 +629,7 @@ class MastApp(QueuedInputApp):
 
     @property
     def urgent_message(self) -> str:
-        """The message about a write that everything waits for, or an empty text."""
+        """The message about a write that everything waits for; empty for none."""
         return self.writes.report
 
     def on_unmount(self) -> None:
@@ -639,18 +645,18 @@ class MastApp(QueuedInputApp):
 
     @property
     def report(self) -> str:
-        """The progress of the judge at work, or an empty text; the last line shows it."""
+        """The progress of the judge at work for the last line; empty without a judge."""
         return "" if self.judge_at_work is None else self.judge_at_work.message
 
     def judge_traces(self, traces: Collection[Trace], plan: Plan | None = None) -> None:
-        """Run a judge on traces; if a judge is at work, ask whether to cancel it.
+        """Run a judge on traces. If a judge is at work, ask whether to cancel it.
 
         Args:
             traces: The traces.
-            plan: The model to ask; None to let the user choose a judge.
+            plan: The plan of a model; None to let the user choose a judge.
         """
         if self._judges is None:
-            # Start-up: it imports the judges, which are not needed before.
+            # The import of the judges would delay the start.
             from mast_tui.ui.services.judging import JudgeRuns
 
             self._judges = JudgeRuns(self)
@@ -659,8 +665,7 @@ class MastApp(QueuedInputApp):
     def worker_failed(self, worker: Worker[Any], message: str) -> None:
         """Report that background work has failed.
 
-        A failure to open the workspace, and that of a judge, is reported by its service. The trace
-        service is told that reading has ended.
+        Services report failures of the workspace and of judges themselves.
 
         Args:
             worker: The worker.
@@ -682,10 +687,13 @@ class MastApp(QueuedInputApp):
 ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 END_PATIENCE: Final = 5.0
-"""Seconds for the app to end and close its workspace."""
+"""Seconds that the app has to end and close its workspace."""
 
 AFTER_ANOTHER: Final = 1.0
-"""Seconds that remain after a second signal: a shell that ends sends SIGHUP twice."""
+"""Seconds that remain after a second signal.
+
+A shell that ends sends SIGHUP twice.
+"""
 
 CHECK_TERMINAL_EVERY: Final = 1.0
 """Seconds between two checks that the terminal, or the server of a browser, still exists.
@@ -695,22 +703,21 @@ Not every process receives a SIGHUP, and Textual would read from a missing termi
 
 
 class EndingSignals:
-    """Runs the app, and ends it on a signal with the exit code 128 + n.
+    """A runner of the app that ends it on a signal, with the exit code 128 + n.
 
-    The event loop ends the app as a key would; the terminal is restored and the workspace closed.
-    If the loop cannot (it is stuck, or a terminal that is gone accepts no output), a second signal
-    or a few seconds end the app at once. A call into C that never returns can only be killed.
+    The event loop ends the app as a key would, restores the terminal and closes the workspace. If
+    the loop is stuck, a second signal or a few seconds end the app at once.
 
     Checked against Textual 8.2: ``App.exit`` works under any dialog, and the driver restores the
-    terminal before ``run_async`` returns. Threads are not waited for: they write one transaction
-    at a time, and unfinished work is requested again at the next start.
-
-    Attributes:
-        number: The signal that has arrived first; None before.
+    terminal before ``run_async`` returns. Threads are not waited for, because each write is one
+    transaction, and unfinished work is requested again at the next start.
 
     Args:
         app: The app.
-        close: Closes the workspace; called at the end.
+        close: Closes the workspace at the end.
+
+    Attributes:
+        number: The first signal; None before.
     """
 
     def __init__(self, app: App[Any], close: Callable[[], object]) -> None:
@@ -718,14 +725,14 @@ class EndingSignals:
         self._app = app
         self._close = close
         self._has_terminal = True
-        """True while the app uses the terminal, which must be restored at the end."""
+        """True while the app uses the terminal."""
 
     async def run(self) -> None:
-        """Run the app in the loop of the main thread; if a signal has ended it, end the process."""
+        """Run the app in the loop of the main thread. If a signal ends the app, end the process."""
         loop = asyncio.get_running_loop()
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, self._exit_app)
-            # Called before the handler of the loop, even if the loop is stuck.
+            # This handler runs before that of the loop, even if the loop is stuck.
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._on_signal)  # ends an app that does not end in time
         threading.excepthook = self._on_thread_error
@@ -739,7 +746,7 @@ class EndingSignals:
     def leave(self, code: int) -> NoReturn:
         """Close the workspace and end the process, without waiting for other threads.
 
-        If closing takes longer than ``END_PATIENCE``, the alarm ends the process.
+        If this takes longer than ``END_PATIENCE``, the alarm ends the process.
         """
         signal.setitimer(signal.ITIMER_REAL, END_PATIENCE)
         try:
@@ -748,7 +755,7 @@ class EndingSignals:
             os._exit(code)
 
     def _close_safely(self) -> None:
-        """Close the workspace; if that fails, log the error before it is raised."""
+        """Close the workspace. If that fails, log the error and raise it."""
         try:
             self._close()
         finally:
@@ -761,7 +768,10 @@ class EndingSignals:
             self._app.exit(return_code=128 + self.number)
 
     def _check_terminal(self, loop: asyncio.AbstractEventLoop, terminal: int) -> None:
-        """Send this process a SIGHUP if the terminal (a descriptor) is gone; else check later."""
+        """Check regularly that a terminal exists, and send this process a SIGHUP if it is gone.
+
+        ``terminal`` is a file descriptor.
+        """
         poll = select.poll()
         poll.register(terminal, 0)  # a hang-up is always reported
         if poll.poll(0):
@@ -782,11 +792,11 @@ class EndingSignals:
             os._exit(1 if self.number is None else 128 + self.number)
         elif self.number is None:
             self.number = number
-            # A closed terminal sends SIGCONT after SIGHUP, and Textual would start again.
+            # A closed terminal sends SIGCONT after SIGHUP, which would make Textual start again.
             signal.signal(signal.SIGCONT, lambda *_: None)
             signal.setitimer(signal.ITIMER_REAL, END_PATIENCE)
             if terminal_released(self._app) and self._has_terminal:
-                # The app is suspended: the terminal belongs to another program.
+                # The app is suspended, so the terminal belongs to another program.
                 self._has_terminal = False
                 self.leave(128 + number)
         else:
@@ -795,9 +805,9 @@ class EndingSignals:
             signal.setitimer(signal.ITIMER_REAL, seconds_left)
 
     def _on_thread_error(self, arguments: threading.ExceptHookArgs) -> None:
-        """Log the error of a thread; end the app if the thread writes to the terminal."""
+        """Log the error of a thread. If the thread writes to the terminal, end the app."""
         if writes_to_terminal(arguments.thread):
-            # The terminal accepts no more output, which would pile up until the app stops.
+            # Output to a lost terminal would pile up until the app stops.
             os.kill(os.getpid(), signal.SIGHUP)
         elif arguments.exc_value is not None:
             log_error(arguments.exc_value)
@@ -808,22 +818,21 @@ Answer = TypeVar("Answer")
 
 
 def _taxonomy_in(path: Path | None) -> Taxonomy:
-    """Return the taxonomy in a file, or MAST."""
-    # Start-up: not needed for the first spans.
+    # The first spans do not need this import, which would delay the start.
     from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 
     return load_mast() if path is None else load_taxonomy(path)
 
 
 def _raise_error(error: BaseException) -> None:
-    """Raise the error of a write where the app handles bugs."""
+    """Raise the error of a write in the app's message queue, where bugs are handled."""
     raise error
 
 
 def run_app(options: AppOptions) -> int:
     """Run the app to its end, and return the exit code.
 
-    Errors of the taxonomy's file, and changes that were not sent, are reported on stderr.
+    Errors in the taxonomy's file, and unsent changes, are reported on stderr.
     """
     taxonomy = None
     if options.taxonomy is not None:
@@ -842,7 +851,7 @@ def run_app(options: AppOptions) -> int:
 
 
 async def _run_to_end(app: MastApp) -> None:
-    """Run the app; if a signal or an error ends it, end the process."""
+    """Run the app. If a signal or an error ends it, end the process."""
     signals = EndingSignals(app, app.workspace.close)
     asyncio.get_running_loop().set_exception_handler(_log_callback_error)
     await signals.run()
@@ -854,7 +863,7 @@ async def _run_to_end(app: MastApp) -> None:
 
 
 def _log_callback_error(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log the error of a callback; the text of the error does not reach the terminal."""
+    """Log the error of a callback, and keep its text away from the terminal."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_error(error)

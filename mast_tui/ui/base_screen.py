@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 Stopped = Callable[[], bool]
-"""Returns True once a result is no longer needed."""
+"""A function that returns True once a result is no longer needed."""
 
 
 class StoppedError(Exception):
-    """An error that ends a computation whose result is no longer needed."""
+    """An error that ends a computation, because its result is no longer needed."""
 
 
 class BackgroundWork:
-    """The workers in which a screen or dialog computes something slow."""
+    """The workers of a screen or dialog for slow computations."""
 
     def __init__(self, node: DOMNode, say_error: Callable[[str], object]) -> None:
         """Begin without workers.
@@ -51,7 +51,7 @@ class BackgroundWork:
         self._node = node
         self._say_error = say_error
         self._worker_by_group: dict[str, Worker[None]] = {}
-        """The latest worker of each group, whose results are shown."""
+        """The latest worker of each group. Only its results are shown."""
 
     def run(
         self,
@@ -63,11 +63,11 @@ class BackgroundWork:
         """Compute something in a worker, then show it.
 
         Args:
-            group: The name of the work. Later work of the same name makes its result obsolete.
-            compute: Returns the result; called in a thread.
+            group: The name of the work. New work of the same name replaces it.
+            compute: Returns the result. It is called in a thread.
             show: Receives the result.
-            failed: Receives the problem, fit for display, if the workspace or a file cannot be
-                read; None shows it as an error.
+            failed: Receives the problem as text if the workspace or a file cannot be read. None
+                shows the problem as an error.
         """
         return self.run_stages(group, lambda _: iter((compute(),)), show, failed)
 
@@ -81,11 +81,11 @@ class BackgroundWork:
         """Compute something in a worker, and show the result of each stage.
 
         Args:
-            group: The name of the work. Its results are ignored once the group has begun again.
-            compute: Yields the results; called in a thread. It may raise ``StoppedError`` once it
-                is stopped.
+            group: The name of the work. New work of the same name replaces it.
+            compute: Yields the results, in a thread. It may raise ``StoppedError`` once it is
+                stopped.
             show: Receives each result.
-            failed: As for ``run``.
+            failed: See ``run``.
         """
 
         def work() -> None:
@@ -103,7 +103,7 @@ class BackgroundWork:
         return worker
 
     def post(self, show: Callable[[], object]) -> None:
-        """Show something from a worker, unless its group has begun again or was stopped since."""
+        """Show something from a worker, unless its work was replaced or stopped."""
         self._node.call_later(self._deliver, get_current_worker(), show)
 
     def _deliver(self, worker: Worker[None], show: Callable[[], object]) -> None:
@@ -111,7 +111,7 @@ class BackgroundWork:
             show()
 
     def stop(self, group: str) -> None:
-        """Stop the work of a group, and ignore the results that it has posted."""
+        """Stop the work of a group, and ignore its results from now on."""
         self._worker_by_group.pop(group, None)
         self._node.workers.cancel_group(self._node, group)
 
@@ -120,7 +120,7 @@ class MovesLines:
     """The actions that move over the rows of a list, for main screens and dialogs."""
 
     def lines_moved(self) -> None:
-        """Follow the cursor after it was moved by a key."""
+        """React to a move of the cursor by a key."""
 
     @property
     @abstractmethod
@@ -156,20 +156,20 @@ class MovesLines:
 class MainScreen(MovesLines, Screen[None]):
     """A screen that is no dialog, with a title, lists, and a line of hints.
 
-    A subclass that sets ``where`` has the keys of that screen, and those of all screens. The app
-    calls its methods; a screen overrides those for what it shows.
+    A subclass with its own ``where`` has the keys of that screen, and those of all screens. The app
+    calls the methods below, which a screen overrides as needed.
     """
 
     where: ClassVar[Where]
 
     gives_way: ClassVar[bool] = False
-    """True if the screen is closed when another main screen opens."""
+    """True if the screen closes when another main screen opens."""
 
     keys_left_out: ClassVar[Collection[str]] = ()
-    """The actions that the line of hints leaves out at first."""
+    """The actions without hints at first."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Bind the keys of the screen, if the subclass has its own ``where``."""
+        """Bind the keys of the screen if the subclass sets ``where``."""
         if "where" in vars(cls):
             cls.BINDINGS = bindings_for(cls.where, Where.EVERYWHERE)
         super().__init_subclass__(**options)
@@ -188,44 +188,44 @@ class MainScreen(MovesLines, Screen[None]):
     # News from the app
 
     def refresh_rows(self) -> None:
-        """Show traces that were added, changed or removed."""
+        """Show added, changed and removed traces."""
 
     def still_reading(self, progress: str) -> None:
-        """Show how much of a big document was read."""
+        """Show the progress of reading a big document."""
 
     def queue_changed(self) -> None:
-        """Read the queue of traces again: the work to do has changed."""
+        """Read the queue of traces again, because the work to do has changed."""
 
     def reset_queue(self) -> None:
-        """Show the queue of the work to do: a study was set up."""
+        """Show the queue of the work to do, because a study was set up."""
 
     def workspace_failed(self) -> None:
-        """Show that there will be no workspace."""
+        """Show that no workspace will be open."""
 
     def show_changes_of_others(self) -> None:
         """Show what another program has written to the workspace."""
 
     def presence_changed(self) -> None:
-        """Show who else works on the item under the cursor."""
+        """Show who works on the item under the cursor."""
 
     def leave_for_a_while(self) -> None:
-        """Write what is pending before another screen opens above this one."""
+        """Write pending changes before another screen opens above this one."""
 
     # Requests of the app
 
     def go_to_place(self, text: str) -> bool:
-        """Go to a span or trace by its number, key or name; return False if there is none."""
+        """Go to a span or trace by its number, key or name; return False for an unknown one."""
         return False
 
     def report_to_write(self) -> ReportToWrite | RunsToWrite | None:
-        """Return the report or run on screen that can be written to a file, or None."""
+        """Return the report or run on screen that can be exported, or None."""
         return None
 
     # Keys
 
     @property
     def asks(self) -> bool:
-        """True if the screen waits for an answer in its last line, and gets keys first."""
+        """True if the screen has a question in its last line. It receives keys first then."""
         return False
 
     def take_key(self, key: str, action: str | None) -> bool:
@@ -233,23 +233,23 @@ class MainScreen(MovesLines, Screen[None]):
 
         Args:
             key: The key's name.
-            action: The id of the action that is bound to it here, if any.
+            action: The id of the action of the key on this screen, or None.
 
         Returns:
-            False if the key is no answer and should do what it does elsewhere.
+            False if the key is no answer, and should run its action.
         """
         return False
 
     @property
     def has_all_content(self) -> bool:
-        """True if no input has to wait until more was read; this is fast."""
+        """True if no input has to wait for content. This must be fast."""
         return True
 
     def awaits_content(self, action: str | None) -> bool:
-        """Return whether input has to wait until more was read; it never does on most screens.
+        """Return whether an input has to wait for content.
 
         Args:
-            action: The id of the action that is bound to a key; None for all other input.
+            action: The id of the action of the key; None for any other input.
         """
         return False
 
@@ -266,9 +266,8 @@ class MainScreen(MovesLines, Screen[None]):
     def right_title_parts(self) -> tuple[str, ...]:
         """Return the parts at the right of the first line.
 
-        These are unsent changes, the annotator, and the role: adjudicator or blind; the library
-        also says that suggestions are shown. Until the workspace is open, the only part says what
-        the workspace waits for.
+        These are unsent changes, the annotator, and the role or visibility. Until the workspace is
+        open, a single part says what the app waits for.
         """
         opened = self.mast.opened
         if opened is None:
@@ -324,7 +323,7 @@ class BaseScreen(MainScreen):
     async def run_or_show_error(self, step: Callable[[], Result]) -> Result | None:
         """Run a step in the writer thread, as part of queued work.
 
-        If it is refused, show the error in the last line and return None.
+        Show an error in the last line, and return None.
         """
         try:
             return await self.writes.run(step)
@@ -339,7 +338,7 @@ class BaseScreen(MainScreen):
 
     @property
     def pane(self) -> VirtualLines:
-        """The pane that has the focus, or else the main list."""
+        """The pane with the focus, or else the main list."""
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.main_list
 
@@ -363,7 +362,7 @@ class BaseScreen(MainScreen):
             self.action_open()
 
     def action_open(self) -> None:
-        """Open the row under the cursor, if it can be opened."""
+        """Open the row under the cursor, if possible."""
 
     def action_back(self) -> None:
         """Return to the previous screen."""

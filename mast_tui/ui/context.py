@@ -1,6 +1,6 @@
-"""The app as screens see it: the destinations, and what a screen can be told.
+"""The app as screens see it: the destinations, and the messages for screens.
 
-Screens import this module, but never the app or each other; only the app imports the screens. Types
+Screens import this module instead of the app or each other. Only the app imports the screens. Types
 may name the app.
 """
 
@@ -30,10 +30,10 @@ class TraceLocation(NamedTuple):
     Attributes:
         trace_id: The id of the trace.
         suggestion: The id of the suggestion.
-        judge: A judge, for the first suggestion of this judge.
+        judge: The judge of the suggestion, to go to its first one.
         key: The key of the span.
-        position: The index of the span, if the trace does not have the key.
-        find: A text to search for from the span on.
+        position: The index of the span, in case the trace does not have the key.
+        find: A text to search for, from the span on.
     """
 
     trace_id: str
@@ -44,16 +44,16 @@ class TraceLocation(NamedTuple):
     find: str | None = None
 
 
-# Destinations. The screen's constructor has the same arguments. They are NamedTuples, because as
-# many dataclasses would take 2 % of the time until the first spans are shown.
+# Destinations. The constructor of the screen has the same arguments. They are NamedTuples, because
+# dataclasses would take 2 % of the time until the first spans are shown.
 
 
 class ShowLibrary(NamedTuple):
-    """The library of traces; all screens above it are closed."""
+    """The library of traces, without the screens above it."""
 
 
 class ShowTrace(NamedTuple):
-    """A trace on the annotate screen; an open annotate screen is used again."""
+    """A trace on the present annotate screen or on a new one."""
 
     trace: Trace
     location: TraceLocation | None = None
@@ -72,7 +72,7 @@ class ShowDisagreements(NamedTuple):
 
     Attributes:
         mode: The slug of the mode.
-        trace: The id of the trace on which the cursor begins; None for the first one.
+        trace: The id of the trace to put the cursor on; None for the first one.
         lists_agreed: True to list agreed items too.
     """
 
@@ -87,9 +87,8 @@ class ShowGuidelines(NamedTuple):
     Attributes:
         mode_slug: The slug of the mode.
         may_write: True if the user may change the guidelines.
-        occasion: The trace and the item whose decision leads to a change of the guidelines.
-        go_to_case: Puts the cursor of the present screen on a case, and returns whether the screen
-            lists the case.
+        occasion: The trace and the item of the decision that is the reason for a new guideline.
+        go_to_case: Moves the present screen to a case, and returns whether it lists the case.
     """
 
     mode_slug: str
@@ -99,12 +98,12 @@ class ShowGuidelines(NamedTuple):
 
 
 class ReportToWrite(NamedTuple):
-    """A report on screen that can be written to a file.
+    """A report on screen that can be exported to a file.
 
     Attributes:
         name: The name of the file.
-        make: Makes the report; it is slow, so it runs in a worker. It regularly calls its second
-            argument, which returns whether to stop, or raises an error.
+        make: Makes the report in a worker, because this is slow. It regularly calls its second
+            argument, which returns whether to stop or raises an error.
     """
 
     name: str
@@ -112,10 +111,10 @@ class ReportToWrite(NamedTuple):
 
 
 class RunsToWrite(NamedTuple):
-    """The runs of a screen that can be written with their labels as pages.
+    """The runs on a screen that can be exported with their labels as pages.
 
     Attributes:
-        run: The run on screen, or under the cursor of a list; None without one.
+        run: The run on screen or under the cursor; None without one.
         listed: All runs of a list.
     """
 
@@ -136,11 +135,11 @@ class JudgeProgress:
     """A report on a judge at work.
 
     Attributes:
-        text: The report, fit for display.
+        text: The report.
         done: True for the last report.
-        problem: True if ``text`` says what went wrong.
+        problem: True if ``text`` is an error.
         added_hint: A hint to add to the last report.
-        trace_id: The trace with new suggestions in the workspace; None if any trace may have them.
+        trace_id: The trace with new suggestions; None if any trace may have them.
     """
 
     text: str
@@ -157,7 +156,7 @@ class JudgeProgress:
 
         Args:
             hints: The bar.
-            next_step: A hint on what to do next; empty for no hint.
+            next_step: A hint on what to do next; empty for none.
         """
         if self.done and hints.screen is context_of(hints).main_screens[-1]:
             parts = (self.text, next_step, self.added_hint)

@@ -1,8 +1,8 @@
-"""Reports of unexpected errors: one line for the user, and a log that can be shared.
+"""Reports of unexpected errors: a line for the user, and a log that can be shared.
 
-The message of an error and the values of variables may contain text of a trace. So the log has only
-the type of the error, its position in the code, and details that are names of code. Nothing heavy
-is imported here, because the command line uses it as well.
+Messages of errors and values of variables may contain text of a trace. So the log has only the type
+of the error, the position in the code, and details that are names of code. The command line imports
+this module too, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 from mast_tui.safe_text import one_line
 
 MAX_LOGS: Final = 20
-"""The number of logs; the oldest log is deleted when a further log is written."""
+"""The number of logs. A further log replaces the oldest one."""
 
 MAX_LOG_CHARS: Final = 64_000
 """The most characters of a log."""
@@ -44,8 +44,8 @@ def log_error(error: BaseException) -> str:
         error: The unexpected error.
 
     Returns:
-        A line, fit for display, that names the type of the error and the file of the log, or
-        says why there is no log.
+        A line with the type of the error and the file of the log, or the reason why there is no
+        log.
     """
     try:
         result = f"the log is {_write_log(log_of(error)[:MAX_LOG_CHARS])}"
@@ -58,14 +58,14 @@ def log_error(error: BaseException) -> str:
 def excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Log an error that was not caught, and print one line instead of a traceback.
+    """Log an uncaught error, and print one line instead of a traceback.
 
-    It replaces ``sys.excepthook``. Python then exits with 1.
+    This replaces ``sys.excepthook``. Python then exits with 1.
 
     Args:
         kind: The type of the error.
         error: The error.
-        trace: The traceback, which the error contains as well.
+        trace: The traceback, which is also part of the error.
     """
     message = "interrupted" if issubclass(kind, KeyboardInterrupt) else log_error(error)
     with suppress(OSError):  # stderr may be closed
@@ -73,7 +73,7 @@ def excepthook(
 
 
 def log_of(error: BaseException) -> str:
-    """Return the log of an error: versions, calls and types, without text of a trace."""
+    """Return the log of an error, without text of a trace."""
     parts = [_log_heading()]
     for linked_error in _linked_errors(error):
         calls = "".join(traceback.format_tb(linked_error.__traceback__, -MAX_FRAMES))
@@ -95,10 +95,7 @@ def _log_heading() -> str:
 
 
 def _linked_errors(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, then its causes and the members of its group.
-
-    At most ``MAX_CHAINED_ERRORS`` errors are yielded.
-    """
+    """Yield an error, its causes and the members of its group, at most ``MAX_CHAINED_ERRORS``."""
     queue = [error]
     seen_ids = set[int]()
     while queue and len(seen_ids) < MAX_CHAINED_ERRORS:
@@ -117,7 +114,7 @@ def _linked_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 def _safe_details(error: BaseException) -> str:
-    """Return the details of an error that consist of names and numbers only; empty if none do."""
+    """Return the details of an error that are only names and numbers; empty for none."""
     if isinstance(error, OSError) and error.errno is not None:
         return f": {errno.errorcode.get(error.errno, error.errno)}, {os.strerror(error.errno)}"
     if isinstance(error, AttributeError):
@@ -136,11 +133,7 @@ def _safe_name(value: object) -> str:
 
 
 def _write_log(text: str) -> Path:
-    """Write a log that only this user can read, delete the oldest logs, and return its path.
-
-    Raises:
-        OSError: The log cannot be written.
-    """
+    """Write a log for this user alone, delete the oldest logs, and return its path."""
     from platformdirs import user_log_path
 
     folder = user_log_path("mast-tui")

@@ -1,4 +1,4 @@
-"""The screen of open codes: notes and open labels of all traces in groups that can become modes."""
+"""The screen of open codes: notes and open labels of all traces, grouped for possible modes."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import TaggedPlace
 
 BARS: Final = "·▁▂▃▄▅▆▇█"
-"""The bars for the number of new kinds in a trace, from none to eight or more."""
+"""The bars for the number of new kinds of failure in a trace, from none to eight or more."""
 
 MOST_BARS: Final = 40
-"""The number of traces, the last ones, that are drawn as bars."""
+"""The most traces drawn as bars; these are the last ones."""
 
 
 def no_codes_text(key_of: KeyOf) -> str:
-    """Return the text that is shown if there are no open codes: how to write one."""
+    """Return the text shown without open codes, which explains how to write one."""
     return (
         "There are no open codes yet.\n\n"
         "In a trace 0 0 labels a failure that no mode describes, and asks for its description; "
@@ -70,7 +70,7 @@ def no_codes_text(key_of: KeyOf) -> str:
 
 
 def saturation_line(saturation: Saturation) -> str:
-    """Return a line with the number of new kinds of failure that each trace has brought."""
+    """Return a line with the number of new kinds of failure in each trace."""
     if not saturation.traces:
         return "Saturation is shown once a trace is finished."
     bars = "".join(
@@ -80,7 +80,7 @@ def saturation_line(saturation: Saturation) -> str:
 
 
 def _is_unlimited_lead(opened: OpenWorkspace) -> bool:
-    """Check if the user leads the study and labels nothing in it, so that all texts are visible."""
+    """Check if the user leads the study and labels nothing, and so may see all texts."""
     workspace = opened.workspace
     annotator = opened.annotator
     ref = opened.taxonomy.ref
@@ -91,7 +91,7 @@ def _is_unlimited_lead(opened: OpenWorkspace) -> bool:
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
-    """Return the traces on which the user may see texts of other annotators; None for all."""
+    """Return the traces on which texts of other annotators are visible; None for all."""
     if _is_unlimited_lead(opened):
         return None
     return visible_traces_for_agreement(opened.workspace, opened.annotator, opened.taxonomy.ref)
@@ -100,7 +100,7 @@ def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
 def _store_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, str]) -> None:
     """Store the groups that a model proposes for the visible texts.
 
-    Without a model and groups, the texts are grouped by their words again.
+    Without a model, the texts are grouped by their words again.
     """
     ref = opened.taxonomy.ref
     keep_groups(opened.workspace, ref, opened.annotator, _visible_to(opened), model, groups)
@@ -113,7 +113,7 @@ class _CodeRow:
     Attributes:
         id: The identity of the row.
         group: The group.
-        code: The open code of the group; None for the row of the group itself.
+        code: An open code of the group; None for the row of the group itself.
     """
 
     id: str
@@ -127,7 +127,6 @@ class _CodeRow:
 
 
 def _rows_of(coding: OpenCoding) -> Iterator[_CodeRow]:
-    """Yield the row of each group, followed by the rows of its open codes."""
     for group in coding.groups:
         yield _CodeRow(f"group {group.name}", group)
         for code in group.codes:
@@ -144,8 +143,8 @@ def _cell_of_row(
 class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     """The open codes that the annotator may see.
 
-    These are the annotator's own codes, and the codes of other annotators on finished traces. The
-    workspace records that codes of other annotators were shown.
+    These are the annotator's own codes, and those of others on finished traces. The workspace
+    records that codes of others were shown.
     """
 
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
@@ -154,12 +153,12 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     row_key = attrgetter("id")
 
     def __init__(self) -> None:
-        """Begin before the open codes are read."""
+        """Begin without open codes."""
         super().__init__()
         self._coding: OpenCoding | None = None
         self._loader: TraceLoader | None = None
         self._marked_codes: dict[TaggedPlace, OpenCode] = {}
-        """The marked open codes by their identities."""
+        """The marked open codes, by their identities."""
         self._search_text = ""
 
     def compose_panes(self) -> ComposeResult:
@@ -168,9 +167,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         yield from super().compose_panes()
 
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the open codes in a worker, which then shows them.
+        """Read the open codes in a worker, then show them.
 
-        Also record in the workspace that codes of other annotators were revealed.
+        Record in the workspace that codes of others were shown.
         """
         workspace = opened.workspace
         annotator = opened.annotator
@@ -178,7 +177,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         def read_codes() -> tuple[OpenCoding, TraceLoader]:
             coding = open_coding(workspace, opened.taxonomy, annotator, _visible_to(opened))
-            # A lead without limits may see all codes, so showing them reveals nothing new.
+            # A lead may see all codes anyway, so nothing new is revealed.
             if not _is_unlimited_lead(opened):
                 record_reveal(
                     workspace, annotator, opened.taxonomy.ref, sorted(coding.revealed_traces)
@@ -188,9 +187,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.work.run("codes", read_codes, self._show_coding, self.show_message_only)
 
     def _show_coding(self, coding_and_loader: tuple[OpenCoding, TraceLoader]) -> None:
-        """Show the open codes and their saturation; if there are none, how to write an open code.
+        """Show the open codes and their saturation, or how to write an open code.
 
-        Codes that still exist stay marked. Traces are read afterwards, for the numbers of spans.
+        Codes that still exist stay marked. Afterwards, traces are read for the numbers of spans.
         """
         coding, self._loader = coding_and_loader
         self._coding = coding
@@ -216,7 +215,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.title_bar.show(title, self.right_title_parts())
 
     def _show_codes(self) -> None:
-        """Show the open codes that match the search."""
         if self._coding is None or self._loader is None:
             return
         matching_coding = self._coding
@@ -228,7 +226,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         return all(code.identity in self._marked_codes for code in row.codes)
 
     def _sign(self, row: _CodeRow) -> str:
-        """Return the sign before a row: marked, group, label or note."""
+        """Return the sign before a row for a mark, a group, a label or a note."""
         if self._is_marked(row):
             return "v"
         if row.code is None:
@@ -239,11 +237,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         return "doubt" if row.code is None or self._is_marked(row) else "quiet"
 
     def _table_columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
-        """Return the columns of the groups and open codes.
-
-        Args:
-            loader: Knows the names of traces, and the numbers of spans that were read.
-        """
+        """Return the columns of the groups and open codes."""
         key = self.mast.key_of("annotate.note")
         no_text = f"no text yet; {key} in the trace writes one"
         text = _cell_of_row(
@@ -300,7 +294,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.open_at(TraceLocation(code.trace_id, key=code.target.first))
 
     def action_mark(self) -> None:
-        """Mark the open codes of the row under the cursor, or remove their marks."""
+        """Mark the open codes of the row under the cursor, or unmark them."""
         row = self.main_list.row
         if row is None:
             self.hints.say("There is nothing to mark")
@@ -317,7 +311,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.hints.say(f"{marked_count} marked: {key} makes a mode of them")
 
     def action_group(self, step: int) -> None:
-        """Move to the next group (``step`` above 0) or the previous group, if there is one."""
+        """Move to the next group, or with a negative ``step`` to the previous one."""
         rows = self.main_list.rows
         cursor = self.main_list.cursor
         candidates = range(cursor + 1, len(rows)) if step > 0 else range(cursor - 1, -1, -1)
@@ -330,10 +324,10 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         """Ask for a text, and show only the open codes that contain it."""
 
         def search_for(text: str) -> None:
-            """Show the open codes that contain a text, and their number."""
+            """Show the matching open codes, and their number."""
             self._search_text = text.strip()
             self._show_codes()
-            # The row of a group has no code.
+            # The row of a group has no code, and is not counted.
             count = counted(sum(row.code is not None for row in self.main_list.rows), "place")
             key = self.mast.key_of("open_codes.search")
             if self._search_text:
@@ -348,13 +342,16 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.mast.ask(dialog, search_for)
 
     def _chosen_codes(self) -> tuple[OpenCode, ...]:
-        """Return the marked open codes, or else the codes of the row under the cursor."""
+        """Return the marked open codes, or else those of the row under the cursor."""
         if self._marked_codes:
             return tuple(self._marked_codes.values())
         return () if self.main_list.row is None else self.main_list.row.codes
 
     def action_tag(self) -> None:
-        """Ask for a tag; add it to the chosen open codes, or remove it if all of them have it."""
+        """Ask for a tag, and add it to the chosen open codes.
+
+        If all of them have the tag, remove it.
+        """
         codes = self._chosen_codes()
         opened = self.mast.opened
         if not codes or opened is None:
@@ -380,7 +377,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.mast.ask(dialog, toggle_entered_tag)
 
     def action_group_by_model(self) -> None:
-        """Ask a model for groups, after the user has seen what is sent and what it costs."""
+        """Ask a model for groups, after showing what is sent and what it costs."""
         coding = self._coding
         opened = self.mast.opened
         if coding is None or opened is None:
@@ -411,18 +408,11 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
 
     def _group_by_words(self, opened: OpenWorkspace) -> None:
-        """Replace the groups of a model by groups of similar texts."""
         _store_groups(opened, model=None, groups={})
         self.read_rows(opened)
 
     def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:
-        """Ask a model for groups in a worker; store and show the groups, or show an error.
-
-        Args:
-            opened: The open workspace.
-            setup: The model and its parameters.
-            texts: The texts of the open codes to group.
-        """
+        """Ask a model for groups in a worker, then store and show them, or show an error."""
         name = model_name(setup)
         self.hints.say(f"{name} is asked …")
 
@@ -443,15 +433,14 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
 
     def _show_model_groups(self, message: str) -> None:
-        """Show the new groups, and a message with their cost."""
         self.hints.say(message)
         if self.mast.opened is not None:
             self.read_rows(self.mast.opened)
 
     def action_new_mode(self) -> None:
-        """Ask for the name of a mode made of the marked open codes, or of the group.
+        """Ask for the name of a new mode for the marked open codes, or for those of the group.
 
-        Only the lead of the study may make a mode; any other user gets an error.
+        Only the lead of the study may make a mode; others see an error.
         """
         row = self.main_list.row
         opened = self.mast.opened
@@ -479,7 +468,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.mast.ask(dialog, continue_with_name)
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
-        """Ask for the category of a new mode, and continue with the last question."""
         choices = [
             FinderChoice(category.id, code="", name=opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories
@@ -494,7 +482,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     ) -> None:
         """Ask whether to make the mode in a new version of the taxonomy, and make it.
 
-        If the taxonomy cannot have such a mode, show an error.
+        Show an error if the taxonomy cannot have the mode.
         """
         taxonomy = opened.taxonomy
         used_versions = [used_taxonomy.ref for used_taxonomy in opened.workspace.taxonomies()]
@@ -530,15 +518,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         codes: Sequence[OpenCode],
         file: Path,
     ) -> None:
-        """Write the new taxonomy to a file and carry all labels over, in a worker.
-
-        Args:
-            opened: The open workspace.
-            new_taxonomy: The taxonomy with the new mode.
-            slug: The slug of the new mode.
-            codes: The open codes that become labels of the new mode.
-            file: The file for the taxonomy.
-        """
+        """Write the new taxonomy to a file, and carry all labels over to it, in a worker."""
 
         def make_mode() -> Mode:
             mapping = candidate_map(opened.taxonomy, new_taxonomy, slug, codes)

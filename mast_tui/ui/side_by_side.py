@@ -1,4 +1,4 @@
-"""The screen of two runs side by side: matching steps, the fork, and the difference of texts."""
+"""The screen of two runs side by side: matching steps, the fork, and differences of texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _KIND_CELLS: Final = 7
 
 
 class PairList(VirtualLines):
-    """The pairs of steps of two runs: the step of A, their likeness, the step of B."""
+    """The pairs of steps of two runs.
+
+    A row has the step of A, the sign of their likeness, and the step of B.
+    """
 
     css_prefix = "pair-list"
     tells_size = True
@@ -66,7 +69,7 @@ class PairList(VirtualLines):
         return self.alignment.pairs[self.cursor] if self.alignment.pairs else None
 
     def heading(self, names: tuple[str, str], width: int) -> str:
-        """Return the names of the runs above their steps.
+        """Return a line with the names of the runs above their steps.
 
         Args:
             names: The names.
@@ -104,12 +107,12 @@ class PairList(VirtualLines):
         ).adjust_cell_length(width, base_style)
 
     def _column_widths(self, width: int) -> tuple[int, int]:
-        """Return the cells for a step of A and for a step of B, beside edge and sign."""
+        """Return the cells for a step of A and for a step of B."""
         cells_a = max(4, (width - 4) // 2)
         return cells_a, max(4, width - 4 - cells_a)
 
     def _step_text(self, trace: Trace, index: int | None, cells: int) -> str:
-        """Return the number, kind and text of a step; blanks if ``index`` is None."""
+        """Return the number, kind and text of a step; blanks for no step."""
         if index is None:
             return " " * cells
         span = trace.span(index)
@@ -125,18 +128,18 @@ class SideBySideScreen(DetailScreen):
     where = Where.SIDE_BY_SIDE
 
     def __init__(self, a: Trace, b: Trace, names: tuple[str, str]) -> None:
-        """Make the screen for two runs.
+        """Prepare two runs for reading.
 
-        It reads the files of both traces again, because only one thread may read an open trace.
+        Both files are read again, because only one thread may read an open trace.
 
         Args:
             a: The run on the left.
             b: The run on the right.
-            names: The names of the runs, with their outcomes if these are visible.
+            names: The names of the runs, with their visible outcomes.
         """
         super().__init__()
         self._open_traces = (a, b)
-        """The traces of the other screens; ``_a`` and ``_b`` are read for this screen alone."""
+        """The traces of other screens. This screen reads ``_a`` and ``_b`` instead."""
         self._a = a.anew()
         self._b = b.anew()
         self._names = names
@@ -160,7 +163,6 @@ class SideBySideScreen(DetailScreen):
         self.work.run("alignment", self._align_runs, self._show_alignment, self.show_message_only)
 
     def _align_runs(self) -> RunAlignment:
-        """Read both runs, and align their steps."""
         try:
             for trace in (self._a, self._b):
                 read_fully(trace)
@@ -185,9 +187,9 @@ class SideBySideScreen(DetailScreen):
 
     @on(VirtualLines.Resized)
     def _show_heading(self) -> None:
-        """Fit the heading to the new size of the list, and scroll the list to its cursor.
+        """Fit the heading to the new size of the list, and scroll to the cursor.
 
-        The cursor was set before the list had a size, when it could not scroll yet.
+        The cursor may have been set before the list had a size.
         """
         pair_list = self.main_list
         heading = pair_list.heading(self._names, pair_list.lines_area.width)
@@ -219,7 +221,7 @@ class SideBySideScreen(DetailScreen):
             detail.show_text(texts[0], empty="(empty)")
 
     def _show_difference(self, titles: Sequence[str], text_a: str, text_b: str) -> None:
-        """Show the difference of two texts, or the text if both are the same."""
+        """Show the difference of two texts, or the text if both are equal."""
         detail = self.detail
         comparison = compare(text_a, text_b)
         if comparison.is_equal:

@@ -1,9 +1,8 @@
-"""The style files of screens, the sizes from which layouts change, and the colours of drawn lines.
+"""The style files of screens, the sizes at which layouts change, and the colours of drawn lines.
 
-Paths are absolute, because Textual would search beside the class. Lines are drawn by hand, so a
-half-transparent colour cannot be mixed with what is below it, and ``$text`` is not known. Therefore
-both are computed here once per theme: grounds that differ from the background, and text colours
-with the contrast ``MIN_CONTRAST`` on every ground.
+Paths are absolute, because Textual would search beside the class. Lines are drawn by hand, so they
+cannot use half-transparent colours and ``$text``. Such colours are therefore computed once per
+theme: mixed grounds, and text colours with the contrast ``MIN_CONTRAST`` on every ground.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ SIDE_BY_SIDE: Final = _FOLDER / "side_by_side.tcss"
 STUDY: Final = _FOLDER / "study" / "study.tcss"
 
 WIDE: Final = 100
-"""The width from which the taxonomy is beside the timeline."""
+"""The least width at which the taxonomy is beside the timeline."""
 
 WIDEST: Final = 180
-"""The width from which the taxonomy has space for the longest names of modes."""
+"""The least width at which the taxonomy has space for the longest names of modes."""
 
 HIGH: Final = 20
-"""The height from which a trace has space for more than its rows and some text."""
+"""The least height at which a trace has space for more than its rows and some text."""
 
 
 MIN_CONTRAST: Final = 4.5
-"""The contrast of text on any ground (WCAG 2.2, success criterion 1.4.3)."""
+"""The least contrast of text on any ground (WCAG 2.2, success criterion 1.4.3)."""
 
 MIN_CONTRAST_SHARE: Final = 0.72
 """The share of the background's contrast that a mixed ground keeps.
 
-So quiet text and hues are distinguishable on it too.
+It keeps quiet text and hues distinguishable on the ground.
 """
 
 MIXED: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
@@ -58,7 +57,7 @@ MIXED: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
         "warning-muted": ("warning", 0.3),
     }
 )
-"""Mixed grounds: the colour that is mixed into the background, and its largest share."""
+"""The grounds that are mixed: the colour to mix into the background, and its largest share."""
 
 THEME_GROUNDS: Final = ("background", "surface", "panel")
 """The grounds that a theme has."""
@@ -70,13 +69,13 @@ HUES: Final = (
     *("foreground", "text-primary", "text-secondary"),
     *("text-accent", "text-success", "text-warning", "text-error"),
 )
-"""The text colours of a theme, which are made stronger if needed."""
+"""The text colours of a theme. They are made stronger if needed."""
 
 SHADES: Final[Mapping[str, float]] = MappingProxyType({"ink": 0.94, "quiet": 0.62, "faint": 0.38})
-"""Text colours without a hue: the least position between background and strongest text."""
+"""The text colours without a hue, as the least position between background and strongest text."""
 
 EDGE: Final = 0.3
-"""The position between background and foreground of the borders of panes without focus."""
+"""The colour of borders of panes without focus, as a position between background and foreground."""
 
 TEXTS: Final = (*HUES, *SHADES)
 """All text colours."""
@@ -93,7 +92,7 @@ _LEFT_TO_THE_TERMINAL: Final[Mapping[str, str]] = MappingProxyType(
         "warning-muted": "ansi_bright_black",
     }
 )
-"""The colours of a theme that leaves them to the terminal, where nothing can be mixed.
+"""The colours for a theme that leaves them to the terminal, where nothing can be mixed.
 
 No other of the sixteen colours is legible on the cursor's line in dark and light terminals.
 """
@@ -120,7 +119,7 @@ def contrast(first: Color, second: Color) -> float:
 
 
 def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the CSS variables with which lines are drawn, computed from the colours of a theme.
+    """Return the CSS variables for drawn lines, computed from the colours of a theme.
 
     Args:
         theme: The CSS variables of a theme.
@@ -133,8 +132,7 @@ def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
 def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     """Compute the CSS variables for drawn lines from the names and values of a theme's colours.
 
-    The result is cached: Textual asks for it each time it reads styles, and users return to an
-    earlier theme.
+    The result is cached, because Textual asks for it each time it reads styles.
     """
     theme_colours = {name: Color.parse(value) for name, value in theme}
     background = theme_colours["background"]
@@ -148,7 +146,7 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
         mixed_colour = theme_colours[mixed_name]
         share = _mixed_share(background, mixed_colour, most_share, least_contrast)
         computed[name] = background.blend(mixed_colour, share, alpha=1)
-    # A text colour that is legible on the ground with the least contrast is legible on all.
+    # The ground with the least contrast is the hardest, so it decides for all.
     grounds = [computed.get(name) or theme_colours[name] for name in GROUNDS]
     hardest_ground = min(grounds, key=lambda ground: contrast(strongest_text, ground))
     for name in HUES:
@@ -164,10 +162,10 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 def _mixed_share(
     background: Color, mixed_colour: Color, share: float, least_contrast: float
 ) -> float:
-    """Return the largest share of a colour in a background on which text has enough contrast.
+    """Return the largest share of a colour in a background with enough contrast for text.
 
-    It is at most ``share``. A share of about 0.05 is always enough: a smaller one would not be
-    distinguishable from the background.
+    It is at most ``share``. About 0.05 is always allowed, because a smaller share would be
+    invisible.
     """
     strongest_text = _strongest_text(background)
     while share > 0.05:

@@ -1,4 +1,4 @@
-"""The text of a suggestion: its judge, confidence, target, and the state of its evidence."""
+"""The text of a suggestion: its judge, confidence, target, and evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOVED: Final = "↷"
 DECISIVE: Final = "!"
 
 OWN_JUDGES: Final = ("rules", "twins")
-"""The judges that come with the app: their names say enough without the version."""
+"""The judges that come with the app. Their names are shown without the version."""
 
 MAX_NAME_CHARS: Final = 40
 """The most code points of a judge's name."""
@@ -32,15 +32,15 @@ MAX_QUOTE_CHARS: Final = 300
 """The most code points of a quote that was not found."""
 
 MAX_WORDING_CHARS: Final = 4_000
-"""The most code points of a quote that is compared with the trace."""
+"""The most code points of a quote that are compared with the trace."""
 
 _QUOTED: Final = re.compile(r"[“\"`‘].*?[”\"`’]")
 _WORD: Final = re.compile(r"(?<![\w#/.-])[a-z]+(?![\w/.-]*[\d/_.-]\w)")
 _RULE_WORDS: Final = 5
-"""The number of words that identify a rule by its reason."""
+"""The number of words of a reason that identify its rule."""
 
 _CONTEXT: Final = 36
-"""The code points that are shown on each side of a difference."""
+"""The code points shown on each side of a difference."""
 
 _LEFT_OUT: Final = "[…]"
 _MAX_DIFFERENCES: Final = 4
@@ -54,7 +54,7 @@ class SuggestionLine:
     Attributes:
         text: The line.
         highlights: The ranges of the line that differ from another line.
-        warns: False if the line only shows a text.
+        warns: False if the line is no warning.
     """
 
     text: str
@@ -65,7 +65,7 @@ class SuggestionLine:
 def judge_name(judge: str) -> str:
     """Return the name of a judge without its prefix.
 
-    If the name is long, the part before ``@`` is shortened, and the hash of the prompt stays.
+    A long name is shortened before ``@``, which keeps the hash of the prompt.
     """
     name = judge.removeprefix(JUDGE_PREFIX)
     model, separator, prompt_hash = name.rpartition("@")
@@ -83,14 +83,14 @@ def name_without_version(judge: str) -> str:
 def rule_text(rationale: str) -> str:
     """Return the words that identify the rule that gave a reason.
 
-    The labels of a judge do not name its rules. A rule gives the same reason everywhere, except for
-    numbers, names and quotes, which are left out here.
+    Labels do not name rules. The reason of a rule varies only in numbers, names and quotes, which
+    are left out.
     """
     return " ".join(_WORD.findall(_QUOTED.sub(" ", rationale))[:_RULE_WORDS])
 
 
 def suggestion_source_text(suggestion: Suggestion, index_of: IndexOf) -> str:
-    """Return the judge of a suggestion, how sure it is, and its target, in one line.
+    """Return the judge of a suggestion, its confidence and its target in one line.
 
     Args:
         suggestion: The suggestion.
@@ -109,14 +109,14 @@ def suggestion_source_text(suggestion: Suggestion, index_of: IndexOf) -> str:
 
 
 def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLine, ...]:
-    """Return the doubts about the quote of a suggestion, and its role for the outcome, as lines.
+    """Return the doubts about a suggestion's quote, and its role for the outcome, as lines.
 
     Args:
         suggestion: The suggestion.
         index_of: Returns the index of a span key, or None.
 
     Returns:
-        The lines; none if the quote is as the judge gave it and the step is not decisive.
+        The lines; none for an exact quote at a step that is not decisive.
     """
     lines: list[SuggestionLine] = []
     if suggestion.evidence:
@@ -134,7 +134,7 @@ def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLi
 
 
 def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[SuggestionLine]:
-    """Yield a line for each doubt about the quote: not found, moved, or differing."""
+    """Yield a line for each doubt about the quote."""
     if not evidence.placed:
         quote = one_line(evidence.quote, MAX_QUOTE_CHARS)
         yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
@@ -161,14 +161,14 @@ def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[Suggestio
 def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLine]:
     """Yield the differences between a quote and the text of the trace, and both wordings.
 
-    For an altered quote, only the differences that alter its meaning count.
+    For an altered quote, only differences of meaning count.
     """
     is_altered = match is Match.ALTERED
     match_text = f"{ALTERED if is_altered else REWORDED} {match.value}"
     if evidence.wording is None:
         yield SuggestionLine(f"{match_text} quote")
         return
-    # Imported here because it is rarely needed and would delay the start of the app.
+    # The import would delay the start, and is rarely needed.
     from mast_tui.judges.word_comparison import compare
 
     judge_wording = evidence.wording[:MAX_WORDING_CHARS]
@@ -193,7 +193,7 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
 
 
 def _difference_text(quoted: str, original: str) -> str:
-    """Return the text for a part that a quote has in place of a part of the original.
+    """Return the text about a part of a quote and the part of the original that it replaces.
 
     Either part may be empty.
     """
@@ -211,7 +211,7 @@ def _wording_line(
 ) -> SuggestionLine:
     """Return a wording on one line, with its differences from another wording highlighted.
 
-    Long text between two differences is cut; without differences the whole wording is shown.
+    Long text between differences is cut. Without differences, the whole wording is shown.
     """
     text = f"{source}: “"
     highlights = []
@@ -233,12 +233,13 @@ def _wording_line(
 
 
 def _cut_equal_text(text: str, *, after_difference: bool, before_difference: bool = True) -> str:
-    """Return a text that two wordings share; cut it to the words beside a difference if long.
+    """Return a text that two wordings share. If it is long, keep only the words beside a
+    difference.
 
     Args:
         text: The text.
-        after_difference: True to keep the beginning of the text, which follows a difference.
-        before_difference: True to keep the end of the text, which precedes a difference.
+        after_difference: True to keep the beginning of the text.
+        before_difference: True to keep the end of the text.
     """
     if len(text) <= 2 * _CONTEXT + len(_LEFT_OUT):
         return text

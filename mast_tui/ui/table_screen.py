@@ -1,4 +1,4 @@
-"""A screen with a list, and a text about the row under its cursor."""
+"""A screen with a list and a text about the row under the cursor."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MOST_READ: Final = 60
 
 
 class OpensTraces(BaseScreen):
-    """A screen that opens traces above itself, so that the user returns to the same row."""
+    """A screen that opens traces above itself. The user returns to the same row."""
 
     def open_at(self, location: TraceLocation) -> None:
-        """Open a trace of the workspace, even if the library does not list it."""
+        """Open a trace of the workspace, even if it is not in the library."""
         self.hints.say("Opening the trace …")
         opened = self.mast.opened
         if opened is not None:
@@ -45,7 +45,7 @@ class OpensTraces(BaseScreen):
     def _show_loaded(self, location: TraceLocation, trace: Trace | None) -> None:
         """Show a trace at a location, unless the user has left this screen.
 
-        None for the trace shows the error that its file is not here.
+        For None show the error that the file is missing.
         """
         if trace is None:
             self.say_error(f"The file of {location.trace_id} is not on this machine")
@@ -59,12 +59,12 @@ class OpensTraces(BaseScreen):
         places: Iterable[tuple[str, Sequence[Target]]],
         refresh: Callable[[], object],
     ) -> None:
-        """Read in a worker the traces whose spans have no known order, then show span numbers.
+        """Read traces with unknown order of spans in a worker, then show span numbers.
 
         Args:
             loader: Reads the traces.
-            places: The id of each trace, with the targets that are shown.
-            refresh: Shows the targets again; called if a trace was read.
+            places: The id of each trace, with its shown targets.
+            refresh: Shows the targets again, after a trace was read.
         """
 
         def read_traces(stopped: Stopped) -> Iterator[None]:
@@ -78,7 +78,7 @@ class OpensTraces(BaseScreen):
 
 
 class DetailScreen(BaseScreen):
-    """A screen with a text about the row under the cursor, in ``#detail`` beside the main list."""
+    """A screen with a text about the row under the cursor (``#detail``), beside the main list."""
 
     @property
     def detail(self) -> SpanView:
@@ -86,7 +86,7 @@ class DetailScreen(BaseScreen):
         return self.query_one("#detail", SpanView)
 
     def on_mount(self) -> None:
-        """Keep the focus on the list, even if the text is clicked."""
+        """Keep the focus on the list, even after a click on the text."""
         self.detail.can_focus = False
 
     def row_moved(self) -> None:
@@ -103,7 +103,7 @@ class DetailScreen(BaseScreen):
         Args:
             title: The title of the text.
             text: The text.
-            keys: The keys for the row, which are shown below the text.
+            keys: The keys for the row, shown below the text.
         """
         self.detail.border_title = plain_title(title)
         self.detail.border_subtitle = plain_title(keys)
@@ -115,12 +115,12 @@ class DetailScreen(BaseScreen):
 
 
 class TableScreen(DetailScreen, Generic[Row]):
-    """A table of records, which a subclass fills once the workspace is open."""
+    """A table of records. A subclass fills it once the workspace is open."""
 
     AUTO_FOCUS = "ColumnTable"
     table_id: ClassVar[str]
     row_key: ClassVar[attrgetter[object]]
-    """Returns the identity of a row, by which the cursor finds it in other rows."""
+    """Returns the identity of a row, by which the cursor finds the row again."""
 
     @abstractmethod
     def show_title(self) -> None:
@@ -128,7 +128,7 @@ class TableScreen(DetailScreen, Generic[Row]):
 
     @abstractmethod
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the rows in a worker, which then shows them."""
+        """Read the rows in a worker, then show them."""
 
     def compose_panes(self) -> ComposeResult:
         """Yield the table, and the text about the row under its cursor."""
@@ -148,7 +148,7 @@ class TableScreen(DetailScreen, Generic[Row]):
         self.show_title()
 
     def on_screen_resume(self) -> None:
-        """Read the rows, also after another screen, on which they may have changed."""
+        """Read the rows again, because another screen may have changed them."""
         self.mast.workspace.when_ready(self.read_rows)
 
     def show_rows(self, columns: Sequence[TableColumn[Row]], rows: Sequence[Row]) -> None:

@@ -1,8 +1,7 @@
 """All code that uses internals of Textual and Rich, with the reason for each use.
 
-Checked against Textual 8.2.8 and Rich 15.0.0; ``tests/ui/test_textual_internals.py`` fails if a
-later version behaves differently. The rest of ``ui`` derives from these classes and calls these
-functions.
+Checked against Textual 8.2.8 and Rich 15.0.0. ``tests/ui/test_textual_internals.py`` fails if a
+later version behaves differently.
 """
 
 from __future__ import annotations
@@ -45,11 +44,10 @@ if TYPE_CHECKING:
 
 
 def count_spacing_marks() -> None:
-    """Have Rich and Textual give each spacing mark a cell; more calls change nothing.
+    """Have Rich and Textual give each spacing mark a cell. Further calls change nothing.
 
-    Spacing marks are vowel signs of Indic scripts, Khmer and Myanmar (category Mc). They have a
-    cell in xterm, tmux, terminals of VTE, and programs that use the C library. Rich gives them no
-    cell, so the rest of the line would move by one cell for each mark.
+    Spacing marks are vowel signs of Indic scripts, Khmer and Myanmar (category Mc). Most terminals
+    give them a cell. Rich gives them none, so each mark would move the rest of the line.
     """
     load: Callable[[str], CellTable] | None = getattr(cells, "load_cell_table", None)
     if load is None or load.__module__ == __name__:
@@ -72,7 +70,9 @@ def count_spacing_marks() -> None:
 
 
 def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int, int, int]]:
-    """Yield a range of code points with its width; split off spacing marks if the width is 0."""
+    """Yield a range of code points with its width, with spacing marks split off if the width is
+    0.
+    """
     if width:
         yield first, last, width
         return
@@ -82,14 +82,14 @@ def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int
 
 
 def _spacing_cells(code: int) -> int:
-    """Return the cells of a code point to which Rich gives none: 0 unless it is a spacing mark."""
+    """Return the cells of a code point that has none in Rich: 1 for a spacing mark, else 0."""
     if unicodedata.category(chr(code)) != "Mc":
         return 0
     return 2 if unicodedata.east_asian_width(chr(code)) == "W" else 1
 
 
 class ComponentStyles(dict[str, RenderStyles]):
-    """The styles of a widget's component classes, each computed when it is first needed."""
+    """The styles of a widget's component classes, computed when first needed."""
 
     def __init__(self, stylesheet: Stylesheet, node: DOMNode) -> None:
         super().__init__()
@@ -111,8 +111,8 @@ class ComponentStyles(dict[str, RenderStyles]):
 class Stylesheet(TextualStylesheet):
     """A stylesheet that computes the styles of a widget's parts when they are first drawn.
 
-    Textual computes the styles of all component classes whenever the focus or a class of the
-    widget changes. A widget with text in thirty colours would spend milliseconds of a key on it.
+    Textual computes all of them whenever the focus or a class of the widget changes. For a widget
+    with thirty colours, this takes milliseconds for each key.
     """
 
     def copy(self) -> Stylesheet:
@@ -121,7 +121,9 @@ class Stylesheet(TextualStylesheet):
         return copied
 
     def _process_component_classes(self, node: DOMNode) -> None:
-        """Forget the styles of a widget's parts; draw it again if a used style has changed."""
+        """Forget the styles of a widget's parts, and draw the widget if a used style has
+        changed.
+        """
         if not node._get_component_classes():
             return
         previous_styles = node._component_styles
@@ -133,24 +135,23 @@ class Stylesheet(TextualStylesheet):
 class TextualApp(App[None]):
     """An app that reads styles once, and logs unexpected errors.
 
-    Textual would print such an error with the values of variables, which contain text of traces;
+    Textual would print errors with the values of variables, which contain text of traces.
     ``TEXTUAL=debug`` restores that.
     """
 
     crash: str | None = None
-    """The unexpected error that ended the app, in one line with the file of the log."""
+    """The line about the unexpected error that ended the app, with the file of the log."""
 
     # The terminal's focus
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event; ignore reports that the terminal has gained or lost the focus.
+        """Handle an event, except a change of the terminal's focus.
 
         Textual would remove the focus from its widget and restore it with the next key. A dialog
-        that opens before that key would get no focus, and its first keys would be lost. The
-        cursor stays visible in a window without focus.
+        opened before that key would lose its first keys.
 
-        A report of the present size draws the whole screen again, because a browser that reconnects
-        shows an old picture.
+        A report of an unchanged size draws the whole screen, because a reconnected browser shows an
+        old picture.
         """
         if isinstance(event, events.Resize) and event.size == self._size and self._screen_stack:
             self.screen.refresh()
@@ -165,12 +166,15 @@ class TextualApp(App[None]):
         self.stylesheet = Stylesheet(variables=self.stylesheet._variables)
 
     def add_styles(self, path: Path) -> None:
-        """Add a file of styles; Textual would parse all files and style every widget again."""
+        """Add a file of styles, unless it is known.
+
+        Textual would parse all files and style every widget again.
+        """
         if not self.stylesheet.has_source(str(path)):
             self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
 
     def _load_screen_css(self, screen: Screen[object]) -> None:
-        # Called with each screen before it is shown; files are read only once.
+        # Textual calls this for each screen that it shows.
         for path in screen.css_path:
             self.add_styles(Path(path))
         super()._load_screen_css(screen)
@@ -178,7 +182,7 @@ class TextualApp(App[None]):
     # Unexpected errors
 
     def worker_failed(self, worker: Worker[Any], message: str) -> None:
-        """Report that background work has failed; an app overrides this method.
+        """Report that background work has failed. An app overrides this method.
 
         Args:
             worker: The worker.
@@ -186,8 +190,8 @@ class TextualApp(App[None]):
         """
 
     def _handle_exception(self, error: Exception) -> None:
-        """Log an error; end the app, unless a background worker raised it."""
-        # Textual calls this with all errors that a handler or a worker did not catch.
+        """Log an error, and end the app unless a background worker raised it."""
+        # Textual calls this for every error that a handler or worker did not catch.
         if "debug" in self.features:
             super()._handle_exception(error)
             return
@@ -198,7 +202,7 @@ class TextualApp(App[None]):
             self.worker_failed(get_current_worker(), log_error(error.error))
         elif self.crash is None:
             # ``App.panic`` ends the app in this way too, but also prints the error. ``App.exit``
-            # would wait until messages are handled.
+            # would wait for messages.
             self.crash = log_error(error)
             self._return_code = 1
             self._close_messages_no_wait()
@@ -208,13 +212,13 @@ class TextualApp(App[None]):
     def action_suspend_process(self) -> None:
         """Suspend the whole process group until the shell continues it.
 
-        Textual suspends this process only, even if nothing could continue it.
+        Textual would suspend this process only, and even without a shell.
         """
         driver = self._driver
         if driver is None or not driver.can_suspend:
             return
         if os.getpgrp() == os.getsid(0):
-            # Without a shell nothing could continue the process.
+            # Only a shell could continue the process.
             self.notify("No shell has started the app, so nothing could continue it.")
             return
         self.app_suspend_signal.publish(self)
@@ -241,11 +245,11 @@ RESTORING_SEQUENCES: Final = (
     b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no reports of focus, pastes and sizes
     b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"  # wrapped lines, plain keys, main screen, cursor
 )
-"""The sequences that Textual writes to a terminal at the end, in one piece."""
+"""The sequences that Textual writes to a terminal at its end, in one piece."""
 
 
 def terminal_released(app: App[Any]) -> bool:
-    """Check if nothing is written to the terminal any more: suspended, lost or left."""
+    """Check if nothing is written to the terminal any more, because it is lost or left."""
     writer = getattr(app._driver, "_writer_thread", None)
     return writer is not None and not writer.is_alive()
 
@@ -256,7 +260,7 @@ def writes_to_terminal(thread: Thread | None) -> bool:
 
 
 def restore_terminal(app: App[Any]) -> None:
-    """Restore the terminal without the event loop of Textual, which may be stuck."""
+    """Restore the terminal without Textual's event loop, which may be stuck."""
     driver: Any = app._driver
     # Without a writer thread, the app has not changed the terminal.
     if getattr(driver, "_writer_thread", None) is None:
@@ -271,23 +275,23 @@ def restore_terminal(app: App[Any]) -> None:
 
 
 class SizedScrollView(ScrollView):
-    """A scrolled widget that draws its scroll bar only after a layout that has changed a size.
+    """A scrolled widget that draws its scroll bar only after a change of size.
 
-    If it has a border, Textual draws the scroll bar after every layout, in a frame of its own.
+    With a border, Textual would draw the scroll bar after every layout, in a frame of its own.
     """
 
     _laid_out: tuple[Size, ...] = ()
     """The sizes of the last layout."""
 
     def notify_style_update(self) -> None:
-        """Forget the sizes: other rules apply now."""
+        """Forget the sizes, because other rules apply now."""
         self._laid_out = ()
         super().notify_style_update()
 
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
     ) -> bool:
-        """Draw the scroll bar and lay out again if a size has changed since the last layout."""
+        """Draw the scroll bar and lay out again if a size has changed."""
         # Textual compares the new virtual size with the widget's own, and scrolls by the latter.
         sizes = (size, virtual_size, container_size, self.virtual_size)
         if sizes == self._laid_out:
@@ -299,25 +303,25 @@ class SizedScrollView(ScrollView):
 class RenderCache(Widget):
     """A widget that caches its styles until they change, and its lines until they are drawn again.
 
-    Textual itself
+    Textual is slower:
 
-    - forgets the styles of components when any line is drawn again,
-    - computes a widget's own style through all its parents each time it is read,
-    - and goes through every line of every widget for each changed line of the screen.
+    - It forgets the styles of components whenever a line is drawn.
+    - It computes a widget's own style through all its parents each time.
+    - It goes through every line of every widget for each changed line of the screen.
     """
 
     css_prefix: ClassVar[str] = ""
-    """The part of the names in ``COMPONENT_CLASSES`` before ``--``."""
+    """The part of the names of component classes before ``--``."""
     css_parts: ClassVar[tuple[str, ...]] = ()
-    """The parts of the widget with their own styles: the names after ``--``."""
+    """The names of component classes after ``--``."""
 
     auto_links: Reactive[bool] = Reactive(False)
-    """False: what can be clicked looks the same under the mouse."""
+    """False, because links look the same under the mouse."""
 
     _own_style: Style | None = None
     """The cached style of the widget itself."""
     _part_styles: dict[str, Style] | None = None
-    """The cached styles of components by their names, without the widget's own style."""
+    """The cached styles that components add to the widget's own style, by name."""
     _drawn_lines: list[Strip] | None = None
     """The cached lines of the region ``_drawn_region``."""
     _drawn_region: Region | None = None
@@ -328,7 +332,7 @@ class RenderCache(Widget):
             cls.COMPONENT_CLASSES = {f"{cls.css_prefix}--{part}" for part in cls.css_parts}
 
     def notify_style_update(self) -> None:
-        """Forget styles and lines: other rules apply now."""
+        """Forget styles and lines, because other rules apply now."""
         self._forget_styles()
         self._drawn_lines = None
         super().notify_style_update()
@@ -343,7 +347,7 @@ class RenderCache(Widget):
         """Draw some regions; without regions, forget the cached styles and draw the whole widget.
 
         Args:
-            regions: The regions to draw; none for all.
+            regions: The regions to draw; none for the whole widget.
             repaint: As in Textual.
             layout: As in Textual.
             recompose: As in Textual.
@@ -351,8 +355,8 @@ class RenderCache(Widget):
         if not regions:
             self._forget_styles()
         if layout:
-            # Textual invalidates its cache of box sizes only with the first of several requests.
-            # If a layout happens between two of them, the first size would stay.
+            # Textual clears its cache of box sizes only at the first of several requests. After a
+            # layout between two requests, the old size would stay.
             self._box_model_cache.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
@@ -370,7 +374,7 @@ class RenderCache(Widget):
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None
     ) -> Style:
-        """Return the style of a component; the partial style of a single component is cached.
+        """Return the style of a component. The partial style of a single component is cached.
 
         Args:
             names: The component classes.
@@ -389,11 +393,11 @@ class RenderCache(Widget):
         return style
 
     def _part(self, name: str) -> Style:
-        """Return the style that a part (one of ``css_parts``) adds to the style of the widget."""
+        """Return the style that a part adds to the style of the widget."""
         return self.get_component_rich_style(f"{self.css_prefix}--{name}", partial=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines of the widget with its border; only changed lines are drawn."""
+        """Return the lines of the widget with its border. Only changed lines are drawn."""
         changed_lines = [y for y in crop.line_range if self._styles_cache.is_dirty(y)]
         if self._drawn_lines is None or self._drawn_region != crop:
             self._drawn_lines = super().render_lines(crop)
@@ -407,10 +411,9 @@ class RenderCache(Widget):
         return self._drawn_lines
 
     def _set_dirty(self, *regions: Region) -> None:
-        """Forget the cached lines if all of the widget must be drawn.
+        """Forget the cached lines if the whole widget must be drawn.
 
-        Textual calls this with the regions to draw, or without regions for the whole widget. For
-        the whole widget it does not mark the lines of the border as changed.
+        That is so without regions. Textual does not mark the lines of the border as changed then.
         """
         if not regions:
             self._drawn_lines = None
@@ -418,7 +421,7 @@ class RenderCache(Widget):
 
 
 def show_titles_undrawn(widget: Widget, title: Content | None, subtitle: Content | None) -> None:
-    """Set the titles of a widget's border; its setters would draw the whole widget.
+    """Set the titles of a widget's border without drawing the widget.
 
     Args:
         widget: The widget.
@@ -430,12 +433,15 @@ def show_titles_undrawn(widget: Widget, title: Content | None, subtitle: Content
 
 
 def titles_of(widget: Widget) -> tuple[Content | None, Content | None]:
-    """Return the titles of a widget's border as drawn; its getters return markup."""
+    """Return the titles of a widget's border as drawn.
+
+    The public getters return markup.
+    """
     return widget._border_title, widget._border_subtitle
 
 
 def set_virtual_size_undrawn(widget: Widget, size: Size) -> None:
-    """Set the size of the scrolled area; the setter would lay out the whole screen.
+    """Set the size of the scrolled area without a layout of the screen.
 
     Args:
         widget: The widget.

@@ -1,6 +1,6 @@
-"""Texts on screen for numbers, times, targets, names of traces, and titles.
+"""Texts on screen for numbers, times, targets, traces and titles.
 
-Titles and paragraphs hold foreign text, which is never markup.
+Titles and paragraphs may contain foreign text, and are never markup.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
-    """Return a name for each trace id: its last known file, and its record in that file.
+    """Return a name for each trace id: its last known file, with its record.
 
     Traces without a known file are left out.
     """
@@ -41,13 +41,13 @@ def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
 def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     """Return a function that names a trace by its path in one of the folders, and its record.
 
-    The name of a trace outside of the folders is that of its file.
+    A trace outside of the folders is named by its file.
     """
-    # Joining and cutting a name ends each folder with exactly one separator, even the root "/".
+    # Each prefix ends with exactly one separator, also that of the root "/".
     prefixes = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
 
     def name_of(trace: Trace) -> str:
-        """Return the shortest path of a trace below one of the folders, or its file name."""
+        """Return the shortest path of a trace below a folder, or its file name."""
         path = trace.file
         relative_paths = [
             path[len(prefix) :]
@@ -64,7 +64,7 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
 def natural(name: str) -> str:
     """Return a sort key that puts ``2.json`` before ``10.json``, and numbers before letters."""
     parts = _DIGITS.split(name.casefold())
-    # Every second part is a number. Without leading zeros a longer number is greater.
+    # Every second part is a number. Without leading zeros, a longer number is greater.
     for position in range(1, len(parts), 2):
         digits = _without_leading_zeros(parts[position])
         parts[position] = f"\0{chr(len(digits))}{digits}"
@@ -81,7 +81,7 @@ def _without_leading_zeros(digits: str) -> str:
 
 
 IndexOf = Callable[[str], int | None]
-"""Returns the index of a span key, or None if the trace has no such span."""
+"""Returns the index of a span key, or None for an unknown key."""
 
 QUOTE_CHARS: Final = 30
 """The most code points of a quote in the text of a target."""
@@ -90,7 +90,7 @@ QUOTE_CHARS: Final = 30
 
 
 def joined(names: Sequence[str]) -> str:
-    """Put names into a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    """Join names to a phrase: ``a``, ``a and b``, ``a, b and c``."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -108,19 +108,19 @@ def short_count(number: int) -> str:
 
 
 def cost_text(cost: float) -> str:
-    """Return an amount of money, in the currency of the prices."""
+    """Return an amount of money in the currency of the prices."""
     return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
 
 
 def last_cells(text: str, cells: int) -> str:
-    """Return the end of a text.
+    """Return the end of a text that fits into some cells.
 
     Args:
         text: The text.
-        cells: The most cells of the result.
+        cells: The most cells.
     """
     while cell_len(text) > cells:
-        # Each ASCII character has one cell. At least one is removed, so that the loop ends.
+        # An ASCII character has one cell. At least one character is removed, so that the loop ends.
         text = text[max(1, len(text) - cells) :] if text.isascii() else text[1:]
     return text
 
@@ -128,8 +128,8 @@ def last_cells(text: str, cells: int) -> str:
 def name_within(name: str, cells: int) -> str:
     """Shorten the name of a trace so that it still differs from its neighbours.
 
-    The folders are cut first. A long file name loses its middle, because it often begins with a
-    date or a task and ends with the number of the run.
+    The folders are cut first. A long file name loses its middle, because its beginning and end
+    distinguish it.
 
     Args:
         name: The name.
@@ -149,7 +149,7 @@ def name_within(name: str, cells: int) -> str:
 
 
 def span_text(key: str, index_of: IndexOf) -> str:
-    """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span.
+    """Return the number of a span from 1 (``#3``), or its key if the span is not in the trace.
 
     Args:
         key: The key of the span.
@@ -162,7 +162,7 @@ def span_text(key: str, index_of: IndexOf) -> str:
 def place_text(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str:
     """Return a target as text: ``#13``, ``#13 to #18``, ``“…” in #13``, ``the whole trace``.
 
-    Spans that the trace does not have are shown by their key. Fit for display.
+    Spans that are not in the trace are shown by their key.
 
     Args:
         target: The target.
@@ -192,13 +192,13 @@ def trace_title(
     waiting: str | None = None,
     name: str | None = None,
 ) -> list[str]:
-    """Return the parts of a title: name, model or system, outcome, and progress of reading.
+    """Return the parts of a title: name, model or system, outcome, and progress.
 
     Args:
         trace: The trace.
-        outcome: The outcome, if it may be shown.
-        waiting: The progress of another process that reads the trace, as a text; None without one.
-        name: The name among other traces; None for the name of its file.
+        outcome: The outcome if it is visible.
+        waiting: The progress of another process that reads the trace; None without such a process.
+        name: The name; None for the name of its file.
     """
     if name is None:
         name = name_with_record(trace.path.stem, trace.record)
@@ -212,9 +212,9 @@ def trace_title(
 
 
 def _progress_parts(trace: Trace) -> list[str]:
-    """Return the number of spans so far, and which part of the trace was read unless it is all."""
+    """Return the number of spans so far, and the share that was read unless all was read."""
     loaded = trace.loaded
-    # An earlier reading may have counted more spans, or all, before this one comes as far.
+    # An earlier reading may have counted more spans than this one has reached.
     count = max(len(trace), loaded.spans)
     parts = [f"{count} span{'' if count == 1 else 's'}"]
     if not loaded.complete and not loaded.all_spans:
@@ -223,11 +223,11 @@ def _progress_parts(trace: Trace) -> list[str]:
 
 
 def origin_title(span: Span, pictures: str = "") -> Text:
-    """Return a title with the pictures of a span, the tokens of its model call, and its source.
+    """Return a title with the pictures of a span, its tokens, and its source.
 
     Args:
         span: The span.
-        pictures: The type and size of its pictures; empty if it has none.
+        pictures: The type and size of its pictures; empty for none.
     """
     parts = [pictures] if pictures else []
     if span.tokens is not None:

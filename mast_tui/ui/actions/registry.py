@@ -1,6 +1,6 @@
 """The registry of actions, from which bindings, footer, help, palette and docs/keys.md are made.
 
-Only the screens can check the actions, keys and themes in ``config.toml``; that is done here too.
+It also checks the actions, keys and themes of ``config.toml``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Keymap = Mapping[str, tuple[str, ...]]
 """The keys that the user has set, by action id."""
 
 KeyOf = Callable[[str], str]
-"""A function that returns the text of the key of an action, given the id of the action."""
+"""A function that returns the text of an action's key, given the id of the action."""
 
 _KEY_SIGNS: Final = {
     "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
@@ -45,7 +45,7 @@ def key_text(key: str) -> str:
 
 
 def actions_for(where: Where) -> tuple[KeyAction, ...]:
-    """Return the actions of one screen, without the actions that all screens have."""
+    """Return the actions of one screen, without those of all screens."""
     return tuple(action for action in ACTIONS if action.where is where)
 
 
@@ -62,8 +62,7 @@ def keys_of(action: KeyAction, keymap: Keymap) -> tuple[str, ...]:
 def key_of(action_id: str, keymap: Keymap) -> str:
     """Return the text of one key of an action, for the footer and for messages.
 
-    Some terminals keep control and function keys for themselves, so another key of the action is
-    preferred.
+    Keys without Ctrl and function keys come first, because some terminals use those themselves.
 
     Args:
         action_id: The id of the action, such as ``annotate.finish``.
@@ -86,14 +85,14 @@ def key_of(action_id: str, keymap: Keymap) -> str:
 
 
 def key_while_typing(action_id: str, keymap: Keymap) -> str:
-    """Return the text of a key of an action that works while the user types.
+    """Return the text of an action's key that works while the user types.
 
     Args:
         action_id: The id of the action.
         keymap: The keys that the user has set.
 
     Returns:
-        The text of a key that types no character; empty if the action has no such key.
+        A key that types no character; empty if the action has none.
     """
     action = find_action(action_id)
     keys = () if action is None else keys_of(action, keymap)
@@ -101,7 +100,7 @@ def key_while_typing(action_id: str, keymap: Keymap) -> str:
 
 
 def _textual_keys(keys: Iterable[str]) -> str:
-    """Return keys as Textual expects them: separated by commas, a comma itself by its name."""
+    """Return keys as Textual expects them: separated by commas, with a comma itself by name."""
     return ",".join("comma" if key == "," else key for key in keys)
 
 
@@ -123,7 +122,7 @@ def bindings_for(*screens: Where) -> list[BindingType]:
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
-    """Return the user's keys for ``App.set_keymap``, which expects names for characters."""
+    """Return the user's keys for ``App.set_keymap``, which takes names instead of characters."""
     texts_by_action = {}
     for action_id, keys in keymap.items():
         bindings = Binding.make_bindings([Binding(_textual_keys(keys), "")])
@@ -152,7 +151,7 @@ def find_action(action_id: str) -> KeyAction | None:
 _MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)")
 
 _SCROLL: Final = {"text_down": ("f8",), "text_up": ("f7",)}
-"""The keys of the plain preset for actions that otherwise have only letters."""
+"""The keys of the preset ``plain`` for actions with nothing but letters as default keys."""
 
 _MOTIONS: Final = {
     *("up", "down", "top", "bottom", "left", "right"),
@@ -161,14 +160,11 @@ _MOTIONS: Final = {
 
 
 def preset_keys(preset: str) -> Keymap:
-    """Return the keys of a preset that differ from the default keys, by action id.
-
-    The default keys are those of the preset ``vim``.
-    """
+    """Return the keys of a preset that differ from those of the preset ``vim``, by action id."""
     if preset != "plain":
         return {}
     scroll_keys = {action.id: _SCROLL[action.name] for action in ACTIONS if action.name in _SCROLL}
-    # A key whose name has one letter is a letter, which moves the cursor only in ``vim``.
+    # One letter is the name of a letter key, and letters move the cursor only in ``vim``.
     return scroll_keys | {
         action.id: tuple(key for key in action.keys if len(key) > 1)
         for action in ACTIONS
@@ -177,7 +173,7 @@ def preset_keys(preset: str) -> Keymap:
 
 
 def checked(configuration: Configuration) -> Configuration:
-    """Return the configuration with the keys of its preset and the problems of its keys and theme.
+    """Return the configuration with the keys of its preset and with its problems.
 
     Unknown actions, keys and themes are left out.
     """
@@ -203,7 +199,7 @@ def checked(configuration: Configuration) -> Configuration:
 
 
 def _key_problem(name: str, keys: Sequence[str]) -> str | None:
-    """Return why keys cannot be set for an action: no such action or key; None if they can."""
+    """Return why keys cannot be set for an action, or None if they can."""
     if find_action(name) is None:
         action_ids = (action.id for action in ACTIONS)
         hint = name_hint(name, action_ids, "the palette (ctrl+p) names them all")
@@ -246,14 +242,14 @@ def key_settings(configuration: Configuration) -> list[KeySetting]:
 def _location_of(configuration: Configuration, name: str) -> DottedKey:
     """Return the dotted key of an action's keys in the file.
 
-    The id of the action may be written as one key (``"annotate.finish"``) or as two.
+    The id of the action may be one key (``"annotate.finish"``) or two.
     """
     quoted_key = ("keys", name)
     return quoted_key if quoted_key in configuration.lines else ("keys", *name.split("."))
 
 
 def _is_key(key: str) -> bool:
-    """Return whether a text is a key of Textual: a character or a name, perhaps with modifiers."""
+    """Return whether a text is a key of Textual, perhaps with modifiers."""
     name = _MODIFIERS.sub("", key)
     if len(name) == 1:
         return not name.isspace()
@@ -270,9 +266,9 @@ def _is_character(name: str) -> bool:
 
 
 def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
-    """Yield an action id and a problem for each set key that another action of the screen has.
+    """Yield the action id and the problem of each set key that is used twice on a screen.
 
-    If both actions are in the keymap, only the action with the smaller id is reported.
+    A pair of set actions is reported once, for the action with the smaller id.
     """
     for name, keys in keymap.items():
         for other_action in ACTIONS:

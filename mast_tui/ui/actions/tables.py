@@ -1,4 +1,4 @@
-"""The actions of each screen: the record of an action, and a table for each screen."""
+"""The record of an action, and a table of the actions of each screen."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ class KeyAction(NamedTuple):
         key_names: The default keys, with spaces between them.
         title: The title in the footer.
         help: The effect, for help and palette.
-        own_command: The Textual action that it runs; empty if that has the same name.
-        hint: The order in the footer. Low numbers stay longest on a narrow screen; 0 leaves the
-            action out.
+        own_command: The Textual action to run; empty for the action of the same name.
+        hint: The order in the footer, where high numbers are dropped first; 0 for no hint.
         priority: Whether the keys work while the user types.
-        section: The heading in the help of the screen; empty for the title of the screen.
+        section: The heading in the help; empty for the title of the screen.
         while_editing: Whether the keys work while a label or suggestion is edited.
     """
 
@@ -70,7 +69,7 @@ class KeyAction(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The Textual action that it runs."""
+        """The Textual action to run."""
         return self.own_command or self.name
 
 
@@ -103,7 +102,7 @@ def scrolls(
         where: The screen of the actions.
         subject: The name of the text in the help.
         up: The key that scrolls up.
-        section: Their heading in the help.
+        section: The heading of the actions in the help.
         while_editing: Whether their keys work while a label or suggestion is edited.
     """
     scroll = partial(KeyAction, where, section=section, while_editing=while_editing)

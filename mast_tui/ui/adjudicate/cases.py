@@ -1,4 +1,4 @@
-"""The cases of traces to adjudicate, open, decided or agreed, and their texts on screen."""
+"""The cases of traces to adjudicate, and their texts on screen."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ from mast_tui.ui.wording import IndexOf, joined, place_text
 MOST_CODE_CHARS: Final = 8
 
 MOST_NAMED_SIDES: Final = 2
-"""The most sides that a decision names; of more it shows the number."""
+"""The most sides that a decision names. Of more sides it shows the number."""
 
 MOST_RANGES: Final = 3
-"""The most span ranges of a side that are named in one line."""
+"""The most span ranges of a side named in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideNames:
-    """The names of the sides on screen, or the letters that replace them.
+    """The names of the sides on screen, or the letters in their place.
 
     Attributes:
         letters: The letter of each name, in the order of the sides; empty for the usual order.
-        hidden: Whether the letters replace the names.
+        hidden: Whether to show the letters instead of the names.
     """
 
     letters: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class SideNames:
 
         Args:
             name: The name of the side.
-            limit: The most characters of the name; None for all.
+            limit: The most characters; None for all.
         """
         return self.letters.get(name, "?") if self.hidden else one_line(name, limit)
 
@@ -114,8 +114,8 @@ class CaseView:
     Attributes:
         title: The mode, and the question or the state of the case.
         sides: The answers of the sides.
-        target: The target to show first; None if there is none.
-        note: The decision and its targets; empty for an open case.
+        target: The target to show first, or None.
+        note: The text on the decision and its targets; empty for an open case.
     """
 
     title: str
@@ -126,7 +126,7 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True)
 class DifferingEnd:
-    """The end at which the places of the sides differ.
+    """The end (first or last span) that differs between the places of the sides.
 
     Attributes:
         verb: ``begin`` or ``end``.
@@ -141,12 +141,16 @@ class DifferingEnd:
 class TraceCases:
     """The cases of a trace that two or more annotators have finished.
 
-    ``order`` returns the index of a span by its key. Verdicts come before span ranges, both in the
-    order of the taxonomy's modes; a case keeps its position when it is decided. ``letters``
-    replace the names of the sides while ``names_hidden`` is set, and the sides are in their order.
-    With ``keeps_letter_order`` that order stays while the names are shown, so that a key takes the
-    same side. Rows and counts are those of the mode ``only_mode``, or of all modes if it is None.
-    They are computed once, when they are first needed.
+    Verdicts come before span ranges, both in the order of the taxonomy's modes. A decided case
+    keeps its position. Cases and counts are computed once, when first needed.
+
+    Some attributes need an explanation:
+
+    - ``order`` returns the index of a span by its key.
+    - ``letters`` replace the names of the sides while ``names_hidden`` is set.
+    - ``keeps_letter_order`` keeps the order of the letters while names are shown, so that a key
+      takes the same side.
+    - ``only_mode`` limits rows and counts to one mode.
     """
 
     trace_id: str
@@ -167,7 +171,7 @@ class TraceCases:
         return SideNames(self.letters if uses_letters else {}, hidden=self.names_hidden)
 
     def has_same_answers(self, other: TraceCases) -> bool:
-        """Return whether the sides, the gold and the decisions equal those of other cases."""
+        """Return whether sides, gold and decisions equal those of other cases."""
         return (
             list(self.sides) == list(other.sides)
             and self.gold == other.gold
@@ -177,7 +181,7 @@ class TraceCases:
     def presence_key(self, case_id: str) -> str:
         """Return a key under which adjudicators of a case see each other.
 
-        It is a hash over the ids of the labels, so that no one can compute it without seeing them.
+        It is a hash over the ids of the labels, which only those who may see them can compute.
         """
         labels = sorted(label.id for side in self.sides for label in side.labels.values())
         document = json.dumps([self.taxonomy.ref, self.trace_id, case_id, labels])
@@ -192,7 +196,7 @@ class TraceCases:
 
     @cached_property
     def _cases(self) -> Mapping[str, AdjudicationCase]:
-        """All cases by their ids, in the order of the rows."""
+        """All cases by id, in the order of the rows."""
         disputed_modes = {case.mode for case in self.disputed}
         agreed = [
             AdjudicationCase(verdict.mode, verdict.mode, is_verdict=True, agreed=verdict)
@@ -220,14 +224,13 @@ class TraceCases:
         return not case.is_verdict, mode_index, is_single, first_index, case.id
 
     def find(self, case_id: str | None) -> AdjudicationCase | None:
-        """Return the case with an id, or None if there is none."""
+        """Return the case with an id, or None."""
         return None if case_id is None else self._cases.get(case_id)
 
     def case_id_of(self, item: str) -> str:
-        """Return the id of the case in which an item (a verdict or a span range) is decided.
+        """Return the id of the case in which an item is decided.
 
-        A decided item has the case of its decision, an open one that of its group of conflicts. If
-        there is no such case, return the id of the item.
+        An item is a verdict or a span range. Without such a case, return the id of the item.
         """
         decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
@@ -240,15 +243,15 @@ class TraceCases:
         return next(group_ids, item)
 
     def question(self, case: AdjudicationCase) -> ConflictGroup:
-        """Return the conflicts that the next decision on a case is about."""
+        """Return the conflicts for the next decision on a case."""
         return case.in_question(self.sides, self.order)
 
     def has_changed(self, case: AdjudicationCase) -> bool:
-        """Return whether a case is decided and a side has changed its answer since."""
+        """Return whether a side has changed its answer since a case was decided."""
         return case.has_changed(self.sides, self.order)
 
     def side_name(self, group: ConflictGroup, number: int) -> str | None:
-        """Return the name of a side, or None if there is no side with the number.
+        """Return the name of the side with a number, or None.
 
         Args:
             group: The conflicts.
@@ -273,13 +276,12 @@ class TraceCases:
 
     @cached_property
     def changed_count(self) -> int:
-        """The number of decided conflicts of which a side has changed its answer since."""
+        """The number of decided conflicts with a changed answer."""
         return sum(self.has_changed(case) for case in self._counted_cases)
 
     # The panes of a case
 
     def view(self, case: AdjudicationCase) -> CaseView:
-        """Return the contents of the panes for a case."""
         if case.agreed is not None:
             return self._agreed_view(case, case.agreed)
         return self._open_view(case) if case.is_open else self._decided_view(case)
@@ -288,21 +290,22 @@ class TraceCases:
         return " ".join(mode_code_and_name(self.taxonomy, case.mode))
 
     def _agreed_view(self, case: AdjudicationCase, verdict: GoldVerdict) -> CaseView:
-        """Return the panes of a case on which the sides agree."""
         group = self.question(case)
         state = "only one side has answered" if is_by_one_side(verdict) else "agreed"
         views = self._side_views(group, ())
         return CaseView(f"{self._mode_title(case)} · {state}", tuple(views), group.where)
 
     def _open_view(self, case: AdjudicationCase) -> CaseView:
-        """Return the panes of an open case, with its question and its decided places."""
+        """Return the contents of the panes for an open case, with its question and decided
+        places.
+        """
         group = self.question(case)
         title = f"{self._mode_title(case)} · {self._question_text(group)}"
         views = (*self._side_views(group, ()), *self._resolved_views(case))
         return CaseView(title, views, group.where)
 
     def _decided_view(self, case: AdjudicationCase) -> CaseView:
-        """Return the panes of a decided case, with its decision and the reasons."""
+        """Return the contents of the panes for a decided case, with its decision and reasons."""
         group = self.question(case)
         deciders = dict.fromkeys(one_line(decision.decided_by) for decision in case.decisions)
         verb = "decided" if case.is_verdict else "places decided"
@@ -326,7 +329,7 @@ class TraceCases:
         )
 
     def _question_text(self, group: ConflictGroup) -> str:
-        """Return the question that an open row asks."""
+        """Return the question in the title of an open case."""
         if group.kind is ConflictKind.VERDICT:
             return "does it occur?"
         differing_end = self._differing_end(group)
@@ -339,7 +342,7 @@ class TraceCases:
     def _resolved_views(self, case: AdjudicationCase) -> list[SideView]:
         """Return the settled, dropped and formerly taken places of a mode; none for a verdict.
 
-        Those ``taken before`` are in question again, since a side has changed its answer.
+        The places ``taken before`` are disputed again, because a side has changed its answer.
         """
         if case.is_verdict:
             return []
@@ -373,10 +376,10 @@ class TraceCases:
         return f"{', '.join(ranges[:MOST_RANGES])}{ellipsis}"
 
     def _side_views(self, group: ConflictGroup, decisions: Sequence[Decision]) -> list[SideView]:
-        """Return the sides, numbered like their keys, with the targets that they marked.
+        """Return the sides with their keys' numbers and their marked targets.
 
-        If a side's answer was different when the conflict was decided, its remark says so. Sides
-        that answered then but have no answer now come last, without a number.
+        A remark shows an answer that has changed since the decision. Sides without an answer now
+        come last, without a number.
         """
         omit_verdict = group.kind is ConflictKind.PLACE
         earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
@@ -403,7 +406,7 @@ class TraceCases:
     def _side_view(
         self, number: int, answer: SideAnswer, group: ConflictGroup, remark: str
     ) -> SideView:
-        """Return the current answer of a side, with its notes on the disputed spans."""
+        """Return a side with its present answer, and its notes on the disputed spans."""
         labels = [label for label in group.labels if label.annotator == answer.annotator]
         return SideView(
             number,
@@ -439,7 +442,6 @@ class TraceCases:
         ]
 
     def _row_of(self, case: AdjudicationCase) -> QueueRow:
-        """Return the row of a case in the queue."""
         new_row = partial(self._new_row, case)
         if case.agreed is not None:
             sign = ONE_SIDE if is_by_one_side(case.agreed) else ""
@@ -476,7 +478,7 @@ class TraceCases:
         )
 
     def _agreed_text(self, verdict: GoldVerdict) -> str:
-        """Return an agreed verdict, such as ``absent``, or ``present (only ann)`` of one side."""
+        """Return an agreed verdict: ``absent``, or ``present (only ann)`` from one side."""
         text = _value_text(verdict.value)
         if is_by_one_side(verdict):
             names = (name for name, value in verdict.sides.items() if value)
@@ -484,7 +486,7 @@ class TraceCases:
         return text
 
     def _outcome_in_row(self, case: AdjudicationCase) -> str:
-        """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
+        """Return the decision in short form: ``absent``, ``at #3, as ann``."""
         targets = targets_taken(case.decisions)
         if case.is_verdict or not targets:
             return outcome(case.decisions, self.names)
@@ -517,10 +519,9 @@ class TraceCases:
         return f"at {' / '.join(distinct_ranges)}"
 
     def _differing_end(self, group: ConflictGroup) -> DifferingEnd | None:
-        """Return the end at which the places of the sides differ, if they differ at one end only.
+        """Return the only end at which the places of the sides differ, or None.
 
-        The result is None if the places differ in another way, or if a side marks a quote, a place
-        of unknown order, or not just one place.
+        Return None also if a side marks a quote, a place of unknown order, or several places.
         """
         answers = self.names.in_order(group.said)
         ranges = [
@@ -542,7 +543,7 @@ class TraceCases:
         return None
 
     def _answers_text(self, answers: Iterable[SideAnswer], *, omit_verdict: bool) -> str:
-        """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""
+        """Return the answers of the sides: ``ann present · bob absent``, ``ann #3 · bob none``."""
         return " · ".join(
             f"{self.names.display_name(side.annotator, 16)} "
             f"{self._short_answer(side, omit_verdict=omit_verdict)}"
@@ -550,13 +551,13 @@ class TraceCases:
         )
 
     def _short_answer(self, side: SideAnswer, *, omit_verdict: bool) -> str:
-        """Return the verdict of a side; with ``omit_verdict`` its span ranges instead."""
+        """Return the verdict of a side; with ``omit_verdict`` its places instead."""
         if omit_verdict:
             return self._ranges_text(side.targets) if side.targets else "none"
         return _value_text(side.value)
 
     def _decision_text(self, decisions: Sequence[Decision]) -> str:
-        """Return the outcome and its span ranges."""
+        """Return the outcome of decisions with the places taken."""
         parts = [outcome(decisions, self.names)]
         targets = targets_taken(decisions)
         if targets:
@@ -565,7 +566,7 @@ class TraceCases:
 
 
 def is_by_one_side(verdict: GoldVerdict) -> bool:
-    """Return whether only one side has given a verdict."""
+    """Return whether a verdict comes from one side only."""
     return verdict.source is Resolution.SINGLE and any(verdict.sides.values())
 
 
@@ -574,16 +575,15 @@ def _value_text(value: VerdictValue | None) -> str:
 
 
 def _targets_dropped(decisions: Iterable[Decision]) -> list[Target]:
-    """Return the places that sides marked and that decisions have dropped, each once."""
     dropping = (decision for decision in decisions if decision.value is not VerdictValue.PRESENT)
     answers = (answer for decision in dropping for answer in decision.said)
     return list(dict.fromkeys(target for answer in answers for target in answer.targets))
 
 
 def _chosen_sides(decisions: Sequence[Decision]) -> set[str]:
-    """Return the names of the sides (annotators) whose answer the adjudicator took.
+    """Return the names of the sides with the answer that the adjudicator took.
 
-    If the adjudicator took a span range, the sides of the ranges that were dropped do not count.
+    If a span range was taken, the sides of dropped ranges do not count.
     """
     without_dropped_ranges = [
         decision
@@ -607,7 +607,7 @@ def mode_code_and_name(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
 
 
 def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
-    """Return a short text of the decision of a row.
+    """Return a short text of the decisions of a row.
 
     Args:
         decisions: The decision on a verdict, or the decisions on the span ranges of a mode.
@@ -620,7 +620,7 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
 
 
 def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
-    """Return the end of a text about a decision, which names the sides whose answer it adopts.
+    """Return the end of a text about a decision: the sides with the adopted answer.
 
     Args:
         decisions: The decision on a verdict, or the decisions on the span ranges of a mode.
@@ -628,7 +628,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
 
     Returns:
         ``, as ann``, ``, as ann and bob`` or ``, as 3 sides``; ``, moved`` if the adjudicator moved
-        a range that a side marked; empty if it is the adjudicator's own answer.
+        a range; empty for the adjudicator's own answer.
     """
     sides = _chosen_sides(decisions)
     if not sides:
@@ -636,7 +636,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
     marked = [target for decision in decisions for side in decision.said for target in side.targets]
     firsts = {target.first for target in marked}
     lasts = {target.last for target in marked}
-    # A joined range is not moved: its first and last span are those of ranges that sides marked.
+    # A joined range is not moved, because sides marked its first and its last span.
     if any(
         taken.first not in firsts or taken.last not in lasts for taken in targets_taken(decisions)
     ):
@@ -652,10 +652,10 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
 def _changed_remarks(
     earlier: SideAnswer | None, side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool
 ) -> list[str]:
-    """Return a remark with a side's answer at the time of the decision, or [] if that was the same.
+    """Return a remark on a side's answer at the time of the decision, if that has changed.
 
-    ``earlier`` is None if the side had no answer then. With ``omit_verdict`` only the places of
-    the answers are compared and shown, as in a conflict about places.
+    ``earlier`` is None if there was no answer then. With ``omit_verdict`` only places are compared
+    and shown.
     """
     if earlier is None:
         return ["! answered later"]
@@ -668,7 +668,7 @@ def _changed_remarks(
 def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> str:
     """Return the verdict of a side and its first span ranges.
 
-    With ``omit_verdict`` the text is ``marked`` or ``no place`` instead of the verdict.
+    With ``omit_verdict``, ``marked`` or ``no place`` replaces the verdict.
     """
     if omit_verdict:
         text = "marked" if side.targets else "no place"
@@ -680,7 +680,9 @@ def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> 
 
 
 def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideView]:
-    """Return the answers of judges and agents as sides without a number, which no key chooses.
+    """Return the answers of judges and agents as sides without a number.
+
+    No key chooses them.
 
     Args:
         answers: The answers of the judges and agents on a mode.
@@ -706,7 +708,7 @@ def _judge_verdict(answer: JudgeAnswer) -> str:
 
 
 def _verdict_text(side: SideAnswer, group: ConflictGroup) -> str:
-    """Return the verdict of a side; an empty text if it marked some of the disputed ranges."""
+    """Return the verdict of a side; empty if the side marked disputed ranges."""
     if group.kind is ConflictKind.VERDICT:
         return _value_text(side.value)
     if side.targets:
@@ -716,7 +718,7 @@ def _verdict_text(side: SideAnswer, group: ConflictGroup) -> str:
 
 
 def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
-    """Return a target for the panel of the sides, with the note and facts of its label, if any."""
+    """Return a target for the panel of the sides, with the note and facts of its label."""
     label = next((label for label in labels if label.target == target), None)
     facts = []
     if label is not None:
@@ -740,18 +742,17 @@ def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> S
 
 @dataclass(frozen=True, slots=True)
 class QueueContents:
-    """The queue of an adjudicator, read from the workspace.
+    """The queue of an adjudicator, as read from the workspace.
 
     Attributes:
         annotator: The adjudicator.
         entries: The traces in the order of the queue.
         cases: The cases of each trace that the adjudicator may see, by trace id.
         finished: The number of finished traces, by annotator.
-        loader: Reads the traces; None if the queue was not read.
-        study: The protocol; None if there is none.
-        problem: The reason why nothing could be read; None if the queue was read.
-        unordered: The number of labels whose position is unknown. Because of them a conflict may be
-            shown where there is none.
+        loader: The loader of the traces; None if the queue was not read.
+        study: The protocol, or None.
+        problem: The error; None if the queue was read.
+        unordered: The number of labels with an unknown position. They may cause false conflicts.
     """
 
     annotator: str = ""
@@ -767,25 +768,24 @@ class QueueContents:
     def may_retest(self) -> bool:
         """True if the study may ask the annotator to label finished traces again (retests).
 
-        Messages about hidden labels then have one wording for all traces, so that they do not
-        reveal which traces are retests.
+        If so, messages about hidden labels have one wording, which does not reveal the retests.
         """
         study = self.study
         return study is not None and study.retests > 0 and self.annotator in study.annotators
 
 
 def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    """Read the whole queue. This is slow if many traces have to be read: call it in a worker.
+    """Read the whole queue. This may be slow, so call it in a worker.
 
-    First the workspace records that the adjudicator adjudicates the traces that the study assigns
-    to them. While the server is away, the queue is read from the local copy.
+    The workspace records first that the adjudicator takes on the traces that the study assigns.
+    While the server is away, the local copy is read.
 
     Args:
         opened: The open workspace.
-        traces: The traces that are open in the app.
+        traces: The open traces of the app.
 
     Returns:
-        The queue, or its ``problem`` if it could not be read.
+        The queue, or an object with the ``problem``.
     """
     workspace = opened.workspace
     try:
@@ -799,9 +799,9 @@ def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
 
 
 def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    """Read the entries of the queue, and the cases of each trace that may be seen.
+    """Read the entries of the queue, and the cases of each visible trace.
 
-    Before that, begin to adjudicate the traces that the study assigns to this adjudicator.
+    First begin to adjudicate the traces that the study assigns.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -839,13 +839,13 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
 
 
 def letters_of(trace_sides: TraceSides, study: Study | None) -> Mapping[str, str]:
-    """Return the letters that replace the names of sides while names are hidden, by name.
+    """Return the letters for the sides while names are hidden, by name.
 
-    A side has a letter if it has answers, or had some when a conflict was decided.
+    A side has a letter if it has an answer, or had one when a conflict was decided.
 
     Args:
         trace_sides: The sides and decisions of the trace.
-        study: The study, whose seed orders the letters; None for seed 0.
+        study: The study, whose seed decides the order; None for seed 0.
     """
     names = {side.annotator for side in trace_sides.sides}
     names |= {side.annotator for decision in trace_sides.decisions for side in decision.said}

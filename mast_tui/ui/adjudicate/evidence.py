@@ -26,9 +26,8 @@ class EvidencePanes:
 
     Attributes:
         trace: The trace of the case; None if it is not on this machine.
-        view: The contents of the case; None if there is none under the cursor.
-        fixed_end_index: The index of the span at the fixed end of the boundary that is moved; None
-            while no boundary is moved.
+        view: The contents of the case, or None.
+        fixed_end_index: The span at the fixed end of the boundary that is moved, or None.
     """
 
     def __init__(self, span_text: SpanText, find_masks: Callable[[], TraceMasks | None]) -> None:
@@ -36,8 +35,7 @@ class EvidencePanes:
 
         Args:
             span_text: Reads the texts of spans.
-            find_masks: Returns the masks of the study over the texts of traces; None if it masks
-                nothing.
+            find_masks: Returns the masks of the study, or None.
         """
         self.sides_panel = SidesPanel(id="sides")
         self.timeline = Timeline(id="evidence")
@@ -70,12 +68,12 @@ class EvidencePanes:
     ) -> None:
         """Show the sides of a case, and move the timeline to its first target.
 
-        The timeline marks the spans of each side with the number of the side. It marks the spans of
-        a judge with ``judge``.
+        The timeline marks the spans of each side with its number, and those of a judge with
+        ``judge``.
 
         Args:
-            view: The contents of the case; None if there is none under the cursor.
-            empty: The text in place of the sides if there is no case.
+            view: The contents of the case, or None.
+            empty: The text in place of the sides without a case.
             is_reading: Whether the trace is still being read.
         """
         self.view = view
@@ -93,7 +91,7 @@ class EvidencePanes:
         self._show_target(self.trace, None if view is None else view.target)
 
     def _masked_sides(self, sides: Sequence[SideView]) -> Sequence[SideView]:
-        """Return the sides with masks in quotes and in judges' notes, if the study masks texts."""
+        """Return the sides with masked quotes and judges' notes, if the study masks texts."""
         masks = self._find_masks()
         if masks is None:
             return sides
@@ -102,13 +100,13 @@ class EvidencePanes:
     def _show_target(self, trace: Trace, target: Target | None) -> None:
         """Mark the spans of a target in the timeline, and move to its first span.
 
-        The cursor stays in place if the target is None, the whole trace, or outside the trace.
+        For None, the whole trace or a target outside the trace, the cursor stays.
         """
         index_range = None if target is None else span_range_of(target, trace.index_of)
         self.timeline.show_range(index_range)
         if index_range is not None:
             self.timeline.go_to(index_range[0])
-            # A pane that has just appeared has no height to scroll in yet.
+            # A pane that has just appeared has no height yet, so it cannot scroll.
             self.timeline.call_after_refresh(self._show_cursor)
         self.show_span()
 
@@ -142,9 +140,8 @@ class EvidencePanes:
         )
 
     def _quote_highlights(self, span: Span) -> list[TextPart]:
-        """Return the highlights of the sides' quotes in a span.
-
-        The quote under the cursor of the sides panel comes first.
+        """Return the highlights of the sides' quotes in a span, first that of the sides panel's
+        cursor.
         """
         if self.view is None:
             return []
@@ -162,7 +159,7 @@ class EvidencePanes:
         return sorted(highlights, key=lambda highlight: highlight.name != "own")
 
     def span_moved(self) -> None:
-        """Show the span that is now under the timeline's cursor."""
+        """Show the span under the timeline's cursor."""
         if self.fixed_end_index is not None:
             self.timeline.show_range(self.marked_range())
         self.show_span()
@@ -176,12 +173,10 @@ class EvidencePanes:
     # A boundary that is moved
 
     def move_boundary(self, target: Target | None = None) -> None:
-        """Begin to move the boundary of a failure: a range of spans, whose end follows the cursor.
-
-        If a boundary is being moved already, switch to its other end.
+        """Begin to move the end of a range of spans with the cursor, or switch to its other end.
 
         Args:
-            target: The target whose last span is moved; None for the marked range.
+            target: The target to begin with; None for the marked range.
         """
         if self.fixed_end_index is not None:
             other_end = self.fixed_end_index
@@ -208,14 +203,14 @@ class EvidencePanes:
         self.show_span()
 
     def marked_range(self) -> tuple[int, int] | None:
-        """Return the first and last index of the boundary being moved, or None."""
+        """Return the first and last index of the moved boundary, or None."""
         if self.fixed_end_index is None:
             return None
         index = self.timeline.index
         return min(self.fixed_end_index, index), max(self.fixed_end_index, index)
 
     def boundary(self) -> Target | None:
-        """Return the target from one end to the other of the boundary being moved, or None."""
+        """Return the target within the moved boundary, or None."""
         index_range = self.marked_range()
         if index_range is None or self.trace is None:
             return None
@@ -224,7 +219,7 @@ class EvidencePanes:
 
 
 def _marked_targets(sides: Iterable[SideView]) -> Iterator[tuple[Target, GutterMark]]:
-    """Yield the targets of each side that has a number or is a judge, with the side's mark."""
+    """Yield the targets of numbered sides and judges, with their marks."""
     for side in sides:
         if side.is_judge or side.number is not None:
             mark = GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER)
@@ -239,13 +234,7 @@ def _span_title(span: Span) -> str:
 
 
 def _masked_side(side: SideView, trace: Trace | None, masks: TraceMasks) -> SideView:
-    """Return a side with masks in its quotes and, if it is a judge's, in its notes.
-
-    Args:
-        side: The side.
-        trace: The trace with these masks; None if it is not on this machine.
-        masks: The masks.
-    """
+    """Return a side with masked quotes and, for a judge, masked notes."""
     places = []
     for side_place in side.places:
         target = side_place.target

@@ -1,4 +1,4 @@
-"""The lists of the adjudicate screen: traces with their disputed modes, and sides of a conflict."""
+"""The lists of the adjudicate screen: traces with disputed modes, and sides of a conflict."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ GLYPHS: Final = {
     RowState.LOCKED: "○",
     RowState.TRACE: " ",
 }
-"""``!`` marks a decision after which a side has changed its answer."""
+"""The signs of rows. ``!`` means that a side has changed its answer after the decision."""
 
 PLACES_DIFFER: Final = "≈"
-"""The sign of an open conflict whose sides all say present, at different places."""
+"""The sign of an open conflict between sides that all say present, at different places."""
 
 ONE_SIDE: Final = "·"
-"""The sign of a verdict that only one side has given."""
+"""The sign of a verdict from one side only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """One row: a trace, or a case in it.
+    """A row for a trace, or for a case in it.
 
     Attributes:
         trace_id: The id of the trace.
-        case_id: The id of the case; None in the row of a trace.
+        case_id: The id of the case; None for a trace.
         state: The state of the row.
-        code: The code of the mode; empty in the row of a trace.
+        code: The code of the mode; empty for a trace.
         name: The name of the mode, or of the trace.
         summary: The difference or the decision.
-        sides: The answer of each side, shown if there is room.
-        sign: The sign of the row; empty for the usual sign of the state.
+        sides: The answers of the sides, shown if there is room.
+        sign: The sign of the row; empty for the sign of the state.
     """
 
     trace_id: str
@@ -108,7 +108,7 @@ COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
     ),
     TableColumn("", lambda row: row.sides, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
 )
-"""The columns of a case. On a narrow screen the answers of the sides are dropped first."""
+"""The columns of a case. The answers of the sides are dropped first on a narrow screen."""
 
 
 class ConflictList(ColumnTable[QueueRow]):
@@ -122,7 +122,7 @@ class ConflictList(ColumnTable[QueueRow]):
         super().__init__(attrgetter("trace_id", "case_id"), COLUMNS, id=id)
 
     def show(self, rows: Sequence[QueueRow]) -> None:
-        """Replace the rows; keep the cursor on its case, or else on its trace."""
+        """Replace the rows. The cursor stays on its case, or else on its trace."""
         current_row = self.row
         self.rows = rows
         if current_row is not None:
@@ -136,11 +136,11 @@ class ConflictList(ColumnTable[QueueRow]):
         self.show_row(self.cursor)
 
     def lengths(self) -> Sequence[Sequence[int]]:
-        """Return the widths of the columns of each case; a trace's row has no columns."""
+        """Return the widths of the columns of each case. Rows of traces have no columns."""
         return [text_lengths(COLUMNS, row) for row in self.rows if row.case_id is not None]
 
     def position_of(self, trace_id: str, case_id: str | None) -> int | None:
-        """Return the position of a row, or None if it is not listed.
+        """Return the position of a row, or None.
 
         Args:
             trace_id: The id of the trace.
@@ -159,12 +159,12 @@ class ConflictList(ColumnTable[QueueRow]):
         """Return the position of the next open or changed case, continuing at the other end.
 
         Args:
-            start: The position after which the search begins.
+            start: The position before the first row to look at.
             step: 1 for the next case, -1 for the previous one.
-            postpone: Tells which cases are returned only if there is no other.
+            postpone: Tells which cases come last.
 
         Returns:
-            The position, or None if no case is open or changed.
+            The position, or None.
         """
         total = len(self.rows)
         positions = [(start + step * distance) % total for distance in range(1, total + 1)]
@@ -173,15 +173,15 @@ class ConflictList(ColumnTable[QueueRow]):
         return next(preferred, open_positions[0] if open_positions else None)
 
     def next_trace(self, start: int, step: int = 1) -> int | None:
-        """Return the position of the row of the next trace, or None if there is none.
+        """Return the position of the row of the next trace, or None.
 
         Args:
-            start: The position of a row of the current trace.
+            start: The position of any row of the current trace.
             step: 1 for the next trace, -1 for the previous one.
         """
         position = start + step
         if step < 0 and self.rows:
-            # Upwards, the first heading is that of the current trace itself.
+            # Upwards, the first heading is that of the current trace.
             heading = self.position_of(self.rows[start].trace_id, None)
             if heading is not None:
                 position = heading - 1
@@ -192,10 +192,9 @@ class ConflictList(ColumnTable[QueueRow]):
         return None
 
     def first_in_trace(self, heading: int) -> int:
-        """Return the position of a trace's first open or changed case.
+        """Return the position of the first open or changed case of a trace.
 
-        If there is none, return the position of its first case, or of the heading if the trace has
-        no cases.
+        Without any, return the position of its first case, or of the heading.
 
         Args:
             heading: The position of the row of the trace.
@@ -206,7 +205,7 @@ class ConflictList(ColumnTable[QueueRow]):
         return next(to_decide, in_trace[0] if in_trace else heading)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render the row of a trace, or of a case.
+        """Draw the row of a trace or of a case.
 
         Args:
             row: The position of the row.
@@ -231,7 +230,7 @@ class ConflictList(ColumnTable[QueueRow]):
 INDENT: Final = 4
 
 MOST_SIDE_KEYS: Final = 9
-"""The number of sides that have a key."""
+"""The number of sides with a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class SidePlace:
 
     Attributes:
         target: The target.
-        words: The text for the target.
+        words: The target as text.
         quote: The quoted text.
         note: The note on the label.
         extra: Further text after ``words``.
@@ -255,16 +254,16 @@ class SidePlace:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """One side as it is shown.
+    """A side on screen.
 
     Attributes:
-        number: The number that chooses the side; None if it cannot be chosen.
+        number: The number that chooses the side, or None.
         name: The name of the annotator or judge.
         verdict: The text of the verdict.
         places: The marked targets.
         remark: Further text after the verdict.
         note: The note on the verdict.
-        is_judge: True for the verdict of a judge.
+        is_judge: True for a judge.
     """
 
     number: int | None
@@ -277,11 +276,11 @@ class SideView:
 
 
 _StyledText = tuple[str, str]
-"""A text with the name of its style."""
+"""A text and the name of its style."""
 
 
 class PlaceOfSide(NamedTuple):
-    """A side, and the target that a row is about; None if it is about the verdict only."""
+    """A side and the target of a row; None for a row about the verdict only."""
 
     side: SideView
     side_place: SidePlace | None
@@ -293,8 +292,8 @@ _SideRow = StyledRow[PlaceOfSide]
 class SidesPanel(StyledRows[PlaceOfSide]):
     """The rows of all sides. The evidence shows the target under the cursor.
 
-    If the rows do not fit, quotes and notes are cut to the row of their target, so that every side
-    is visible. They are shown in full while the panel has the focus.
+    If they do not fit, quotes and notes are cut to the row of their target, so that every side
+    stays visible. With the focus, the panel shows them in full.
     """
 
     css_prefix = "sides-panel"
@@ -323,7 +322,7 @@ class SidesPanel(StyledRows[PlaceOfSide]):
 
         Args:
             sides: The answers of the annotators on a case.
-            empty_text: The message to show if there are none.
+            empty_text: The message if there are none.
         """
         self.sides = sides
         self.empty_text = empty_text
@@ -334,7 +333,7 @@ class SidesPanel(StyledRows[PlaceOfSide]):
     def rows_changed(self) -> None:
         """Wrap the texts of the sides to the present width.
 
-        Texts that do not fit are cut, unless the panel has the focus.
+        Without the focus, texts are cut if they do not fit.
         """
         width = self.scrollable_content_region.width
         place_at_cursor = self.place
@@ -359,7 +358,6 @@ class SidesPanel(StyledRows[PlaceOfSide]):
         self.rows_changed()
 
     def _side_rows(self, width: int, *, cut_texts: bool = False) -> list[_SideRow]:
-        """Return the rows of all sides, wrapped to ``width``."""
         rows: list[_SideRow] = []
         for side in self.sides:
             shown_side = self._with_hint(side)
@@ -367,14 +365,13 @@ class SidesPanel(StyledRows[PlaceOfSide]):
         return rows
 
     def _most_rows(self) -> int:
-        """Return the number of rows that fit the greatest height of the panel."""
         max_height = self.styles.max_height
         if max_height is None:
             return len(self.rows)
         return int(max_height.value) - self.gutter.height
 
     def _with_hint(self, side: SideView) -> SideView:
-        """Return the side; if it has a number but no key, with a hint how to choose it."""
+        """Return a side. If it has a number but no key, add a hint on how to choose it."""
         if side.number is None or side.number <= MOST_SIDE_KEYS:
             return side
         key_of = context_of(self).key_of
@@ -385,7 +382,7 @@ class SidesPanel(StyledRows[PlaceOfSide]):
         return replace(side, remark=" · ".join(filter(None, (side.remark, hint))))
 
     def _key_of(self, side: SideView) -> str:
-        """Return the key that chooses a side, its number if no key does, or a blank."""
+        """Return the key that chooses a side, or else its number or a blank."""
         if side.number is None:
             return " "
         if side.number > MOST_SIDE_KEYS:
@@ -393,7 +390,7 @@ class SidesPanel(StyledRows[PlaceOfSide]):
         return context_of(self).key_of(f"adjudicate.side_{side.number}")
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a side if its number was clicked; otherwise show the target."""
+        """Choose a side by a click on its number, or show the clicked target."""
         event.stop()
         event.prevent_default()  # or the handler of the base class runs as well
         offset = event.get_content_offset(self)
@@ -411,12 +408,12 @@ class SidesPanel(StyledRows[PlaceOfSide]):
 
 
 def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideRow]:
-    """Return the rows of a side: its verdict with its first place, then each other place.
+    """Return the rows of a side: the verdict with the first place, then the other places.
 
     Quotes and notes are below the row of their place. With ``cut_texts`` they are in that row, cut
     to the width.
     """
-    # The edge of the row needs one cell. A panel that is too narrow for 8 more cuts the rows.
+    # The edge of a row needs one cell. In a panel that is too narrow for 8 more, rows are cut.
     cells = max(8, width - 1 - INDENT)
     rows: list[_SideRow] = []
     for side_place in side.places or (None,):
@@ -450,7 +447,7 @@ def _heading_parts(side: SideView, key: str) -> list[_StyledText]:
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
-    """Return the quote and the note of a place, which may be empty; no texts without a place."""
+    """Return the quote and the note of a place; texts may be empty."""
     if side_place is None:
         return []
     quote = f"“{side_place.quote}”" if side_place.quote else ""
@@ -465,12 +462,12 @@ def _place_parts(side_place: SidePlace | None, indent: str) -> list[_StyledText]
 
 
 def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
-    """Return the parts that fit the width; the last one ends in an ellipsis if parts are cut."""
+    """Return the parts that fit the width. Cut parts end in an ellipsis."""
     cut_parts: list[_StyledText] = []
     free_cells = max(1, width)
     for number, (text, style_name) in enumerate(parts):
         is_last = number + 1 == len(parts)
-        # A part that others follow leaves a cell for the ellipsis.
+        # Before further parts, a cell is left for the ellipsis.
         needed_cells = cell_len(text) if is_last else cell_len(text) + 1
         if needed_cells > free_cells:
             cut_parts.append((set_cell_size(text, free_cells - 1) + "…", style_name))

@@ -26,11 +26,11 @@ class Queue:
     """The traces of an adjudicator with their cases.
 
     Attributes:
-        lines: The list on screen. A trace that the adjudicator may not see yet has only one row.
-        mode: The slug of the only mode to list; None for all.
-        contents: The queue as it was read from the workspace.
+        lines: The list on screen. A hidden trace has a single row.
+        mode: The slug of the only mode to list, or None.
+        contents: The queue as read from the workspace.
         cases: The cases of each visible trace, by trace id.
-        lists_agreed: Whether undisputed modes are listed too.
+        lists_agreed: Whether to list undisputed modes.
         names_hidden: Whether letters replace the names of the sides.
     """
 
@@ -40,9 +40,9 @@ class Queue:
         """Make an empty queue.
 
         Args:
-            mode: The slug of the only mode to list; None for all.
+            mode: The slug of the only mode to list, or None.
             is_busy: Tells whether another adjudicator is at a case, by its presence key.
-            lists_agreed: Whether to list undisputed modes too.
+            lists_agreed: Whether to list undisputed modes.
         """
         self._is_busy = is_busy
         self.lines = ConflictList(id="queue")
@@ -68,7 +68,7 @@ class Queue:
 
     @property
     def current_case(self) -> AdjudicationCase | None:
-        """The case under the cursor; None in the row of a trace."""
+        """The case under the cursor; None for a trace."""
         cases = self.current_cases
         return None if cases is None or self.row is None else cases.find(self.row.case_id)
 
@@ -94,7 +94,7 @@ class Queue:
 
         Args:
             trace_id: The id of the trace.
-            item: The verdict or place of a decision.
+            item: The id of a verdict or span range.
         """
         cases = self.cases.get(trace_id)
         case_id = item if cases is None else cases.case_id_of(item)
@@ -104,12 +104,12 @@ class Queue:
         return position is not None
 
     def next_open(self, start: int, step: int = 1) -> int | None:
-        """Return the position of the next open case, or None if all are decided.
+        """Return the position of the next open case, or None.
 
-        Cases that another adjudicator is deciding come last.
+        Cases that another adjudicator is at come last.
 
         Args:
-            start: The position after which the search begins.
+            start: The position before the first row to look at.
             step: 1 for the next case, -1 for the previous one.
         """
 
@@ -127,7 +127,7 @@ class Queue:
         return self.contents.loader is not None
 
     def is_showing(self, contents: QueueContents) -> bool:
-        """Return whether the queue shows these contents already."""
+        """Return whether the queue already shows these contents."""
         return (
             _entry_keys(self.contents) == _entry_keys(contents)
             and self.contents.study == contents.study
@@ -138,11 +138,11 @@ class Queue:
         )
 
     def update(self, contents: QueueContents, begin_at: str | None = None) -> None:
-        """List other contents and keep the cursor; the first time, move it to an open case.
+        """List other contents and keep the cursor. The first time, move it to an open case.
 
         Args:
             contents: The contents of the queue.
-            begin_at: The id of the trace to begin with.
+            begin_at: The id of the trace to begin with, or None.
         """
         is_first = not self.was_read
         self.contents = contents
@@ -165,7 +165,7 @@ class Queue:
         if is_first:
             self._go_to_start(begin_at)
         elif self.current_cases is not None and self.row is not None and self.row.case_id is None:
-            # The trace was just taken on: move from its heading to its first case.
+            # The trace was just taken on, so move from its heading to its first case.
             self.lines.move_to(self.lines.first_in_trace(self.lines.cursor))
 
     def _negative_disagreement(self, entry: QueueEntry) -> float:
@@ -175,15 +175,14 @@ class Queue:
         return -trace_disagreement(conflict for conflict in conflicts if conflict.mode == self.mode)
 
     def _go_to_start(self, begin_at: str | None) -> None:
-        """Move to the first case of a trace; without a trace, to the first open case of all.
+        """Move to the first case of a trace, or to the first open case.
 
-        Args:
-            begin_at: The id of the trace. If it has only agreed cases, these are listed too.
+        If the trace has only agreed cases, list agreed cases too.
         """
         start = self.next_open(-1)  # -1 is before the first row
         if begin_at is not None:
             if self.lines.position_of(begin_at, case_id=None) is None and not self.lists_agreed:
-                # The trace has been resolved since, so it is listed only with agreed cases.
+                # The trace was resolved meanwhile, so it is listed only with agreed cases.
                 self.lists_agreed = True
                 self.show()
             position = self.lines.position_of(begin_at, case_id=None)
@@ -201,7 +200,7 @@ class Queue:
         self.lines.show([*rows, *self._locked_rows()])
 
     def _rows_of_trace(self, cases: TraceCases) -> list[QueueRow]:
-        """Return the row of a trace and the rows of its cases; empty if no case is listed."""
+        """Return the row of a trace and the rows of its listed cases; empty without any."""
         case_rows = [
             row for row in cases.rows if self.lists_agreed or row.state is not RowState.AGREED
         ]
@@ -212,7 +211,7 @@ class Queue:
         return [self._trace_row(cases.trace_id, RowState.TRACE, summary), *case_rows]
 
     def _locked_rows(self) -> list[QueueRow]:
-        """Return the rows of the traces that the adjudicator may not see yet."""
+        """Return a row for each trace that the adjudicator may not see yet."""
         return [
             self._trace_row(
                 entry.trace_id,
@@ -230,12 +229,12 @@ class Queue:
         )
 
     def name_of(self, trace_id: str) -> str:
-        """Return the name of a trace, or its id before the queue was read."""
+        """Return the name of a trace, or its id before the queue is read."""
         loader = self.contents.loader
         return trace_id if loader is None else loader.name_of(trace_id)
 
     def set_names_hidden(self, names_hidden: bool) -> None:
-        """Show letters for the sides if their names are hidden, else their names."""
+        """Show letters or names for the sides."""
         self.names_hidden = names_hidden
         self.cases = {
             trace_id: replace(cases, names_hidden=names_hidden)
@@ -259,7 +258,7 @@ class Queue:
     # Progress
 
     def undisputed_counts(self) -> tuple[int, int]:
-        """Return the numbers of agreed verdicts by several people and of verdicts by one."""
+        """Return the number of verdicts on which people agree, and of verdicts by one person."""
         verdicts = [
             verdict
             for cases in self.cases.values()
@@ -274,24 +273,24 @@ class Queue:
         return sum(cases.open_count for cases in self.cases.values())
 
     def changed_count(self) -> int:
-        """Return the number of decided conflicts of which a side has changed its answer since."""
+        """Return the number of decided conflicts with a changed answer."""
         return sum(cases.changed_count for cases in self.cases.values())
 
     def progress(self) -> list[str]:
-        """Return the progress in parts for the title: open, hidden, decided, to confirm."""
+        """Return the parts of the title about the progress: open, hidden, decided, to confirm."""
         if not self.was_read:
             return []
         locked_count = len(self._locked_rows())
-        # Where all conflicts are hidden, "nothing left" would be wrong.
+        # While all conflicts are hidden, "nothing left" would be wrong.
         parts = self._conflict_counts() if self.cases or not locked_count else []
         if locked_count:
             parts.insert(1, f"{counted(locked_count, 'trace')} hidden")
         return parts
 
     def _conflict_counts(self) -> list[str]:
-        """Return the numbers of open and decided conflicts as texts.
+        """Return texts with the numbers of open and decided conflicts.
 
-        Decisions whose answers have changed since are to be confirmed.
+        Decisions with changed answers are to be confirmed.
         """
         open_count = self.open_count()
         trace_count = sum(cases.open_count > 0 for cases in self.cases.values())
@@ -308,9 +307,9 @@ class Queue:
         return parts if changed_count else ["nothing left", *parts]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:
-        """Return why the labels of a trace are hidden, and the key that opens them.
+        """Return why the labels of a trace are hidden, and the key that shows them.
 
-        The text is empty if the queue does not have the trace.
+        The text is empty for an unknown trace.
 
         Args:
             trace_id: The id of the trace.

@@ -75,11 +75,11 @@ STUDY_QUESTION = (
 NOT_IN_QUESTION: Final = "This place is not in question: go to a place of a side, or to the queue"
 
 READING_WAIT: Final = 2.0
-"""Seconds for which a decision waits until its trace is read."""
+"""Seconds that a decision waits for its trace to be read."""
 _READING_CHECK: Final = 0.02
 
 MOST_PLACES: Final = 3
-"""The most places of a decision that one message names."""
+"""The most places of a decision that a message names."""
 
 BOUNDARY_ACTIONS: Final = frozenset(
     f"adjudicate.{name}"
@@ -88,13 +88,13 @@ BOUNDARY_ACTIONS: Final = frozenset(
         *("boundary", "agreed", "enter", "text_down", "text_up", "pane", "names"),
     )
 ) | {"everywhere.back", "everywhere.palette"}
-"""The actions whose keys work while a boundary is moved."""
+"""The actions that work while a boundary is moved."""
 
 _DECIDING_ACTIONS: Final = (
     *("side_1", "both", "nobody", "unsure", "boundary", "other_mode"),
     *("enter", "agreed", "reason", "guidelines"),
 )
-"""The names of actions that need a conflict; without one their hints are hidden."""
+"""The names of actions that need a conflict. Without one, they have no hints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +112,18 @@ class CaseAtCursor:
     case: AdjudicationCase
 
     def question(self, target: Target | None) -> ConflictGroup | None:
-        """Return the conflicts to decide, with a target only those at it; None if there are none.
+        """Return the conflicts to decide, or None.
 
         Args:
-            target: A place that a side marked; None for all conflicts of the case.
+            target: A place that a side marked, to decide it alone; None for all conflicts of the
+                case.
         """
         question = self.cases.question(self.case)
         return question if target is None else question.at_place(target)
 
 
 class _News(NamedTuple):
-    """A message about decisions of others, and whether they replace decisions of the user."""
+    """A message about decisions of others. It says if they replace decisions of the user."""
 
     message: str
     replaces_own: bool
@@ -131,7 +132,7 @@ class _News(NamedTuple):
 class AdjudicateScreen(BaseScreen):
     """The queue on the left; the sides, the timeline and the span text on the right.
 
-    Every decision is on disk before the screen shows it and moves to the next conflict.
+    A decision is on disk before the screen shows it and moves on.
     """
 
     CSS_PATH = [ANNOTATE, BASE_SCREEN, ADJUDICATE]
@@ -145,12 +146,12 @@ class AdjudicateScreen(BaseScreen):
     def __init__(
         self, mode: str | None = None, *, trace: str | None = None, lists_agreed: bool = False
     ) -> None:
-        """Make the screen; the queue is read once the workspace is open.
+        """Prepare the screen. The queue is read once the workspace is open.
 
         Args:
-            mode: The slug of the only mode to list; None for all.
-            trace: The id of the trace to begin with; None for the first with an open conflict.
-            lists_agreed: Whether to list undisputed modes too.
+            mode: The slug of the only mode to list, or None.
+            trace: The id of the trace to begin with; None for the first open conflict.
+            lists_agreed: Whether to list undisputed modes.
         """
         super().__init__()
         self.queue = Queue(mode, self._is_decided_by_others, lists_agreed=lists_agreed)
@@ -167,13 +168,13 @@ class AdjudicateScreen(BaseScreen):
         self._visible_trace_id: str | None = None
         self._trace_reading: Worker[None] | None = None
         self._message_row: int | None = None
-        """The row of the queue at which a lasting message stays visible."""
+        """The row of the queue with a lasting message, or None."""
         self._presence_key: str | None = None
         self._boundary_target: Target | None = None
-        """The only place that the boundary replaces; None for all disputed places of the row."""
+        """The place that the boundary replaces; None for all disputed places of the row."""
         self._is_reading_queue = False
         self._must_read_queue = False
-        """True if others have written since the queue was read, but reading it again must wait."""
+        """True if others have written, but reading the queue again must wait."""
 
     def compose_panes(self) -> ComposeResult:
         """Yield the queue, and the evidence to its right."""
@@ -196,9 +197,9 @@ class AdjudicateScreen(BaseScreen):
         self.mast.workspace.when_ready(self._start_reading)
 
     def _start_reading(self, opened: OpenWorkspace) -> None:
-        """Read the queue in a worker, which then calls ``_update_queue``.
+        """Read the queue in a worker, then call ``_update_queue``.
 
-        The change count shows whether the user has decided something during the reading.
+        The change count shows if the user has decided something meanwhile.
         """
         if not self.queue.was_read:
             self.show_message_only("Reading the labels …")
@@ -211,10 +212,9 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def show_changes_of_others(self) -> None:
-        """Read the queue again after others have written.
+        """Read the queue again, because others have written.
 
-        This is put off while the queue is being read, the screen is covered, or the user moves the
-        boundary of a failure.
+        This waits while the queue is read, the screen is covered, or a boundary is moved.
         """
         opened = self.mast.opened
         if opened is None or not self.queue.was_read or not self.query(TitleBar):
@@ -230,7 +230,7 @@ class AdjudicateScreen(BaseScreen):
             self._start_reading(opened)
 
     def on_screen_resume(self) -> None:
-        """Let others see the current case again, and show their changes if this was put off."""
+        """Let others see the present case again, and show their changes if that was delayed."""
         self._move_presence(self._presence_key)
         if self._must_read_queue and not self._is_reading_queue:
             self._must_read_queue = False
@@ -239,11 +239,7 @@ class AdjudicateScreen(BaseScreen):
     def _update_queue(self, contents: QueueContents, change_count: int) -> None:
         """List what was read, or show why there is nothing to adjudicate.
 
-        Contents that were read before the latest decision are ignored and read again.
-
-        Args:
-            contents: The queue as it was read.
-            change_count: The number of decisions and undone decisions when the reading began.
+        Contents from before the latest decision are ignored and read again.
         """
         is_outdated = change_count != self._change_count
         must_read_again = self._must_read_queue or is_outdated
@@ -280,7 +276,7 @@ class AdjudicateScreen(BaseScreen):
     # Presence of others
 
     def presence_changed(self) -> None:
-        """Show in the title who decides the same case."""
+        """Show in the title who is at the same case."""
         self.show_title()
 
     @property
@@ -288,23 +284,23 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.workspace.presence
 
     def _is_decided_by_others(self, presence_key: str) -> bool:
-        """Return whether another adjudicator is now at the case with a presence key."""
+        """Return whether another adjudicator is at the case with a presence key."""
         return self._presence_service is not None and bool(
             self._presence_service.annotators_at(presence_key)
         )
 
     def _move_presence(self, presence_key: str | None) -> None:
-        """Report to others that the adjudicator is at a case; None for no case."""
+        """Tell others at which case the adjudicator is; None for no case."""
         opened = self.mast.opened
         if opened is not None and self._presence_service is not None:
             self._presence_service.go_to(opened.annotator, presence_key)
 
     def on_screen_suspend(self) -> None:
-        """Report that the annotator has left the case."""
+        """Tell others that the adjudicator has left the case."""
         self._move_presence(None)
 
     def on_unmount(self) -> None:
-        """Report that the annotator has left the case."""
+        """Tell others that the adjudicator has left the case."""
         self._move_presence(None)
 
     # Texts
@@ -318,12 +314,12 @@ class AdjudicateScreen(BaseScreen):
         self.main_list.border_title = plain_title(self._list_title())
 
     def _list_title(self) -> str:
-        """Return the title of the queue, with the number of labels that cannot be ordered."""
+        """Return the title of the queue, with the number of labels without a known order."""
         count = self.queue.contents.unordered
         return f"order of {counted(count, 'label')} unknown · {TITLE}" if count else TITLE
 
     def right_title_parts(self) -> tuple[str, ...]:
-        """Return the adjudicator, others who decide the same case, and whether names are hidden."""
+        """Return the adjudicator, others at the same case, and whether names are hidden."""
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_text(),)
@@ -343,7 +339,7 @@ class AdjudicateScreen(BaseScreen):
         return tuple(parts)
 
     def _show_lasting_message(self, message: str) -> None:
-        """Show a message that stays until the user moves the cursor to another row."""
+        """Show a message until the cursor moves to another row."""
         self._message_row = self.main_list.cursor
         self.hints.say(message)
 
@@ -383,7 +379,7 @@ class AdjudicateScreen(BaseScreen):
     # The row under the cursor
 
     def row_moved(self) -> None:
-        """Show the row under the cursor; drop a boundary that was being moved."""
+        """Show the row under the cursor, and drop a boundary that was moved."""
         self.evidence.fixed_end_index = None
         if self.main_list.cursor != self._message_row:
             self.hints.clear()
@@ -428,9 +424,9 @@ class AdjudicateScreen(BaseScreen):
             self._show_case(cases, case)
 
     def _show_case(self, cases: TraceCases, case: AdjudicationCase | None) -> None:
-        """Show a case, or the names of the sides if the case is None (the row of a trace).
+        """Show a case, or for None the names of the sides.
 
-        A case with a judge's answer appears later, once it is recorded that the answer was shown.
+        A judge's answer appears only after it is recorded that it was shown.
         """
         if case is None:
             names = joined(cases.names.listed(side.annotator for side in cases.sides))
@@ -448,12 +444,12 @@ class AdjudicateScreen(BaseScreen):
         self._show_view(case, await self._view_with_judge(cases, case))
 
     def _show_view(self, case: AdjudicationCase, view: CaseView) -> None:
-        """Show the panes of a case if the cursor is still on it, and it is still in this state."""
+        """Show the panes of a case, unless the cursor has left it or it has changed."""
         if self.queue.current_case is case:
             self.evidence.show_case(view, is_reading=self.queue.is_reading)
 
     def _open_trace(self, trace_id: str) -> None:
-        """Show the trace of the row, and read it first if needed."""
+        """Show the trace of the row, after reading it if needed."""
         if trace_id == self._visible_trace_id:
             return
         self._visible_trace_id = trace_id
@@ -507,7 +503,7 @@ class AdjudicateScreen(BaseScreen):
         self.main_list.move_to(self.main_list.first_in_trace(position))
 
     def action_text(self, delta: int) -> None:
-        """Scroll the span's text by a screen."""
+        """Scroll the span's text by screens."""
         self.evidence.span_view.move_page(delta)
 
     def action_pane(self) -> None:
@@ -519,7 +515,7 @@ class AdjudicateScreen(BaseScreen):
         next_pane = visible_panes[(position + 1) % len(visible_panes)]
         next_pane.focus()
         if next_pane is sides_panel:
-            # In this pane the user can decide each disputed place alone.
+            # In this pane each disputed place can be decided alone.
             self._explain_single_places()
 
     def go_to_place(self, text: str) -> bool:
@@ -531,10 +527,10 @@ class AdjudicateScreen(BaseScreen):
         self.action_enter()
 
     def action_enter(self) -> None:
-        """Do the first of these that applies to the cursor.
+        """Do the first possible of these actions.
 
-        - Decide for the place with the boundary that is being moved.
-        - Take the answer of a side that has no key.
+        - Decide on the boundary that is moved.
+        - Take the answer of a side without a key.
         - Ask whether to adjudicate a hidden trace.
         - Focus the timeline.
         """
@@ -550,7 +546,7 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.timeline.focus()
 
     def _side_without_key(self) -> int | None:
-        """Return the number of the side under the cursor, if no digit key chooses it.
+        """Return the number of the side under the cursor, if it has no digit key.
 
         Return None if the sides panel does not have the focus.
         """
@@ -589,7 +585,7 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_agreed(self) -> None:
-        """Show or hide undisputed modes; while a boundary is moved, begin it at the cursor."""
+        """Show or hide undisputed modes. While a boundary is moved, begin it at the cursor."""
         if self.asks:  # a boundary is being moved
             self.evidence.begin_boundary()
             self._prompt_boundary()
@@ -617,11 +613,11 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _ask_to_take_on(self, trace_id: str) -> None:
-        """Ask whether to adjudicate a hidden trace, or all of them, and begin if so."""
+        """Ask whether to adjudicate a hidden trace or all of them, and begin."""
         contents = self.queue.contents
         hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
-        # The number of traces that were not labelled would reveal which ones are retests.
+        # The number of hidden traces would reveal which ones are retests.
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
             answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} hidden"))
 
@@ -661,7 +657,7 @@ class AdjudicateScreen(BaseScreen):
     # Deciding
 
     async def _adjudication_of(self, trace_id: str) -> Adjudication | None:
-        """Return the adjudicator's work on a trace, read once.
+        """Return the adjudicator's work on a trace, from a cache if possible.
 
         If it cannot be read, show the reason and return None.
         """
@@ -686,7 +682,7 @@ class AdjudicateScreen(BaseScreen):
         return adjudication
 
     async def _wait_for_reading(self, loader: TraceLoader, trace_id: str) -> bool:
-        """Wait until a trace is read; return False, with a hint, if that takes too long."""
+        """Wait until a trace is read. After too long, show a hint and return False."""
         deadline = monotonic() + READING_WAIT
         while not loader.was_read(trace_id):
             if self._trace_reading is not None and self._trace_reading.is_finished:
@@ -698,10 +694,10 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     async def _case_at_cursor(self) -> CaseAtCursor | None:
-        """Return the case under the cursor, which a key decides, or None if there is none.
+        """Return the case under the cursor, or None.
 
-        Then a hint tells what to choose; for a trace whose answers are hidden, a dialog asks
-        whether to adjudicate it all the same.
+        Without a case, a hint says what to choose. For a hidden trace, a dialog asks whether to
+        adjudicate it.
         """
         row = self.queue.row
         cases = self.queue.current_cases
@@ -722,9 +718,9 @@ class AdjudicateScreen(BaseScreen):
         return None if work is None else CaseAtCursor(work, cases, case)
 
     def _place_at_cursor(self) -> Target | None:
-        """Return the place under the cursor of the sides panel; a key then decides only this place.
+        """Return the place under the cursor of the sides panel, to decide it alone.
 
-        Return None if the panel does not have the focus, or there is no place.
+        Return None without the focus or without a place.
         """
         if self.focused is not self.evidence.sides_panel or self.evidence.sides_panel.place is None:
             return None
@@ -734,9 +730,9 @@ class AdjudicateScreen(BaseScreen):
         return " ".join(mode_code_and_name(self.mast.taxonomy, slug))
 
     def _news_of_decisions(self, contents: QueueContents) -> str:
-        """Return a message about decisions of others that the screen does not show yet.
+        """Return a message about decisions of others that are not on screen yet; empty for none.
 
-        Those that replace a decision of the user come first. The message is empty without news.
+        Decisions that replace one of the user come first.
         """
         news: list[_News] = []
         for trace_id, cases in contents.cases.items():
@@ -752,9 +748,9 @@ class AdjudicateScreen(BaseScreen):
     def _news_of_trace(
         self, cases: TraceCases, shown_by_item: Mapping[str, Decision]
     ) -> Iterator[_News]:
-        """Yield a message for each case with decisions of others that the screen does not show.
+        """Yield a message for each case with decisions of others that are not on screen.
 
-        ``shown_by_item`` are the decisions on screen, by item.
+        ``shown_by_item`` are the decisions on screen by item.
         """
         for case in cases.disputed:
             new_decisions = [
@@ -778,9 +774,7 @@ class AdjudicateScreen(BaseScreen):
     ) -> bool:
         """Return whether a decision replaces a different decision of the user on the same item.
 
-        Args:
-            decision: The new decision.
-            shown_by_item: The decisions on screen before it, by item.
+        ``shown_by_item`` are the decisions on screen by item.
         """
         replaced = shown_by_item.get(decision.item)
         return (
@@ -807,7 +801,7 @@ class AdjudicateScreen(BaseScreen):
     def _order(self) -> Order:
         """The order of the spans of the trace under the cursor.
 
-        Not always the order of the evidence, which may still show the previous trace.
+        The evidence may still show another trace.
         """
         cases = self.queue.current_cases
         return no_order if cases is None else cases.order
@@ -817,7 +811,7 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.annotator
 
     def _show_outcome(self, work: Adjudication) -> None:
-        """Show the rows of a trace after a change of its decisions, and count the change."""
+        """Show the rows of a trace with its present decisions, and count the change."""
         self._change_count += 1
         self.queue.update_trace(work)
         self.show_title()
@@ -830,7 +824,7 @@ class AdjudicateScreen(BaseScreen):
         """
 
         def answer_of_side(group: ConflictGroup) -> Choices | str:
-            """Return the choices of the side, or a message if no side has the number."""
+            """Return the choices of the side with the number, or a message if there is none."""
             cases = self.queue.current_cases
             side = None if cases is None else cases.side_name(group, number)
             if side is None:
@@ -846,9 +840,9 @@ class AdjudicateScreen(BaseScreen):
             self.action_side(side.number)
 
     def action_sides(self) -> None:
-        """Focus the sides (the answers of the annotators), and show the keys for them as a hint.
+        """Focus the sides, and show the keys for them.
 
-        If several places are disputed, the hint explains how to decide one of them instead.
+        For several disputed places, the hint explains how to decide one of them.
         """
         self.evidence.sides_panel.focus()
         if not self._explain_single_places():
@@ -859,9 +853,9 @@ class AdjudicateScreen(BaseScreen):
             )
 
     def _explain_single_places(self) -> bool:
-        """Show how to decide one of several disputed places.
+        """Show how to decide one of several disputed places, and return True.
 
-        Return False, and show nothing, if the case under the cursor has fewer than two of them.
+        If there are fewer than two, return False.
         """
         cases = self.queue.current_cases
         case = self.queue.current_case
@@ -880,9 +874,9 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_both(self) -> None:
-        """Decide that the mode is present at all places that a side has marked.
+        """Decide that the mode is present at all places that sides have marked.
 
-        If no side has marked a place, show the keys for another decision.
+        Without any, show the keys for another decision.
         """
         absent = self.mast.key_of("adjudicate.nobody")
         unsure = self.mast.key_of("adjudicate.unsure")
@@ -894,16 +888,15 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_nobody(self) -> None:
-        """Decide that the mode is absent, or that none of its disputed places becomes gold.
+        """Decide that the mode is absent, or that disputed places are dropped.
 
-        A place is a span range that a side marked. If the cursor in the list of the sides is on a
-        place, drop only that place.
+        With the cursor on a place in the list of the sides, drop that place only.
         """
         target = self._place_at_cursor()
         self._decide_at_cursor(lambda group: group.take_same(ABSENT_CHOICE), only_target=target)
 
     def action_unsure(self) -> None:
-        """Decide that the mode is unsure; a place cannot be, so show the keys for it instead."""
+        """Decide that the mode is unsure. For places, show the possible keys instead."""
         key_of = self.mast.key_of
         place_answers_text = (
             f"A place is taken or not: a side, {key_of('adjudicate.both')} both, "
@@ -916,9 +909,9 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _take_boundary(self) -> None:
-        """Decide that the mode is present from the first to the last span that the user has set.
+        """Decide that the mode is present within the boundary.
 
-        If the cursor was on a place when the change began, only that place is decided.
+        If the cursor was on a place when the move began, only that place is decided.
         """
         target = self.evidence.boundary()
         if target is not None:
@@ -953,12 +946,10 @@ class AdjudicateScreen(BaseScreen):
         overrules: bool = False,
         only_target: Target | None = None,
     ) -> None:
-        """Decide the conflicts under the cursor and move on, or show why this is not possible.
+        """Decide the conflicts under the cursor and move on, or show why this is impossible.
 
-        Args:
-            choose: Returns the choices for the conflicts, or the reason why there are none.
-            overrules: Whether to decide an agreed case too.
-            only_target: The only place to decide; None for all disputed places of the row.
+        ``choose`` returns the choices or a message. ``overrules`` allows a decision on an agreed
+        case. ``only_target`` is a place to decide alone.
         """
         at_cursor = await self._case_at_cursor()
         if at_cursor is None:
@@ -1030,14 +1021,9 @@ class AdjudicateScreen(BaseScreen):
     def _show_decision(
         self, work: Adjudication, decisions: Sequence[Decision], move_on: Callable[[], None]
     ) -> None:
-        """Show written decisions, ask for their reason if the study requires it, and move on.
+        """Show written decisions, ask for a reason if the study requires one, and move on.
 
-        They become the last decision, which the user can undo.
-
-        Args:
-            work: The adjudicator's work on the trace.
-            decisions: The decisions.
-            move_on: Moves the cursor, and shows a message.
+        ``move_on`` moves the cursor and shows a message.
         """
         item_ids = tuple(decision.item for decision in decisions)
         self._undo_trace_ids.append(work.trace_id)
@@ -1061,7 +1047,7 @@ class AdjudicateScreen(BaseScreen):
     def _move_on(self, message: str) -> None:
         """Move to the next open conflict, and show a message with the number of open conflicts.
 
-        If places of the row are still open, stay on it.
+        If places of the row are still open, stay.
         """
         if self._is_partly_decided():
             self._show_row()
@@ -1083,7 +1069,7 @@ class AdjudicateScreen(BaseScreen):
         return ", ".join(parts)
 
     def _finished_text(self) -> str:
-        """Return what to do once nothing is left to decide."""
+        """Return the message that nothing is left to decide."""
         is_everything = self.queue.mode is None and not self.queue.hidden_traces()
         where = "" if is_everything else " here"
         return f"Nothing left to decide{where}: {self._gold_hint()}"
@@ -1107,7 +1093,7 @@ class AdjudicateScreen(BaseScreen):
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
-        # Several decisions on places of one mode are described by the places that were taken.
+        # Several decisions on places of one mode are described by the taken places.
         verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
         source = source_text(decisions, cases.names)
@@ -1156,7 +1142,7 @@ class AdjudicateScreen(BaseScreen):
         on_done: Callable[[], None],
         question: str = "",
     ) -> None:
-        """Ask for the reason of a decision; Escape leaves it without one.
+        """Ask for the reason of a decision. Escape leaves it without one.
 
         Args:
             work: The adjudicator's work on the trace.
@@ -1169,7 +1155,7 @@ class AdjudicateScreen(BaseScreen):
         if not decisions:
             on_done()
             return
-        # The question is about one mode, though the items may be of several.
+        # The question names one mode, although the items may be of several.
         mode_decisions = [d for d in decisions if d.mode == decisions[0].mode]
         verdict = outcome(mode_decisions, self.queue.cases[work.trace_id].names)
         self.mast.ask(
@@ -1202,18 +1188,17 @@ class AdjudicateScreen(BaseScreen):
         return study is not None and study.judge_first
 
     def _may_show_judge(self, case: AdjudicationCase) -> bool:
-        """Return whether a case may be shown with a judge's answer.
+        """Return whether a judge's answer may be shown on a case.
 
-        This is so if the study shows judges first, or the case is not open; in both cases only once
-        the trace is read.
+        The study must show judges first, or the case must not be open. The trace must be read.
         """
         return not self.queue.is_reading and (self._judge_first or not case.is_open)
 
     async def _view_with_judge(self, cases: TraceCases, case: AdjudicationCase) -> CaseView:
-        """Return the panes of a case.
+        """Return the contents of the panes for a case, with judges' answers if these may be shown.
 
-        The judges' answers are added, and recorded as shown, if the study shows judges first or
-        the adjudicator has seen the answers on this mode before.
+        Judges' answers are recorded as shown. They may be shown if the study shows judges first, or
+        the adjudicator has seen answers on this mode.
         """
         view = cases.view(case)
         work = await self._adjudication_of(cases.trace_id)
@@ -1226,13 +1211,13 @@ class AdjudicateScreen(BaseScreen):
     async def action_judge(self) -> None:
         """Show the judges' answers on the mode under the cursor, or on the last decided mode.
 
-        Unless the study shows judges first, a mode with an open conflict shows a hint instead.
+        Unless the study shows judges first, an open mode shows a hint instead.
         """
         if self.queue.current_cases is None:
             return
         case = self.queue.current_case
         is_open = case is None or case.is_open
-        # After a decision the cursor is on the next open row, so the last decision is meant.
+        # After a decision the cursor is on the next open row, so the user means the last decision.
         if is_open and not self._judge_first and not self._go_to_last():
             self.hints.say("The judge's word comes after the decision")
             return
@@ -1256,7 +1241,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_lasting_message(_judges_text(answers))
 
     def _go_to_last(self) -> bool:
-        """Move the cursor to the last decision; return False if it is undone or not listed."""
+        """Move the cursor to the last decision; return False if that is undone or not listed."""
         if self._last_decision is None:
             return False
         trace_id, item_ids = self._last_decision
@@ -1276,20 +1261,15 @@ class AdjudicateScreen(BaseScreen):
         self._undo_or_redo(self._undo_trace_ids, self._redo_trace_ids, undo=True)
 
     def action_redo(self) -> None:
-        """Repeat the decision that was undone last."""
+        """Redo the last undone decision."""
         self._undo_or_redo(self._redo_trace_ids, self._undo_trace_ids, undo=False)
 
     @piece_of_work
     async def _undo_or_redo(self, source: list[str], target: list[str], *, undo: bool) -> None:
-        """Undo or repeat a decision, and move its trace id between the two stacks.
+        """Undo or redo a decision, and move its trace id from one stack to the other.
 
-        With an empty ``source``, undo or repeat the last decision on the trace under the cursor. A
-        boundary that is being moved is dropped.
-
-        Args:
-            source: The trace ids of the decisions that can be undone or repeated, the latest last.
-            target: The stack that receives the trace id of the changed decision.
-            undo: True to undo a decision, False to repeat it.
+        With an empty ``source``, change the last decision on the trace under the cursor. A boundary
+        that is moved is dropped.
         """
         cases = self.queue.current_cases
         nothing_text = "Nothing to undo on this trace" if undo else "Nothing to redo"
@@ -1316,7 +1296,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_changed_item(work, changed_items[0], message)
 
     def _show_changed_item(self, work: Adjudication, item: str, message: str) -> None:
-        """Show a decision that was undone or repeated, with a message."""
+        """Show an undone or redone decision, with a message."""
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
         self.queue.go_to_item(work.trace_id, item)
@@ -1331,11 +1311,11 @@ class AdjudicateScreen(BaseScreen):
         return self.evidence.fixed_end_index is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
-        """Ignore a key that does not work while a boundary is moved; return True if it was ignored.
+        """Ignore a key that does not work while a boundary is moved; return True if it is ignored.
 
         Args:
             key: The key.
-            action: The action of the key, None if it has none.
+            action: The id of the key's action, or None.
         """
         if action in BOUNDARY_ACTIONS:
             return False
@@ -1343,7 +1323,6 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def _prompt_boundary(self) -> None:
-        """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
             f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move this end · "
@@ -1354,9 +1333,9 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move one end of a failure's spans; if one is being moved, take the other.
+        """Begin to move one end of a failure's spans, or switch to the other end.
 
-        Show an error if the place at the cursor is undisputed, or the trace's file is missing.
+        If the place is undisputed or the trace's file is missing, show an error.
         """
         if not self.asks:  # no boundary is being moved
             at_cursor = await self._case_at_cursor()
@@ -1385,7 +1364,7 @@ class AdjudicateScreen(BaseScreen):
         mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
         if case is not None:
             mode = case.mode
-        # The decision that may be the reason for a new guideline: its trace and item.
+        # The trace and item of a decision that may be the reason for a new guideline.
         occasion = None
         if row is not None and case is not None and case.decisions:
             occasion = (row.trace_id, case.decisions[0].item)
@@ -1403,7 +1382,7 @@ class AdjudicateScreen(BaseScreen):
 
 
 def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
-    """Return a message about the judges whose answers are shown."""
+    """Return a message about the judges with shown answers."""
     names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
     if not names:
         return "No judge has judged this mode here"
@@ -1414,6 +1393,5 @@ def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
 
 
 def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:
-    """Return the decisions on items; an item whose decision was undone is left out."""
     decision_by_item = {decision.item: decision for decision in work.decisions}
     return [decision_by_item[item] for item in items if item in decision_by_item]

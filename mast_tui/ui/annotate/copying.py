@@ -14,13 +14,13 @@ from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_text, copy_by_tools
 
 MAX_CHARS: Final = 20_000_000
-"""The length at which the copy of a trace is cut."""
+"""The most characters of the copy of a trace."""
 
 _LINE_NUMBER: Final = re.compile(r"line (\d+)")
 
 
 class Copying(ScreenPart):
-    """Copies texts of the trace to the clipboard and reports which tool took them."""
+    """Copies texts of the trace to the clipboard, and reports which tool did."""
 
     def copy(self) -> None:
         """Copy the marked quote, or else the text of the span."""
@@ -82,7 +82,10 @@ class Copying(ScreenPart):
         """
 
         def copy() -> tuple[str, list[str]]:
-            """Return the text, empty if it cannot be read, and the tools that have copied it."""
+            """Return the text and the tools that have copied it.
+
+            The text is empty if it cannot be read.
+            """
             try:
                 text = make_text()
             except OSError:
@@ -92,7 +95,7 @@ class Copying(ScreenPart):
         self._screen.work.run("copy", copy, partial(self._finish_copy, name))
 
     def _finish_copy(self, name: str, copied: tuple[str, list[str]]) -> None:
-        """Report the copy; if no tool has copied the text, let the terminal copy it first."""
+        """Report the copy. If no tool has copied the text, let the terminal copy it."""
         text, copied_by = copied
         if not text:
             self._screen.hints.say("Nothing to copy", error=True)
@@ -103,7 +106,7 @@ class Copying(ScreenPart):
 
 
 def location_of(trace: Trace, span: Span) -> str:
-    """Return the location of a span in the form that editors and other tools accept.
+    """Return the location of a span as editors and other tools accept it.
 
     Args:
         trace: The trace.
@@ -122,7 +125,7 @@ def location_of(trace: Trace, span: Span) -> str:
 def whole_text(trace: Trace) -> str:
     """Return the texts of all spans, each below a line with its number, kind and agent.
 
-    The text is cut at ``MAX_CHARS``.
+    At most ``MAX_CHARS`` are returned.
     """
     text = StringIO()
     for index in range(len(trace)):

@@ -33,19 +33,19 @@ KIND_NAMES: Final[Mapping[SpanKind, str]] = {
     SpanKind.TOOL_RESULT: "tool results",
     SpanKind.LOG: "log records",
 }
-"""The name of several spans of a kind."""
+"""The names of several spans of a kind."""
 
 FLAG_NAMES: Final[Mapping[str, str]] = {
     "no_logs": "no log records",
     **{flag: flag for flag in ("errors", "slow", "idle", "labelled", "suggested", "matches")},
 }
-"""The other conditions of a filter with their names."""
+"""The names of the other conditions of a filter."""
 
 SLOW_SECONDS: Final = 10.0
-"""The seconds from which on a step is slow."""
+"""The least seconds of a slow step."""
 
 IDLE_SECONDS: Final = 60.0
-"""The seconds without any step from which on the run was idle before the next one."""
+"""The least seconds without any step after which the run counts as idle."""
 
 _ERROR_NUMBER: Final = STATUSES.index(SpanStatus.ERROR)
 
@@ -63,8 +63,8 @@ class Condition(NamedTuple):
 SpanFilter: TypeAlias = frozenset[Condition]
 """A filter for spans.
 
-A span passes if it has one of the kinds (if there are any), is of one of the agents (if there are
-any), and meets all other conditions.
+A span passes if it has one of the kinds and one of the agents, and meets all other conditions.
+Without kinds or agents, any kind or agent passes.
 """
 
 NO_FILTER: Final = SpanFilter()
@@ -81,7 +81,7 @@ def values_of(name: str, span_filter: SpanFilter) -> Set[str]:
 
 
 def filter_description(span_filter: SpanFilter) -> str:
-    """Return the conditions of a filter in a few words; empty if there are none."""
+    """Return the conditions of a filter in a few words; empty without conditions."""
     kinds = values_of("kind", span_filter)
     agents = sorted(values_of("agent", span_filter))
     parts = (
@@ -105,10 +105,10 @@ class Indices(Protocol):
 
 
 class SpanRanges:
-    """The spans in some ranges (first and last index of each), joined where they touch."""
+    """The spans in some ranges. Ranges that touch are joined."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        """Sort the ranges of first and last spans, and join ranges that touch or overlap."""
+        """Sort ranges of first and last spans, and join ranges that touch or overlap."""
         self._starts = array("Q")
         self._lasts = array("Q")
         for first, last in sorted(ranges):
@@ -119,7 +119,7 @@ class SpanRanges:
                 self._lasts.append(last)
 
     def within(self, first: int, end: int, /) -> Sequence[int]:
-        """Return the indices from ``first`` up to ``end`` that are in one of the ranges.
+        """Return the indices from ``first`` up to ``end`` (exclusive) that are in a range.
 
         Args:
             first: The first span.
@@ -141,7 +141,7 @@ _NO_SPANS: Final = SpanRanges()
 class MarkedSpans:
     """The spans with labels, with suggestions, and with matches of the search.
 
-    Each field has the name of the condition that asks for these spans.
+    Each field has the name of the condition for these spans.
     """
 
     labelled: Indices = _NO_SPANS
@@ -150,11 +150,11 @@ class MarkedSpans:
 
 
 class FilterScan:
-    """The application of a filter to a trace, slice by slice.
+    """The check of a trace against a filter, slice by slice.
 
     Attributes:
         trace: The trace; it may gain spans during the scan.
-        checked_count: The number of spans that have been checked, from the first one on.
+        checked_count: The number of spans checked so far.
     """
 
     def __init__(self, trace: Trace, span_filter: SpanFilter, marked_spans: MarkedSpans) -> None:
@@ -165,7 +165,7 @@ class FilterScan:
             for field in fields(marked_spans)
             if Condition(field.name) in span_filter
         ]
-        """For each kind of mark that a span must have, the spans that have it."""
+        """The spans with each mark that the filter requires."""
         self._names = {condition.name for condition in span_filter}
         self._kinds = values_of("kind", span_filter)
         self._agents = values_of("agent", span_filter)
@@ -173,7 +173,7 @@ class FilterScan:
         self._needs_columns = not self._names <= {field.name for field in fields(marked_spans)}
         """True if the filter has conditions other than marks."""
         self._latest_time = -inf
-        """The latest time of the spans that have been checked."""
+        """The latest time of the checked spans."""
         self.checked_count = 0
 
     def check_more(self, limit: int) -> array[int]:
@@ -185,7 +185,7 @@ class FilterScan:
         for spans_with_mark in self._required_marks:
             marked_indices = set(spans_with_mark.within(first, end))
             indices = [index for index in indices if index in marked_indices]
-        # Times are compared with those of the spans before, so no slice may be skipped.
+        # Each time is compared with earlier times, so no slice may be skipped.
         if self._needs_times or (indices and self._needs_columns):
             indices = self._passing_indices(self.trace.columns(first, end), indices)
         return array("Q", indices)
@@ -210,18 +210,18 @@ class FilterScan:
         return indices
 
     def _slow_or_idle_indices(self, columns: SpanColumns) -> set[int]:
-        """Return the slow spans, the idle spans or both, as the filter asks for.
+        """Return the slow spans, the idle spans or both, as the filter requires.
 
-        Also record the latest time, with which the next columns are compared.
+        Also record the latest time, to compare it with the next spans.
         """
         indices: set[int] = set()
         for row, (start, end) in enumerate(zip(columns.starts, columns.ends, strict=True)):
             if isnan(start):
                 continue
-            # No wait can be measured before the first span with a time.
+            # Before the first span with a time, no wait can be measured.
             wait = start - self._latest_time if self._latest_time > -inf else 0.0
             duration = 0.0 if isnan(end) else end - start
-            # A wait for a result is work of the tool; any other wait means that nothing happened.
+            # During the wait for a result, the tool works. During any other wait, nothing happens.
             if columns.kind_at(row) is SpanKind.TOOL_RESULT:
                 is_slow = max(duration, wait) >= SLOW_SECONDS
                 is_idle = False
@@ -234,7 +234,7 @@ class FilterScan:
         return indices
 
     def _is_shape_chosen(self, shape: Shape) -> bool:
-        """Check if the filter lets spans of a kind and agent pass."""
+        """Check if the filter lets spans of a shape (kind and agent) pass."""
         kind, _role, agent, _name = shape
         if kind is SpanKind.LOG and "no_logs" in self._names:
             return False
@@ -251,13 +251,13 @@ KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.LOG: "g",
 }
 MAX_AGENTS: Final = 9
-"""The number of agents that have a digit as their key."""
+"""The number of agents with a digit as their key."""
 
 
 def filter_offers(
     agents: Sequence[str], *, labelled: bool, suggested: bool, matches: bool
 ) -> dict[str, tuple[str, Condition]]:
-    """Return the conditions to choose from, each with its text, by their keys.
+    """Return the conditions to choose from with their texts, by their keys.
 
     Args:
         agents: The agents of the trace.
@@ -285,7 +285,7 @@ def filter_offers(
 class FilterChoice(KeyDialog[bool]):
     """The dialog of the filter. It returns True if the user keeps the choice.
 
-    The user sees the effect of each choice at once.
+    Each choice is applied at once.
     """
 
     default = "enter"
@@ -300,9 +300,9 @@ class FilterChoice(KeyDialog[bool]):
         """Begin with the present filter.
 
         Args:
-            offers: The conditions to choose from, each with its text, by their keys.
+            offers: The conditions to choose from with their texts, by their keys.
             span_filter: The present filter.
-            apply_filter: Called with every new choice.
+            apply_filter: Receives every new choice.
         """
         super().__init__("Show only", kind="filter")
         self.present_filter = span_filter
@@ -322,28 +322,26 @@ class FilterChoice(KeyDialog[bool]):
         self.say(self._status_text)
 
     def say(self, status: str) -> None:
-        """Show the number of spans that pass, above the keys of the dialog."""
+        """Show the number of spans that pass."""
         self._status_text = status
         if self.is_mounted:
             keys = "x clears · Enter keeps · Esc shows all"
             self.query_one("#remaining", Static).update(Content(f"{status}\n{keys}"))
 
     def _change_choice(self, span_filter: SpanFilter) -> None:
-        """Show a new choice, and apply it."""
         self.present_filter = span_filter
         self._show_choice()
         self._apply_filter(span_filter)
 
     def _show_choice(self) -> None:
-        """Show each condition, with a cross if it is chosen."""
         for key, (text, condition) in self._offers.items():
             cross = "x" if condition in self.present_filter else " "
             self._key_rows[key].show(f"[{cross}] {text}")
 
     def take(self, key: str) -> bool:
-        """Switch the condition of a key; ``x`` removes all conditions, Enter keeps the choice.
+        """Switch the condition of a key, remove all conditions (``x``), or keep the choice (Enter).
 
-        Return False if the key has no meaning here.
+        Return False for any other key.
         """
         if key in self._offers:
             self._change_choice(self.present_filter ^ {self._offers[key][1]})
@@ -387,7 +385,7 @@ class Filter(ScreenPart):
         super().__init__(screen)
         self._forget_filter()
         self._last_message = ""
-        """The last message about the filter that was shown."""
+        """The last message that the filter has shown."""
         self._dialog: FilterChoice | None = None
         """The dialog while it is open."""
 
@@ -395,23 +393,26 @@ class Filter(ScreenPart):
         self.present_filter: SpanFilter = NO_FILTER
         """The present filter."""
         self._scan: FilterScan | None = None
-        """The check of all spans against the filter; None without a filter."""
+        """The check of all spans; None without a filter."""
         self._is_scanning = False
         """True while spans are checked in the background."""
         self._is_applied = False
-        """True once the check has ended, and the timeline shows only spans that pass."""
+        """True once the check has ended and the timeline shows only spans that pass."""
         self._visible_indices: array[int] | None = None
         """The spans that pass; None while all spans are shown."""
 
     def choose(self) -> None:
-        """Open the dialog of the filter. Escape removes the filter and restores the cursor."""
+        """Open the dialog of the filter.
+
+        Escape removes the filter and restores the cursor.
+        """
         if not self._state.has_spans:
             return
         session = self._state.session
         offers = filter_offers(
             self._timeline.facts.agents,
             labelled=session is not None,
-            # ``suggestions`` is empty while they are hidden, so the offer does not reveal them.
+            # Hidden suggestions are not in ``suggestions``, so the offer does not reveal them.
             suggested=session is not None and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
@@ -433,7 +434,7 @@ class Filter(ScreenPart):
         self._screen.show_span()
 
     def apply(self, span_filter: SpanFilter) -> None:
-        """Show the spans that pass a filter, as soon as all spans have been checked."""
+        """Show the spans that pass a filter, after all spans were checked."""
         self.reset()
         self.present_filter = span_filter
         trace = self._state.trace
@@ -449,12 +450,12 @@ class Filter(ScreenPart):
         self.show_titles()
 
     def reset(self) -> None:
-        """Forget the filter, and stop checking spans; the timeline is not changed."""
+        """Forget the filter and stop checking spans, without changing the timeline."""
         self._screen.work.stop("filter")
         self._forget_filter()
 
     def _marked_spans(self) -> MarkedSpans:
-        """Return the spans that have labels, suggestions or matches now.
+        """Return the spans with labels, suggestions or matches.
 
         The spans of a suggestion are its target and its evidence.
         """
@@ -470,7 +471,7 @@ class Filter(ScreenPart):
             evidence_index = None if key is None else trace.index_of(key)
             if evidence_index is not None:
                 suggestion_ranges.append((evidence_index, evidence_index))
-        # A target on the whole trace, or on a span that is not read yet, has no range.
+        # Without a range are targets on the whole trace and on spans that were not read yet.
         return MarkedSpans(
             SpanRanges(filter(None, label_ranges)),
             SpanRanges(filter(None, suggestion_ranges)),
@@ -478,12 +479,12 @@ class Filter(ScreenPart):
         )
 
     def check_new_spans(self) -> None:
-        """Check the spans that the trace has gained, unless spans are being checked already."""
+        """Check the spans that the trace has gained, unless a check is running."""
         if self._scan is not None and not self._is_scanning:
             self._continue_scan()
 
     def search_changed(self) -> None:
-        """Apply a filter by matches again after the search or its matches have changed.
+        """Apply a filter by matches again, because the search has changed.
 
         If the search has ended, remove the filter.
         """
@@ -495,7 +496,6 @@ class Filter(ScreenPart):
             self._remove_filter("the search has ended")
 
     def _continue_scan(self) -> None:
-        """Check the remaining spans in the background."""
         assert self._scan is not None
         self._is_scanning = True
         self._screen.work.run_stages(
@@ -505,7 +505,7 @@ class Filter(ScreenPart):
     def _show_passing(self, passing_indices: array[int]) -> None:
         """Add the spans that passed the last check, and report a new filter in the last line.
 
-        If the trace has gained spans during the check, check these too.
+        Then check spans that the trace has gained meanwhile.
         """
         assert self._scan is not None
         assert self._visible_indices is not None
@@ -522,9 +522,9 @@ class Filter(ScreenPart):
             self.check_new_spans()
 
     def show_titles(self) -> None:
-        """Show labels on the whole trace and the filter in the title; the filter in its dialog too.
+        """Show labels on the whole trace and the filter in the title of the timeline.
 
-        Once the timeline shows only these spans, update its visible part in the overview too.
+        Also update the dialog of the filter, and the position in the overview.
         """
         status = self._status_text()
         parts = ["Timeline"]
@@ -540,7 +540,7 @@ class Filter(ScreenPart):
             self._screen.call_after_refresh(self._screen.show_position)
 
     def _status_text(self) -> str:
-        """Return the conditions of the filter, with the number of spans that pass and of all."""
+        """Return the conditions of the filter, with the numbers of passing and of all spans."""
         span_count = 0 if self._state.trace is None else len(self._state.trace)
         if not self.present_filter or self._visible_indices is None:
             return f"all {span_count:,} spans"
@@ -548,9 +548,9 @@ class Filter(ScreenPart):
         return f"{description} · {len(self._visible_indices):,} of {span_count:,}"
 
     def _report_choice(self) -> None:
-        """Show a message about the filter once it is applied, but remove one that no span passes.
+        """Show a message about an applied filter, or remove a filter that no span passes.
 
-        The message on the shown spans is left out while the search line is open.
+        While the search line is open, there is no message about an applied filter.
         """
         if not self.present_filter:
             self._hints.say("All spans are shown")
@@ -572,7 +572,7 @@ class Filter(ScreenPart):
         return True
 
     def remove_if_cursor_excluded(self) -> None:
-        """Remove the filter if the cursor went to a span that it excludes."""
+        """Remove the filter if it excludes the span under the cursor."""
         if self._is_applied and not self._timeline.is_filtered:
             self._remove_filter(f"#{self._state.index + 1} does not match")
 
@@ -581,7 +581,7 @@ class Filter(ScreenPart):
         self._screen.call_later(self._report_removal, f"Filter removed: {reason}")
 
     def _report_removal(self, text: str) -> None:
-        """Show a message; if the key that moved the cursor has shown one, append that."""
+        """Show a message, after the message that the last key has shown."""
         key_message = self._hints.message  # of the key, unless the filter has shown it
         if key_message not in ("", self._last_message):
             text = f"{text} · {key_message}"

@@ -1,4 +1,4 @@
-"""Finishing a trace: the question about what is missing, and the look at what was hidden."""
+"""The end of a pass: the question about missing work, and the view of hidden parts."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 MAX_DELAYS: Final = 4
-"""The number of times that writing the read spans waits for a pause between keys.
+"""The number of times that a write of read spans waits for a pause between keys.
 
-After a write, rows are drawn again. That would delay a user who scrolls.
+Each write draws rows again, and would delay a user who scrolls.
 """
 
 
 class _ReadSpans(NamedTuple):
-    """Spans that were read, and are not written to the workspace yet.
+    """Spans that were read, but are not written to the workspace yet.
 
     Attributes:
         session: The session on the trace.
         keys: The keys of the spans.
-        runs: The indices of folded runs, which count as read as a whole.
+        runs: The indices of folded runs that count as read.
     """
 
     session: Session
@@ -49,11 +49,10 @@ class _ReadSpans(NamedTuple):
 
 
 class DrawnSpans(ScreenPart):
-    """The spans whose text was drawn: in the span view, or completely in their rows.
+    """The spans with their complete text on screen, in the span view or in their rows.
 
-    If one step of a folded run of equal steps was read, all steps of the run count as read. A run
-    may be long, so it is kept as a range. While the end of a growing trace is followed, nothing
-    counts as read.
+    Reading one step of a folded run of equal steps counts for all of them. A run may be long, so it
+    is stored as a range. While the end of a growing trace is followed, nothing counts as read.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -64,7 +63,7 @@ class DrawnSpans(ScreenPart):
         self.begin_trace()
 
     def begin_trace(self) -> None:
-        """Begin with another trace; no span of it was drawn."""
+        """Begin with another trace, without drawn spans."""
         self._unwritten_keys: set[str] = set()
         self._unwritten_runs: tuple[range, ...] = ()
         """The indices of the folded runs that count as read."""
@@ -74,11 +73,7 @@ class DrawnSpans(ScreenPart):
         """The index of the span in the span view; -1 for none."""
 
     def record(self, index: int) -> None:
-        """Record all spans on screen as read: the one in the span view, and the visible rows.
-
-        Args:
-            index: The index of the span in the span view.
-        """
+        """Record the spans on screen as read."""
         self._text_index = index
         self._record_visible()
 
@@ -88,7 +83,7 @@ class DrawnSpans(ScreenPart):
         If the span view shows a step of a folded run of equal steps, record the whole run.
         """
         self._unwritten_keys |= self.readable_keys()
-        # A timeline that follows the end moves too fast for its steps to be read.
+        # A timeline that follows the end moves too fast to be read.
         if self._text_index < 0 or self._timeline.follows_end:
             return
         fold = self._timeline.rows.folded_at(self._text_index)
@@ -99,7 +94,7 @@ class DrawnSpans(ScreenPart):
     def readable_keys(self) -> set[str]:
         """Return the keys of the spans that can be read on screen.
 
-        While the timeline follows the end of the trace, rows pass too fast to be read.
+        There are none while the timeline follows the end of the trace, because rows pass too fast.
         """
         if self._timeline.follows_end:
             return set()
@@ -109,29 +104,29 @@ class DrawnSpans(ScreenPart):
         return keys
 
     def write_between_keys(self) -> None:
-        """Write the read spans; while keys arrive, delay the write up to ``MAX_DELAYS`` times."""
+        """Write the read spans. While keys arrive, delay this up to ``MAX_DELAYS`` times."""
         if self._delay_count < MAX_DELAYS and self._screen.mast.input_queue.keys_come:
             self._delay_count += 1
         else:
             self.write()
 
     def write(self) -> None:
-        """Queue a write of the spans that were read since the last write, in one transaction."""
+        """Queue a write of the spans that were read since the last write."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
             write_spans = partial(self._write_spans, read_spans)
             self._screen.mast.writes.do(write_spans, HeldKeys.NOTHING)
 
     async def write_now(self) -> None:
-        """Write the spans that were read since the last write; for use within queued work."""
+        """Write the spans that were read since the last write, as part of queued work."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
             await self._write_spans(read_spans)
 
     def _take_unwritten(self) -> _ReadSpans | None:
-        """Return the read spans and folded runs that are not written yet, and forget them.
+        """Take the read spans that are not written yet, or None.
 
-        Return None if there are none, or if the screen cannot record them now.
+        Return None also while the screen cannot record them.
         """
         self._delay_count = 0
         session = self._state.session
@@ -147,7 +142,7 @@ class DrawnSpans(ScreenPart):
         return _ReadSpans(session, new_keys, runs) if new_keys or runs else None
 
     async def _write_spans(self, read_spans: _ReadSpans) -> None:
-        """Record spans as read; if that is refused, keep them for the next write."""
+        """Record spans as read. If that is refused, keep them for the next write."""
         session = read_spans.session
         commands = self._screen.commands
         try:
@@ -165,7 +160,9 @@ class DrawnSpans(ScreenPart):
 
 
 OpenModes = Literal["leave", "absent"]
-"""Whether modes without a verdict stay so at the end of a pass, or become absent."""
+"""The treatment of modes without a verdict at the end of a pass: leave them open, or set them
+absent.
+"""
 
 ANSWERS: Final = (
     ("o", "finish, leave the open modes open (no figure counts them)"),
@@ -194,7 +191,7 @@ KEY_CELLS: Final = 5
 """The cells of the digits of a mode."""
 
 MAX_SCORES: Final = 2
-"""The number of scores in the message after hidden parts are shown; the answer key has all."""
+"""The most scores in the message about hidden parts. The answer key has all."""
 
 
 def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
@@ -202,7 +199,7 @@ def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
 
     Args:
         ranges: The ranges.
-        limit: The number of ranges to name.
+        limit: The most ranges to name.
     """
     range_texts = []
     for span_range in ranges[:limit]:
@@ -219,19 +216,19 @@ def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
 def _may_retest(session: Session) -> bool:
     """Check if the study may ask this annotator to label finished traces again (retests).
 
-    The answer is the same for all traces: it must not reveal which traces are retests.
+    The answer is the same for all traces, so it does not reveal which are retests.
     """
     study = session.workspace.study(session.taxonomy.ref)
     return study is not None and study.retests > 0 and session.annotator in study.annotators
 
 
 def _read_text(unread: Sequence[range], span_count: int) -> str:
-    """Return how many of a trace's spans were read."""
+    """Return the number of spans that were read, and of all spans."""
     return f"{span_count - sum(map(len, unread))} of {span_count} spans read"
 
 
 class FinishScreen(KeyDialog[str]):
-    """The dialog before a trace is finished. It returns the key of an answer, or None after Escape.
+    """The dialog before a trace is finished.
 
     The two digits of a mode change its verdict at once.
     """
@@ -360,14 +357,14 @@ class FinishScreen(KeyDialog[str]):
 
 
 class Finish(ScreenPart):
-    """The end of a pass, and the look at what was hidden during it."""
+    """The end of a pass, and the view of parts that were hidden during it."""
 
     def __init__(self, screen: AnnotateScreen, drawn_spans: DrawnSpans) -> None:
         """Begin without an open question.
 
         Args:
-            screen: The screen that owns this part.
-            drawn_spans: The spans whose text was drawn, which count as read.
+            screen: The screen with this part.
+            drawn_spans: The spans that count as read.
         """
         super().__init__(screen)
         self._commands = screen.commands
@@ -375,14 +372,14 @@ class Finish(ScreenPart):
         self._drawn_spans = drawn_spans
 
     def end_pass(self) -> None:
-        """Finish the trace; ask first if spans were not read."""
+        """Finish the trace, after a question if work is missing."""
         if self._state.has_spans:
             self._commands.when_session_opens(self._finish_or_ask)
 
     async def _finish_or_ask(self, session: Session) -> None:
         """Finish the trace if all its spans were read, else open the question.
 
-        A trace that is finished already, or still being read, is refused with a message.
+        A finished or incomplete trace is refused with a message.
         """
         if session.finished:
             self._hints.say(
@@ -415,7 +412,7 @@ class Finish(ScreenPart):
             session.verdict,
             self._queue_verdict,
         )
-        # Without a rule of the study, ``o`` leaves the modes without a verdict as they are.
+        # Without a rule of the study, ``o`` leaves modes without a verdict open.
         finish = partial(self._finish, session, rule or "leave", is_set_by_study=rule is not None)
         set_absent = partial(self._finish, session, "absent")
         queue = self._screen.mast.writes.do
@@ -427,7 +424,7 @@ class Finish(ScreenPart):
         self._screen.mast.ask(question, lambda key: effects[key]())
 
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
-        """Return a text about unread spans, and about the suggestions without an answer."""
+        """Return a text about unread spans and unanswered suggestions."""
         text = (
             f"Not read: {ranges_text(unread)}. A span is read once the cursor was on it, or its "
             "row showed its whole text."
@@ -444,14 +441,17 @@ class Finish(ScreenPart):
     def _queue_verdict(
         self, mode: Mode, value: VerdictValue, when_written: Callable[[], None]
     ) -> None:
-        """Queue the verdict of a mode; ``when_written`` is called once it is on disk."""
+        """Queue the verdict of a mode.
+
+        ``when_written`` is called once it is on disk.
+        """
         write_verdict = partial(
             self._commands.run_command, lambda s: s.set_verdict(mode.slug, value), when_written
         )
         self._screen.mast.writes.do(write_verdict)
 
     def _ask_about_suggestions(self, session: Session) -> None:
-        """Ask whether to finish a completely read trace although suggestions are unanswered."""
+        """Ask whether to finish a read trace with unanswered suggestions."""
         finish = partial(self._finish, session, "absent")
         self._screen.mast.ask_key(
             f"{counted(len(session.pending), 'suggestion')} without your answer",
@@ -465,7 +465,6 @@ class Finish(ScreenPart):
         )
 
     def _open_modes(self, session: Session) -> list[Mode]:
-        """Return the modes without a verdict."""
         modes = self._state.taxonomy.modes
         return [mode for mode in modes if session.verdict(mode.slug) is None]
 
@@ -474,10 +473,7 @@ class Finish(ScreenPart):
     ) -> None:
         """Finish the trace, and show the result with the keys for the next steps.
 
-        Args:
-            session: The session on the trace.
-            open_modes: Whether modes without a verdict stay so, or become absent.
-            is_set_by_study: True if the study determines ``open_modes``.
+        ``is_set_by_study`` says that a rule of the study has determined ``open_modes``.
         """
         parts = [f"finished · {_read_text(session.unread(), len(self._state.open_trace))}"]
         open_count = len(self._open_modes(session))
@@ -502,7 +498,7 @@ class Finish(ScreenPart):
         self._hints.say(" · ".join(parts))
 
     async def _record_finish(self, session: Session, open_modes: OpenModes) -> bool:
-        """Write the end of the pass; if it is refused, show the reason and return False."""
+        """Write the end of the pass. If it is refused, show the reason and return False."""
         try:
             split_modes = await self._run(partial(session.before_finish, open_modes))
         except MastError as error:
@@ -531,7 +527,7 @@ class Finish(ScreenPart):
         return f"all your traces are finished: {next_step} · {agreement_step}"
 
     def reveal(self) -> None:
-        """Show hidden parts of a finished trace, such as labels of other annotators."""
+        """Show the hidden parts of a finished trace, such as labels of other annotators."""
         if self._state.has_spans:
             self._commands.when_session_opens(self._reveal_or_ask)
 
@@ -564,7 +560,7 @@ class Finish(ScreenPart):
         )
 
     async def _show_hidden(self, session: Session) -> None:
-        """Show the hidden parts, and record in the workspace that they were seen.
+        """Show the hidden parts, and record that in the workspace.
 
         Then report the labels of other annotators, the first scores, and the key to the answer key.
         """

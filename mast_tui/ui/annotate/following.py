@@ -1,4 +1,4 @@
-"""Following the file of the open trace: its new spans are shown, other changes reported."""
+"""Following the file of the open trace: showing its new spans, and reporting other changes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class FileNews:
     Attributes:
         trace: The open trace.
         requested: True if a key has requested the check.
-        growth: How the file has grown.
-        reason: How the file differs from the one that was opened; None if it does not.
-        new_trace: The trace as it was read again; None if it was not.
-        spans_differ: True if the first spans of the new trace are not those of the open trace.
+        growth: The growth of the file.
+        reason: The difference from the opened file; None if the file has only grown.
+        new_trace: The trace as read again, or None.
+        spans_differ: True if the new trace does not begin with the spans of the open trace.
     """
 
     trace: Trace
@@ -42,37 +42,37 @@ class FileNews:
 
 
 class Following(ScreenPart):
-    """Regular checks of the trace's file, and a check when a key requests it.
+    """Regular checks of the trace's file, and checks requested by a key.
 
-    New spans are read in the background, from the end of the known part if the reader can, else
-    from the beginning. As long as the known spans stay the same, nothing on screen moves. A file
-    that was replaced is read again only if a key requests it.
+    New spans are read in the background: after the known part if possible, else from the beginning
+    of the file. Unless known spans change, nothing on screen moves. A replaced file is read again
+    only if a key requests it.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a check."""
         super().__init__(screen)
         self._checked_trace: Trace | None = None
-        """The trace whose file is being checked; None if no check is running."""
+        """The trace with the file that is being checked, or None."""
         self._check_start: float | None = None
-        """The time when the last check began; None after a check without news."""
+        """The start time of the last check; None after a check without news."""
         self._next_check = 0.0
-        """The time from which on the next check may begin."""
+        """The earliest time of the next check."""
         self._user_waits = False
         """True if the user has pressed a key that asks for the result."""
         self._known_span_count = 0
         """The number of spans when the check began."""
 
     def check(self) -> None:
-        """Begin a check of the file if the next check is due."""
+        """Check the file if the next check is due."""
         if self._screen.is_active and monotonic() >= self._next_check:
             self._begin_check(requested=False)
 
     def check_now(self) -> None:
-        """Check the file now; if it was replaced, show its new content.
+        """Check the file now. If it was replaced, show its new content.
 
-        If a check is running, its result is shown. If the file is still being read, show a hint. A
-        cursor on the last span stays on the last span.
+        If a check is running, its result is shown. While the file is being read, show a hint. A
+        cursor on the last span stays at the end.
         """
         if self._state.trace is None:
             return
@@ -83,21 +83,17 @@ class Following(ScreenPart):
             self._screen.hints.say("The file is still being read")
 
     def note_progress(self, *, done: bool) -> None:
-        """Once the whole trace has been read, schedule the next check and answer a waiting user.
-
-        Args:
-            done: True if the trace has been read completely.
-        """
+        """Once the whole trace has been read, schedule the next check and answer a waiting user."""
         if not done:
             return
         trace = self._state.trace
         self._schedule_next()
-        # A check that is still running answers the user itself.
+        # A running check answers the user itself.
         if self._user_waits and self._checked_trace is None and trace is not None:
             self._report_growth(trace)
 
     def _schedule_next(self) -> None:
-        """Delay the next check: the longer the last check took, the longer the delay."""
+        """Delay the next check, in proportion to the duration of the last one."""
         if self._check_start is not None:
             now = monotonic()
             self._next_check = now + rest_after(now - self._check_start)
@@ -106,10 +102,6 @@ class Following(ScreenPart):
         """Begin to check in the background whether the trace has grown.
 
         Return False if no trace is open, or another thread reads it.
-
-        Args:
-            requested: True if a key has requested the check, so that the user waits for the
-                result.
         """
         trace = self._state.trace
         if trace is None or not self._timeline.pause_reading():
@@ -124,7 +116,7 @@ class Following(ScreenPart):
         return True
 
     def _show_news(self, news: FileNews) -> None:
-        """Show new spans, or report that the file was replaced; answer a waiting user."""
+        """Show new spans, or report a replaced file, and answer a waiting user."""
         trace = news.trace
         new_trace = news.new_trace
         if trace is not self._state.trace:
@@ -138,7 +130,7 @@ class Following(ScreenPart):
         if reason is not None:
             self._report_replaced(news, reason)
         elif new_trace is not None:
-            # The earlier spans are the same: the new trace only adds spans.
+            # The earlier spans are equal, so the new trace only adds spans.
             trace.become(new_trace)
             self._state.texts.discard_text()
             self._timeline.reread()
@@ -152,10 +144,9 @@ class Following(ScreenPart):
                 self._report_growth(trace)
 
     def _report_replaced(self, news: FileNews, reason: str) -> None:
-        """Show the new content of a replaced file if the user waits for it; otherwise only warn.
+        """Show the new content of a replaced file if the user waits for it; else warn.
 
-        A check that a key requested has read the new content. If the user pressed the key during
-        an automatic check, which has not read it, another check begins.
+        An automatic check has not read the new content. If the user waits, another check begins.
         """
         user_waits = self._user_waits
         self._user_waits = False
@@ -173,7 +164,7 @@ class Following(ScreenPart):
             self._screen.hints.say(message)
 
     def _report_growth(self, trace: Trace) -> None:
-        """Show the number of new spans to the user, whose key requested the check."""
+        """Show the number of new spans to the waiting user."""
         self._user_waits = False
         new_span_count = len(trace) - self._known_span_count
         if new_span_count:
@@ -185,8 +176,8 @@ class Following(ScreenPart):
 def _file_news(trace: Trace, requested: bool, stopped: Stopped) -> Iterator[FileNews]:
     """Read the new spans of the file, and yield the result.
 
-    The whole file is read again if it has grown and its reader cannot continue. If it was replaced,
-    which raises ``OSError``, it is read again only for a check that a key has requested.
+    If the reader cannot continue, the whole file is read again. A replaced file (``OSError``) is
+    read again only if a key has requested the check.
     """
     growth = Growth.NONE
     reason = None
@@ -210,8 +201,8 @@ def _file_news(trace: Trace, requested: bool, stopped: Stopped) -> Iterator[File
 def _read_again(trace: Trace, stopped: Stopped) -> Trace | None:
     """Read the whole file of a trace again, and return the new trace.
 
-    Return None if the file does not contain the trace any more. If ``stopped`` returns True
-    meanwhile, the new trace is incomplete.
+    Return None if the trace is no longer in the file. If ``stopped`` returns True, the new trace is
+    incomplete.
     """
     new_trace = read_anew(trace)
     if new_trace is not None:
@@ -222,7 +213,7 @@ def _read_again(trace: Trace, stopped: Stopped) -> Trace | None:
 
 
 def _have_spans_changed(trace: Trace, new_trace: Trace) -> bool:
-    """Check if the new trace does not begin with all spans of the trace, by their keys."""
+    """Check if the new trace does not begin with the spans of the trace, compared by key."""
     if len(new_trace) < len(trace):
         return True
     return any(trace.span(i).key != new_trace.span(i).key for i in range(len(trace)))

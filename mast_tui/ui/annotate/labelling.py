@@ -50,7 +50,7 @@ CHOICE_QUESTIONS: Final[dict[LabelAction, str]] = {
     "remove": "Remove",
     "edit": "Edit",
 }
-"""The question which of several labels to use, by action."""
+"""The question which label to use, by action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class DigitEntry:
     """The mode that is being typed.
 
     Attributes:
-        purpose: The verdict to give to the mode; ``present`` makes a label.
-        first: The first digit of the mode's code; None until it is typed.
-        has_begun: True once the user has typed a key for the purpose or the first digit.
+        purpose: The verdict for the mode; ``present`` makes a label.
+        first: The first digit; None until it is typed.
+        has_begun: True after a key for the purpose or the first digit.
     """
 
     purpose: VerdictValue = VerdictValue.PRESENT
@@ -68,17 +68,17 @@ class DigitEntry:
     has_begun: bool = False
 
     def candidates(self, taxonomy: Taxonomy) -> tuple[tuple[str, Mode], ...]:
-        """Return the possible second digits with their modes; empty without a first digit."""
+        """Return the possible second digits with their modes; none without a first digit."""
         if self.first is None:
             return ()
         digits_and_modes = ((digit, self.mode_with(digit, taxonomy)) for digit in "0123456789")
         return tuple((digit, mode) for digit, mode in digits_and_modes if mode is not None)
 
     def mode_with(self, second: str, taxonomy: Taxonomy) -> Mode | None:
-        """Return the mode that a second digit completes, or None if it completes no mode.
+        """Return the mode that a second digit completes, or None.
 
-        The mode 'None of these', which is not in ``taxonomy.modes``, can be labelled, but a verdict
-        on it can only be present.
+        The mode 'None of these' is not in ``taxonomy.modes``. It can have labels, but no verdict
+        absent or unsure.
 
         Args:
             second: The second digit.
@@ -91,18 +91,14 @@ class DigitEntry:
 
     @property
     def prompt(self) -> str:
-        """The typed part, for the last line."""
+        """The typed part for the last line."""
         typed_part = f"{self.first or ''}▁"
         if self.purpose is VerdictValue.PRESENT:
             return f"label {typed_part}"
         return f"{self.purpose}: {typed_part}"
 
     def menu(self, taxonomy: Taxonomy) -> Menu:
-        """Return the digits that may follow, with the titles of their categories or modes.
-
-        Args:
-            taxonomy: The modes.
-        """
+        """Return the possible next digits, with the titles of their categories or modes."""
         if self.first is not None:
             candidates = self.candidates(taxonomy)
             _, first_mode = candidates[0]
@@ -118,7 +114,7 @@ class DigitEntry:
 
 
 def _first_digit_title(mode: Mode, taxonomy: Taxonomy) -> str:
-    """Return the title of the modes that share their first digit with a mode."""
+    """Return the title of the modes with the same first digit as a mode."""
     if taxonomy.coded_by_digits and mode in taxonomy.modes:
         return taxonomy.title(mode.category)
     return f"{mode.code} {mode.name} …"
@@ -129,9 +125,9 @@ class TypedDigit:
     """The result of typing one more digit.
 
     Attributes:
-        entry: What is typed now.
-        mode: The mode that the digit has completed, if any.
-        refusal: The reason why the digit was refused, if it was.
+        entry: The typed part after the digit.
+        mode: The completed mode, or None.
+        refusal: The reason why the digit was refused, or None.
     """
 
     entry: DigitEntry
@@ -140,7 +136,7 @@ class TypedDigit:
 
 
 def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
-    """Add one digit; if no mode has these digits, refuse the digit and discard the entry.
+    """Add one digit. A digit that begins or completes no mode is refused, and discards the entry.
 
     Args:
         entry: The typed part so far.
@@ -159,33 +155,36 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
 
 
 class _LabelChoice(NamedTuple):
-    """One of several labels that an action may apply to."""
+    """A label that the user may choose for an action."""
 
     action: LabelAction
     label_id: str
 
 
 class Labelling(ScreenPart):
-    """The keys that make and change labels. A change is on disk before the screen shows it."""
+    """The keys that make and change labels.
+
+    A change is on disk before the screen shows it.
+    """
 
     def __init__(self, screen: AnnotateScreen, marking: Marking, suggestions: Suggestions) -> None:
         """Begin with nothing typed.
 
         Args:
-            screen: The screen that owns this part.
+            screen: The screen with this part.
             marking: The target of the next label.
-            suggestions: The suggestions; a suggestion may be edited.
+            suggestions: The suggestions of the trace.
         """
         super().__init__(screen)
         self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
         self.edited_from = 0
-        """The index of the span where the last editing began, to which Escape returns."""
+        """The span where editing began. Escape returns to it."""
         self.begin_trace()
 
     def begin_trace(self) -> None:
-        """Begin with another trace: discard whatever is being typed or edited."""
+        """Begin with another trace, without anything typed or edited."""
         self.entry = DigitEntry()
         """The mode that is being typed."""
         self._edited_label_id: str | None = None
@@ -197,7 +196,7 @@ class Labelling(ScreenPart):
         self._choice: _LabelChoice | None = None
         """The label that the last line asks about.
 
-        After an answer it is kept for severity and confidence: their keys can be pressed again.
+        After the answer it is kept for severity and confidence, because their keys can be repeated.
         """
         self._is_choosing = False
         """True while the last line asks which label to use."""
@@ -211,7 +210,6 @@ class Labelling(ScreenPart):
 
     @property
     def _is_editing(self) -> bool:
-        """True if a label or suggestion is being edited."""
         return self._edited_label_id is not None or self._suggestions.edited_id is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
@@ -219,11 +217,10 @@ class Labelling(ScreenPart):
 
         Args:
             key: The key.
-            action: The id of its action, or None.
+            action: The id of the key's action, or None.
 
         Returns:
-            False if the key's own action must run. True if the key was handled, or is ignored and
-            the question was shown again.
+            False if the key's own action must run.
         """
         if self._is_choosing:
             return self._take_choice_key(key, action)
@@ -241,7 +238,7 @@ class Labelling(ScreenPart):
         return True
 
     def _take_typing_key(self, key: str, action: str | None) -> bool:
-        """Handle a key while a mode is typed; return False if the key's own action must run."""
+        """Handle a key while a mode is typed. Return False if the key's own action must run."""
         if key == "backspace":
             self._remove_digit()
             return True
@@ -255,7 +252,7 @@ class Labelling(ScreenPart):
         session = self._state.session
         if session is None:
             return None
-        # No label or suggestion has an empty id.
+        # An empty id stands for no label and no suggestion.
         label = session.labels_by_id.get(self._edited_label_id or "")
         suggestion = session.pending_by_id.get(self._suggestions.edited_id or "")
         edited_item = label or suggestion
@@ -263,7 +260,7 @@ class Labelling(ScreenPart):
         return next((mode for mode in self._state.taxonomy.all_modes if mode.slug == slug), None)
 
     def show_editing(self) -> None:
-        """Show which keys continue the editing of a label or suggestion."""
+        """Show the keys that continue the editing of a label or suggestion."""
         mode = self._edited_mode()
         if mode is not None:
             self._marking.keys_to_use_target = f"Enter saves, digits change {mode.code}"
@@ -279,7 +276,7 @@ class Labelling(ScreenPart):
     # Typing a mode
 
     def add_digit(self, digit: str) -> None:
-        """Add a digit to the typed code; a complete code adds a label or sets a verdict."""
+        """Add a digit. Once a mode is complete, add its label or set its verdict."""
         if not self._state.has_spans:
             return
         typed_digit = type_digit(self.entry, digit, self._state.taxonomy)
@@ -311,7 +308,7 @@ class Labelling(ScreenPart):
         self._show_typing()
 
     def _show_typing(self) -> None:
-        """Show the typed digit in the last line, the next digits above it, and their modes."""
+        """Show the typed digit in the last line, and the possible next digits above it."""
         taxonomy = self._state.taxonomy
         digit = "first" if self.entry.first is None else "second"
         back_key = self._key_of("everywhere.back")
@@ -322,9 +319,9 @@ class Labelling(ScreenPart):
         self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))
 
     def _remove_digit(self) -> None:
-        """Remove the typed digit, and end the typing of a label.
+        """Remove the typed digit, or end the typing.
 
-        For another verdict than present, ask for the first digit again; without one end the typing.
+        Without a digit, or for a label, the typing ends. Else the first digit is asked for again.
         """
         purpose = self.entry.purpose
         is_for_label = purpose is VerdictValue.PRESENT
@@ -342,9 +339,9 @@ class Labelling(ScreenPart):
         self._hints.clear()
 
     def label_with(self, mode: Mode) -> None:
-        """Set the mode and the target of the label or suggestion that is being edited.
+        """Set the mode and the target of the edited label or suggestion.
 
-        If nothing is edited, label the target with the mode, or remove the label if it exists.
+        If nothing is edited, add a label, or remove the equal label.
         """
         target = self._state.current_target()
         is_one_span = self._state.selection.is_plain and target.first == target.last
@@ -364,7 +361,7 @@ class Labelling(ScreenPart):
                 lambda session: self._toggle_open_code(session, mode, target)
             )
         elif self._state.session is None:
-            # The session is still opening, so no label is shown yet.
+            # While the session opens, no label is shown yet.
             commands.when_session_opens(lambda _: self._run_toggle(mode, target))
         else:
             toggle = self._toggle_or_ask if is_one_span else _toggle_label
@@ -373,7 +370,9 @@ class Labelling(ScreenPart):
             )
 
     async def _toggle_open_code(self, session: Session, mode: Mode, target: Target) -> None:
-        """Add an open code and ask for its note, or remove it if it exists."""
+        """Add a label without a mode (an open code) and ask for its note, or remove an equal
+        one.
+        """
         await self._run_toggle(mode, target)
         for label in session.labels:
             if label.mode == mode.slug and label.target == target:
@@ -387,8 +386,7 @@ class Labelling(ScreenPart):
     def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
         """Add or remove the label of a span.
 
-        If the span is only inside a labelled range of the same mode, open a question instead and
-        return None.
+        If the span is inside a labelled range of the same mode, open a question and return None.
         """
         labels = [] if target.first is None else session.labels_at(target.first)
         same_mode = [label for label in labels if label.mode == mode.slug]
@@ -412,14 +410,14 @@ class Labelling(ScreenPart):
         return None
 
     def _reset_entry(self, mode: Mode) -> None:
-        """Reset typing and marking, and put the taxonomy's cursor on the mode that was chosen."""
+        """Reset typing and marking, and put the cursor of the taxonomy on the chosen mode."""
         self._stop_typing()
         self._marking.keys_to_use_target = DIGITS_HINT
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
     async def _set_verdict(self, session: Session, mode: Mode, value: VerdictValue) -> None:
-        """Set a mode absent or unsure; ask first if it has labels."""
+        """Set a mode absent or unsure, after a question if it has labels."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
             await self._commands.run_command(lambda s: s.set_verdict(mode.slug, value))
@@ -453,7 +451,7 @@ class Labelling(ScreenPart):
 
     @property
     def is_waiting(self) -> bool:
-        """True if another key is expected, so that the last line must keep its message."""
+        """True if another key is expected, so that the last line keeps its message."""
         return (
             self.entry.has_begun
             or self._choice is not None
@@ -462,9 +460,10 @@ class Labelling(ScreenPart):
         )
 
     def cancel(self) -> bool:
-        """Cancel typing, choosing, marking and editing; return False if none was in progress.
+        """Cancel typing, choosing, marking and editing; return False if there was nothing to
+        cancel.
 
-        After editing, the cursor goes back to the span where it began.
+        After editing, the cursor returns to the span where it began.
         """
         was_waiting = self.is_waiting
         was_editing = self._is_editing
@@ -477,7 +476,7 @@ class Labelling(ScreenPart):
         return was_waiting
 
     def undo_or_redo(self, *, undoes: bool) -> None:
-        """Undo the last change on this trace (``undoes``), or redo the last undone change."""
+        """Undo the last change on this trace, or redo the last undone change."""
         self._commands.when_session_opens(lambda _: self._undo_or_redo(undoes=undoes))
 
     async def _undo_or_redo(self, *, undoes: bool) -> None:
@@ -508,7 +507,7 @@ class Labelling(ScreenPart):
         return next(iter(self._labels_under_cursor()), None)
 
     def _begin_edit(self, label: Label) -> None:
-        """Mark the target of a label, and show the keys that edit the label."""
+        """Mark the target of a label, and show the keys that edit it."""
         self._screen.set_focus(self._screen.timeline)
         self._marking.mark(PLAIN)  # ends the previous selection
         self._marking.mark_target(label.target)
@@ -516,10 +515,10 @@ class Labelling(ScreenPart):
         self.show_editing()
 
     def act_on_label(self, action: LabelAction) -> None:
-        """Act on the label under the cursor, or on the entry picked in the list of labels.
+        """Act on the label under the cursor, or on the picked entry in the list of labels.
 
         Args:
-            action: The action. If the span has no label, ``note`` writes a note on the span.
+            action: The action. On a span without a label, ``note`` writes a note on the span.
                 ``edit`` changes mode and target only.
         """
         picked_entry = self._screen.picked_entry
@@ -537,7 +536,7 @@ class Labelling(ScreenPart):
     async def _act_on_entry(self, session: Session, action: LabelAction, entry: Entry) -> None:
         """Act on an entry of the list: a label, the note on a span, or a verdict on a mode.
 
-        Show an error if the entry has no such field.
+        Show an error if the action does not fit the entry.
         """
         if isinstance(entry, Label):
             label = session.labels_by_id.get(entry.id)
@@ -561,8 +560,8 @@ class Labelling(ScreenPart):
     ) -> None:
         """Act on the annotator's label on a span, or on the whole trace.
 
-        - If there are several labels, act on the chosen one, or ask which to use.
-        - If there is none, ``note`` writes a note on the span; other actions show an error.
+        Of several labels, act on the chosen one or ask which to use. Without a label, ``note``
+        writes a note on the span, and other actions show an error.
         """
         labels = self._state.labels_on(session, index, on_whole_trace=on_whole_trace)
         if not labels and action == "note" and not on_whole_trace:
@@ -581,13 +580,12 @@ class Labelling(ScreenPart):
             self._show_choice(action, labels, position=0)
             return
         self._is_choosing = False
-        # Each further press of these keys changes the same label again, without a question.
+        # Further presses of these keys change the same label without a question.
         if action not in ("severity", "confidence"):
             self._choice = None
         await self._perform_action(action, chosen_label)
 
     def _note_span(self, session: Session, index: int) -> None:
-        """Open the dialog for the note on a span."""
         span_key = self._state.open_trace.span(index).key
         note = session.span_notes.get(span_key, "")
         self._screen.mast.ask(
@@ -596,19 +594,18 @@ class Labelling(ScreenPart):
         )
 
     def _labels_under_cursor(self) -> tuple[Label, ...]:
-        """Return the annotator's labels under the cursor, the newest first."""
         session = self._state.session
         return () if session is None else _newest_first(session, self._state.labels_at_cursor())
 
     def _chosen_label(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
-        """Return the label that the user chose for an action; None if it is not in ``labels``."""
+        """Return the label that the user chose for an action, or None."""
         if self._choice is None or self._choice.action != action:
             return None
         chosen_id = self._choice.label_id
         return next((label for label in labels if label.id == chosen_id), None)
 
     def drop_choice(self) -> None:
-        """Forget the label that the user was asked about or chose, if the cursor has left it."""
+        """Forget the label of the question or the answer, if the cursor has left it."""
         if self._choice is None:
             return
         if self._chosen_label(self._choice.action, self._state.labels_at_cursor()) is None:
@@ -616,17 +613,14 @@ class Labelling(ScreenPart):
             self._hints.clear()
 
     def _take_choice_key(self, key: str, action: str | None) -> bool:
-        """Handle a key while the last line asks which label an action is for.
+        """Handle a key while the last line asks for the label of an action.
 
-        Enter chooses the label that is shown. Any other key repeats the question: letters that are
-        meant for a note must not act before its dialog is open.
-
-        Returns:
-            False if the key's own action must run: the same action again, next label, or leave.
+        Enter chooses the shown label. Other keys repeat the question, so that letters meant for a
+        note do nothing else. Return False if the key's own action must run.
         """
         assert self._choice is not None
         chosen_action = self._choice.action
-        # The action for the next pane goes to the next label now.
+        # The key for the next pane goes to the next label during a question.
         if action in (f"annotate.{chosen_action}", "annotate.pane", "everywhere.back"):
             return False
         if key == "enter":
@@ -636,7 +630,7 @@ class Labelling(ScreenPart):
         return True
 
     def _show_choice_again(self) -> None:
-        """Repeat the question which label to use; withdraw it if the shown label is gone."""
+        """Repeat the question which label to use, or withdraw it if the label is gone."""
         assert self._choice is not None
         action = self._choice.action
         labels = self._labels_under_cursor()
@@ -650,7 +644,7 @@ class Labelling(ScreenPart):
     def next_choice(self) -> bool:
         """Ask about the next label under the cursor.
 
-        Return False if no question is open, or if there are fewer than two labels.
+        Return False without a question or a second label.
         """
         labels = self._labels_under_cursor()
         if self._choice is None or len(labels) < 2:
@@ -662,7 +656,7 @@ class Labelling(ScreenPart):
         return True
 
     def _show_choice(self, action: LabelAction, labels: tuple[Label, ...], position: int) -> None:
-        """Ask in the hint bar whether to carry out an action on the label at a position."""
+        """Ask in the last line whether to act on the label at a position."""
         label = labels[position]
         self._choice = _LabelChoice(action, label.id)
         self._is_choosing = True
@@ -676,7 +670,7 @@ class Labelling(ScreenPart):
         )
 
     async def _perform_action(self, action: LabelAction, label: Label) -> None:
-        """Carry out an action on a label; ``edit`` and ``note`` only begin it."""
+        """Act on a label. ``edit`` and ``note`` only begin."""
         if action == "remove":
             await self._commands.run_command(lambda s: s.remove_label(label.id))
         elif action == "edit":
@@ -721,7 +715,6 @@ class Labelling(ScreenPart):
 
 
 def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:
-    """Return labels from the newest to the oldest."""
     position_by_id = {label_id: position for position, label_id in enumerate(session.labels_by_id)}
     return tuple(sorted(labels, key=lambda label: -position_by_id.get(label.id, -1)))
 

@@ -38,7 +38,7 @@ def origin_text(label: Label, judge_of: Callable[[str], str | None]) -> str:
 
     Args:
         label: A label of the annotator.
-        judge_of: Returns the judge of a suggestion by its id, or None if it is hidden.
+        judge_of: Returns the judge of a suggestion by its id, or None if the judge is hidden.
     """
     if label.origin is Origin.MANUAL:
         return _BY_HAND
@@ -73,9 +73,9 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
 
 
 def _reading_order(trace: Trace, rank_by_mode: Mapping[str, int], label: Label) -> tuple[int, ...]:
-    """Return a sort key for labels: position of the target, then the rank of the mode.
+    """Return a sort key for labels: the position of the target, then that of the mode.
 
-    A span that the trace lacks comes after all others.
+    Spans that are not in the trace come last.
     """
     target = label.target
     first_index = trace.index_of(target.first or "")
@@ -90,9 +90,9 @@ def _reading_order(trace: Trace, rank_by_mode: Mapping[str, int], label: Label) 
 
 
 class MyLabels(StyledRows[Entry]):
-    """The list, with some rows for each entry. Only the first of them has the entry as its item.
+    """The list, with some rows for each entry.
 
-    The cursor is on such a row.
+    Only the first row of an entry has it as its item, and can have the cursor.
     """
 
     css_prefix = "my-labels"
@@ -111,12 +111,12 @@ class MyLabels(StyledRows[Entry]):
         super().__init__(id=id)
         self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.all_modes}
         self._entries: tuple[Entry, ...] = ()
-        # Until a session is shown, no span and no judge is found.
+        # Without a session, no span and no judge is found.
         self._index_of: IndexOf = dict[str, int]().get
         self._judge_of: Callable[[str], str | None] = dict[str, str]().get
 
     def show(self, session: Session | None) -> None:
-        """Show the entries of a session; the cursor stays on its entry, or at its position."""
+        """Show the entries of a session. The cursor stays on its entry or at its position."""
         if session is None:
             self._entries = ()
         else:
@@ -145,7 +145,7 @@ class MyLabels(StyledRows[Entry]):
     def rows_changed(self) -> None:
         """Lay out the rows for the present width.
 
-        The cursor stays on its entry, or at the same position if the entry is gone.
+        The cursor stays on its entry. If that is gone, the cursor stays at the same position.
         """
         current_entry = self.item
         position = bisect_left(self._first_rows(), self.cursor)
@@ -165,9 +165,9 @@ class MyLabels(StyledRows[Entry]):
         self.show_row(self.cursor)
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Put the cursor on the first row of the entry to which a row belongs.
+        """Put the cursor on the first row of an entry.
 
-        If the row is inside an entry and the cursor moves down, go to the next entry.
+        From inside an entry, a move down goes to the next entry.
         """
         first_rows = self._first_rows()
         if not first_rows:
@@ -179,7 +179,7 @@ class MyLabels(StyledRows[Entry]):
             position += 1
         entry_row = first_rows[position]
         super().move_to(entry_row, in_upper_third=in_upper_third)
-        # Make all rows of the entry visible, if they fit.
+        # Show all rows of the entry, if they fit.
         end_row = [*first_rows, len(self.rows)][position + 1]
         self.show_row(min(end_row - 1, entry_row + self.lines_area.height - 1))
 
@@ -189,11 +189,11 @@ class MyLabels(StyledRows[Entry]):
             self.post_message(self.Chosen(self, self.cursor))
 
     def _first_rows(self) -> list[int]:
-        """Return the first row of each entry."""
+        """Return the number of the first row of each entry."""
         return [number for number, row in enumerate(self.rows) if row.item is not None]
 
     def _rows_of(self, entry: Entry, width: int) -> Iterator[StyledRow[Entry]]:
-        """Yield the rows of an entry; the first one carries the entry."""
+        """Yield the rows of an entry. The first one has the entry as its item."""
         if isinstance(entry, NotedSpan):
             location = span_text(entry.key, self._index_of)
             yield _label_row(shortened(f"✎ note on {location}", width), "place", entry)
@@ -228,12 +228,12 @@ def _label_row(text: str, part: str, entry: Entry | None = None) -> StyledRow[En
 def _indented_rows(
     text: str, part: str, width: int, *, max_rows: int = 12
 ) -> Iterable[StyledRow[Entry]]:
-    """Return the rows of a text, wrapped and indented; cut it after ``max_rows`` rows."""
+    """Return the rows of a text, wrapped and indented, at most ``max_rows``."""
     return (_label_row(f"   {row}", part) for row in wrapped(text, width - 3, max_rows))
 
 
 def _is_same_entry(entry: Entry | None, other: Entry | None) -> bool:
-    """Check if two entries are of the same label, span or mode, though their content may differ."""
+    """Check if two entries are about the same label, span or mode. Their content may differ."""
     match entry, other:
         case Label(), Label():
             return entry.id == other.id

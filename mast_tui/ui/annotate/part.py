@@ -9,10 +9,13 @@ if TYPE_CHECKING:
 
 
 class ScreenPart:
-    """A part of the annotate screen, with what most parts need of the screen."""
+    """A part of the annotate screen. It knows the panes that most parts need."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        """Keep the screen and its panes; its timeline, hints and state must exist."""
+        """Keep the screen and its panes.
+
+        The timeline, hints and state of the screen must exist.
+        """
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline

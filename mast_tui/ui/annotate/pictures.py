@@ -1,4 +1,4 @@
-"""The pictures of the span under the cursor: their type and size, drawn, and in a viewer."""
+"""The pictures of the span under the cursor: their description, drawing and viewer."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
-"""The formats that the library may decode."""
+"""The formats that may be decoded."""
 
 _NO_LIBRARY: Final = "Pictures are drawn here with: pip install 'mast-tui[pictures]'"
 
 
 _LARGEST_SIZE: Final = (2000, 2000)
-"""The most pixels of a picture that is drawn."""
+"""The largest size of a drawn picture, in pixels."""
 
 
 _MAX_PIXELS: Final = 50_000_000
-"""The most pixels of a picture that is decoded, which takes some seconds and 200 MB."""
+"""The most pixels of a decoded picture. Decoding so many takes some seconds and 200 MB."""
 
 
 class PictureError(MastError):
-    """An error: a picture cannot be drawn or opened here; the message is for the user."""
+    """An error: a picture cannot be drawn or opened. The message is for the user."""
 
 
 class Pictures:
@@ -58,17 +58,17 @@ class Pictures:
         """Begin without pictures."""
         self._screen = screen
         self._finder: PictureFinder | None = None
-        """Finds pictures in ``_finder_spans``."""
+        """The finder of pictures in ``_finder_spans``."""
         self._finder_spans: Spans | None = None
         self._current_span: tuple[Trace | None, int] = (None, -1)
         """The trace and the index of the span under the cursor."""
         self._current_pictures: tuple[Picture, ...] = ()
-        """The pictures of this span that have been found."""
+        """The pictures found in this span."""
         self._is_searching = False
         self._show_without_pictures: Callable[[], None] | None = None
-        """Called if the search that the user waits for finds no picture."""
+        """The function to call if the search finds no picture; None unless the user waits."""
         self._folder: TemporaryDirectory[str] | None = None
-        """The folder with the files for the viewer; None until one is opened."""
+        """The folder with the files for the viewer; None before the first one."""
 
     def find(self, trace: Trace, index: int, text: str) -> None:
         """Look for the pictures of a span in the background, if its text may mention any.
@@ -88,8 +88,7 @@ class Pictures:
             self._screen.work.run("pictures", find_pictures, self._store_pictures)
 
     def _find_pictures(self, trace: Trace, index: int) -> tuple[Picture, ...]:
-        """Find the pictures of a span in a worker thread."""
-        # Another trace, or this one after it was read again, has other ``spans``.
+        # Another trace, or the same trace read again, has other ``spans``.
         if self._finder is None or self._finder_spans is not trace.spans:
             self._finder = PictureFinder(trace)
             self._finder_spans = trace.spans
@@ -99,10 +98,9 @@ class Pictures:
             return ()  # the text of the span says why the file cannot be read
 
     def _store_pictures(self, pictures: tuple[Picture, ...]) -> None:
-        """Keep the pictures that were found, and name them in the title of the span.
+        """Store the pictures that were found, and name them in the title of the span.
 
-        If the user asked for them during the search, open them. ``_show_without_pictures`` is what
-        to do then if there are none; it is None if the user does not wait.
+        If the user waits for them, open them, or call ``_show_without_pictures`` if there are none.
         """
         self._current_pictures = pictures
         self._is_searching = False
@@ -111,7 +109,7 @@ class Pictures:
             self.show(self._show_without_pictures)
 
     def of_span(self, trace: Trace, index: int) -> tuple[Picture, ...]:
-        """Return the pictures found so far in the span under the cursor; none of another span.
+        """Return the pictures found so far in a span; none unless it is under the cursor.
 
         Args:
             trace: The trace.
@@ -122,7 +120,7 @@ class Pictures:
     def summary(self, trace: Trace, index: int) -> str:
         """Return the type and size of the picture of a span, or the number of several pictures.
 
-        The summary is empty if no picture is found.
+        Without pictures the text is empty.
 
         Args:
             trace: The trace.
@@ -191,7 +189,7 @@ def viewer_command(environment: Mapping[str, str], platform: str) -> str:
     """Return the command that opens a file in the system's viewer.
 
     Args:
-        environment: The environment, which names the display.
+        environment: The environment variables of the process.
         platform: The system, as in ``sys.platform``.
 
     Raises:
@@ -227,7 +225,7 @@ class PictureScreen(Dialog[None]):
 
         Args:
             owner: Opens the pictures in the viewer.
-            pictures: At least one picture.
+            pictures: The pictures, at least one.
             span_number: The number of the span, for the title.
         """
         super().__init__(kind="picture")
@@ -235,9 +233,9 @@ class PictureScreen(Dialog[None]):
         self._pictures = pictures
         self._span_number = span_number
         self._position = 0
-        """The position in ``_pictures`` of the picture on screen."""
+        """The position of the picture on screen in ``_pictures``."""
         self._widget_class: type[Widget] | None = None
-        """The widget that draws pictures; None if its library is not installed."""
+        """The widget that draws pictures; None without its library."""
 
     def compose_rows(self) -> ComposeResult:
         """Yield the container of the picture, and the line for messages below it."""
@@ -251,7 +249,7 @@ class PictureScreen(Dialog[None]):
         await self._show_picture()
 
     async def _show_picture(self) -> None:
-        """Draw the picture at the present position, with its number and description as title."""
+        """Draw the present picture, with its number and description as title."""
         picture = self._pictures[self._position]
         title = f"#{self._span_number}"
         if len(self._pictures) > 1:
@@ -291,11 +289,11 @@ class PictureScreen(Dialog[None]):
 
 
 def picture_widget(app: App[Any]) -> type[Widget] | None:
-    """Return the widget class that draws pictures; None if its library is not installed.
+    """Return the widget class that draws pictures; None without its library.
 
-    The library queries the terminal when it is imported, so the app is suspended for the import.
+    The import of the library queries the terminal, so the app is suspended meanwhile.
     """
-    # If a terminal does not report its size, the library logs a traceback to the terminal.
+    # In a terminal that does not report its size, the library would log a traceback.
     logging.getLogger("textual_image").setLevel(logging.CRITICAL)
     must_suspend = "textual_image.widget" not in sys.modules and sys.__stdout__ is not None
     can_suspend = True

@@ -1,11 +1,9 @@
 """The annotate screen: the trace as a timeline on one side, the taxonomy on the other.
 
-The screen places the panes, draws them from what is open (``AnnotateState``), and passes each key
-to the part that implements it. In this file are ``Panes`` (how the window is divided),
-``SessionCommands`` (commands of the session, in their turn) and ``Arrival`` (the span at which a
-trace opens). The other parts have files of their own: ``Labelling``, ``Marking``, ``Suggestions``,
-``Search``, ``Filter``, ``DrawnSpans``, ``Finish``, ``Following``, ``Copying``, ``MyLabels``. The
-screen owns the parts and calls them; a part asks the screen for what else it needs.
+The screen places the panes, draws them from ``AnnotateState``, and passes each key to a part. The
+parts in this file are ``Panes`` (the division of the window), ``SessionCommands`` (commands of the
+session in order) and ``Arrival`` (the span at which a trace opens). The other parts have their own
+files. Parts ask the screen for other parts.
 """
 
 from __future__ import annotations
@@ -94,22 +92,22 @@ SPLIT_STEP: Final = 10
 """The percentage of the height by which a key moves the border above the text."""
 
 SPLIT_SHARES: Final = (DEFAULT_SHARE, 60, MAX_SHARE, MIN_SHARE)
-"""The percentages of the height for the text that a key cycles through."""
+"""The percentages of the height for the text that a key goes through."""
 
 REPORTS_BETWEEN_MARKS: Final = 4
-"""The number of index reports between two attempts to place marks whose span was missing."""
+"""The number of index reports between two attempts to place missing marks."""
 
 SPAN_WAIT: Final = 0.05
-"""Seconds without a move of the cursor after which the text of its span is shown."""
+"""Seconds without a move of the cursor after which the text is shown."""
 
 SAVE_POSITION_EVERY: Final = 2.0
 """Seconds between two writes of the cursor position."""
 
 READ_EVERY: Final = 0.4
-"""Seconds between two writes of the read spans: one transaction for many moves."""
+"""Seconds between two writes of the read spans. One transaction covers many moves."""
 
 ANSWER_ACTIONS: Final = frozenset({"accept", "reject"})
-"""The actions that the last line leaves out while no suggestion is under the cursor."""
+"""The actions without hints while no suggestion is under the cursor."""
 
 MARK_CELLS: Final = 8
 """The cells for the text of a mark in the gutter."""
@@ -118,8 +116,8 @@ MARK_CELLS: Final = 8
 class Panes:
     """The division of the screen, remembered for the next start.
 
-    While the user reads, the text of a span fills the window, with its suggestion below. All keys
-    still act on the span under the cursor of the timeline.
+    In reading mode, the text of a span and its suggestion fill the window. Keys still act on the
+    span under the cursor of the timeline.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -127,7 +125,7 @@ class Panes:
         self._settings = ViewSettings()
 
     def restore(self) -> None:
-        """Divide the screen as it was at the end of the last start."""
+        """Divide the screen as at the last start."""
         self._settings = remembered_settings()
         self.divide()
         self._screen.timeline.show_bar(self._settings.time_bar)
@@ -146,7 +144,7 @@ class Panes:
         self._screen.show_span()
 
     def return_to_timeline(self) -> bool:
-        """Return from the text to the timeline; return False if the timeline is visible already."""
+        """Return from the text to the timeline; return False if the timeline is visible."""
         if not self.is_reading:
             return False
         self._screen.remove_class("-reading")
@@ -157,9 +155,10 @@ class Panes:
         return True
 
     def _focus_timeline(self, timeline: Timeline, focused: Widget | None) -> None:
-        """Focus the timeline, unless a key has moved the focus from ``focused``; show its cursor.
+        """Show the cursor of the timeline, and focus the timeline if ``focused`` still has the
+        focus.
 
-        If the timeline was removed, or the text fills the window again, do nothing.
+        Do nothing if the timeline was removed, or the text fills the window again.
         """
         if timeline.is_attached and not self.is_reading:
             if self._screen.focused is focused:
@@ -170,16 +169,16 @@ class Panes:
     # The heights of timeline and text
 
     def move_split(self, step: int) -> None:
-        """Make the text one step higher (``step`` above 0) or lower.
+        """Make the text one step higher, or lower for a negative step.
 
-        A share between two multiples of the step moves to the next multiple in that direction.
+        The new share is a multiple of the step.
         """
         share = self._text_share + step * SPLIT_STEP
         round_to_step = math.floor if step > 0 else math.ceil
         self._set_text_share(round_to_step(share / SPLIT_STEP) * SPLIT_STEP)
 
     def next_split(self) -> None:
-        """Make the text higher; after the largest share, choose the smallest."""
+        """Make the text higher. After the largest share choose the smallest one."""
         larger_shares = [share for share in SPLIT_SHARES if share > self._text_share]
         self._set_text_share(min(larger_shares, default=MIN_SHARE))
 
@@ -208,7 +207,6 @@ class Panes:
 
     @property
     def _text_share(self) -> int:
-        """The percentage of the height for the text."""
         return self._settings.share(self._screen.app.size.height)
 
     def divide(self) -> None:
@@ -220,7 +218,7 @@ class Panes:
     # The time bar
 
     def toggle_bar(self) -> None:
-        """Show the time bar, or leave its cells to the text."""
+        """Show or hide the time bar."""
         visible = not self._settings.time_bar
         self._settings = self._settings._replace(time_bar=visible)
         self._settings.remember()
@@ -233,9 +231,9 @@ Result = TypeVar("Result")
 
 
 class SessionCommands(ScreenPart):
-    """The commands of the session: they run one after another, and show what is on disk.
+    """The commands of the session, which run in order and show what is on disk.
 
-    The ``queue_…`` methods add work to the queue of writes; the coroutines run within queued work.
+    The ``queue_…`` methods add work to the queue of writes. The coroutines run within queued work.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -250,11 +248,10 @@ class SessionCommands(ScreenPart):
     def when_session_opens(self, work: Callable[[Session], object]) -> None:
         """Queue a function that needs the session, now or once the workspace is open.
 
-        All later input waits for the function. If there will be no workspace, show an error
-        instead.
+        Later input waits for the function. If no workspace will be open, show an error instead.
 
         Args:
-            work: A function or coroutine function; its argument is the session.
+            work: A function or coroutine function with the session as argument.
         """
         state = self._state
         if state.trace is None:
@@ -284,16 +281,15 @@ class SessionCommands(ScreenPart):
         session: Session,
         blocks: HeldKeys = HeldKeys.NOTHING,
     ) -> None:
-        """Queue a function that needs the session; show why it fails if it does.
+        """Queue a function that needs the session. If it is refused, show the reason.
 
         Args:
-            work: A function or coroutine function; its argument is the session.
-            session: The session to call it with.
+            work: A function or coroutine function with the session as argument.
+            session: The session.
             blocks: The keys that wait for it.
         """
 
         async def run_work() -> None:
-            """Run the function, and show a refusal."""
             try:
                 outcome = work(session)
                 if isawaitable(outcome):
@@ -312,7 +308,7 @@ class SessionCommands(ScreenPart):
 
         Args:
             command: Calls one method of the session.
-            before_drawing: Called once the change is on disk, before it is shown.
+            before_drawing: Called after the change is on disk, before it is shown.
 
         Returns:
             The change, or None if the command was refused or changed nothing.
@@ -341,7 +337,7 @@ class SessionCommands(ScreenPart):
     async def write_record(self, command: Callable[[Session], object], session: Session) -> None:
         """Write a record that no key has requested.
 
-        If another window has changed the trace, show its changes and write the record then.
+        If another window has changed the trace, show its changes, and write the record again.
 
         Args:
             command: Calls one method of the session that writes a record.
@@ -358,11 +354,7 @@ class SessionCommands(ScreenPart):
             await self._carry_out(command, session)
 
     async def _carry_out(self, command: Callable[[Session], Result], session: Session) -> Result:
-        """Run a command, write its change to the workspace, and return the command's result.
-
-        Raises:
-            ChangedElsewhere: Another window has changed the trace. The session is read again.
-        """
+        """Run a command, write its change to the workspace, and return the result."""
         run = self._screen.mast.writes.run
         outcome, write = session.plan(command)
         if write is None:
@@ -391,14 +383,7 @@ class SessionCommands(ScreenPart):
         self._hints.say(one_line(str(error)), error=True)
 
     def queue_waiting_work(self, session: Session) -> bool:
-        """Queue the work that waited for the session.
-
-        Args:
-            session: The session, which is open now.
-
-        Returns:
-            True if any work waited.
-        """
+        """Queue the work that waited for the session, and return if there was any."""
         waiting = self._waiting_work
         self._waiting_work = []
         for work in waiting:
@@ -406,14 +391,14 @@ class SessionCommands(ScreenPart):
         return bool(waiting)
 
     def discard_waiting_work(self) -> None:
-        """Discard the work that waits: there will be no session."""
+        """Discard the waiting work, because no session will be open."""
         self._waiting_work = []
 
 
 class Arrival(ScreenPart):
-    """The span at which a trace opens: a requested span, or the span that the workspace has saved.
+    """The span at which a trace opens: a requested one, or the one saved in the workspace.
 
-    The cursor goes there as soon as the span is read, unless the user has moved it before.
+    The cursor goes there once the span is read, unless the user has moved it.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -425,10 +410,7 @@ class Arrival(ScreenPart):
         """Begin with another trace."""
         self._target: TraceLocation | None = None
         self._saved_index = 0
-        """The index of the span that is saved in the workspace.
-
-        If none is saved, it is that of the first span, 0, where the cursor begins.
-        """
+        """The index of the span saved in the workspace; 0 if none is saved."""
 
     def go_to(self, target: TraceLocation) -> None:
         """Go to a location, and start its search if it has one."""
@@ -438,7 +420,7 @@ class Arrival(ScreenPart):
     async def go_to_saved_position(self, workspace: OpenWorkspace) -> None:
         """Go to the last position in the workspace.
 
-        Stay in place if another location was requested, or the cursor has left the first span.
+        Stay if another location was requested, or the cursor has left the first span.
         """
         trace = self._state.trace
         if trace is None or self._target is not None or self._state.index:
@@ -450,13 +432,13 @@ class Arrival(ScreenPart):
             self.go_to(TraceLocation(trace.identity.trace_id, key=span_key))
 
     def try_to_arrive(self) -> None:
-        """Go to the location if its span has been read; forget it if the user has moved."""
+        """Go to the location if its span was read. Forget it if the user has moved."""
         target = self._target
         trace = self._state.trace
         if target is None or trace is None or not self._state.has_spans:
             return
         index = None if target.key is None else trace.index_of(target.key)
-        # Locations of reports have a position and no key.
+        # Locations of reports have a position, but no key.
         if index is None and target.position is not None and target.position < len(trace):
             index = target.position
         if self._has_user_moved:
@@ -470,9 +452,9 @@ class Arrival(ScreenPart):
 
     @property
     def _has_user_moved(self) -> bool:
-        """True if the user has left the saved span, is typing a mode, or has opened the search.
+        """True if the user has left the saved span, types a mode, or has opened the search.
 
-        A location with a search text was chosen by the user, who waits for it: always False.
+        It is False for a location with a search text, because the user has asked for that.
         """
         if self._target is not None and self._target.find is not None:
             return False
@@ -485,8 +467,7 @@ class Arrival(ScreenPart):
     def save_position(self) -> None:
         """Queue a write of the cursor position to the workspace, if it has changed.
 
-        Nothing is written while the cursor still waits for its location, or while the server of
-        the workspace is away.
+        Nothing is written while the cursor waits for its location, or the server is away.
         """
         trace = self._state.trace
         opened = self._screen.mast.opened
@@ -518,7 +499,7 @@ class PaneColumn(Vertical, RenderCache):
 
 
 class AnnotateScreen(MainScreen, RenderCache):
-    """The screen for one trace and one annotator."""
+    """The screen of one trace for one annotator."""
 
     CSS_PATH = ANNOTATE
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (WIDEST, "-widest")]
@@ -528,20 +509,20 @@ class AnnotateScreen(MainScreen, RenderCache):
     keys_left_out = ANSWER_ACTIONS | {"next_suggestion", "edit", "back"}
 
     def __init__(self, taxonomy: Taxonomy) -> None:
-        """Create the panes and the parts of the screen, without a trace."""
+        """Create the panes and parts of the screen, without a trace."""
         super().__init__()
         self.timeline = Timeline(id="timeline")
         """The spans."""
         self.span_view = SpanView(id="span", shows_visible_rows=True)
         """The text of the span under the cursor."""
         self.overview = Overview(id="overview")
-        """The whole run in a column, regardless of filters and folds."""
+        """The whole run in a column, without filters and folds."""
         self.modes = TaxonomyPanel(id="modes")
         """The taxonomy."""
         self.definition = SpanView(id="definition")
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
-        """The list of the annotator's labels, once it was opened."""
+        """The list of the annotator's labels; None until it is opened."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """The state that the parts share."""
         self.panes = Panes(self)
@@ -562,18 +543,18 @@ class AnnotateScreen(MainScreen, RenderCache):
         self._index_reports = 0
         """The number of reports of the background index so far."""
         self._text_index = -1
-        """The span whose text the span view shows."""
+        """The index of the span in the span view."""
         self._drawn_position = (-1, -1)
-        """The row of the timeline, and its span, that the other panes show."""
+        """The row of the timeline and the span that the other panes show."""
         self._move_timer: Timer | None = None
-        """Runs while the cursor moves, and for a moment after."""
+        """A timer that runs while the cursor moves, and for a moment after."""
         self._mark_keeper: MarkKeeper | None = None
-        """The marks of the trace's labels beside its spans, once labels were read."""
+        """The marks of the trace's labels; None until labels are read."""
         self._marked_session: Session | None = None
-        """The session whose labels have these marks."""
+        """The session with these labels."""
         self._cached_name = lru_cache(maxsize=1)(self._name_in_catalog)
         self._offers_next = False
-        """True if this trace is finished and another is in the queue."""
+        """True if this trace is finished and the queue has another."""
 
     def on_resize(self) -> None:
         """Divide the new height."""
@@ -581,7 +562,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     def compose(self) -> ComposeResult:
         """Place the panes."""
-        # Set before the panes exist; otherwise all their styles would be computed twice.
+        # The classes are set before the panes exist, so that styles are computed only once.
         width = self.app.size.width
         self.set_class(WIDE <= width < WIDEST, "-wide")
         self.set_class(width >= WIDEST, "-widest")
@@ -638,11 +619,11 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @property
     def session(self) -> Session | None:
-        """The annotator's session on it; None until the workspace is open."""
+        """The annotator's session on the trace; None until the workspace is open."""
         return self.state.session
 
     def report_to_write(self) -> RunsToWrite | None:
-        """Return the run on screen; None until it has been opened."""
+        """Return the run on screen, or None."""
         return None if self.trace is None else RunsToWrite(self.trace)
 
     @property
@@ -654,10 +635,10 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Check if a key must wait.
 
         A key of this screen waits until there is a trace. All keys wait for work that an earlier
-        key has requested before the workspace was open: it may open a dialog or move the cursor.
+        key has requested, because the work may open a dialog or move the cursor.
 
         Args:
-            action: The id of the action of the key, or None if it has none.
+            action: The id of the key's action, or None.
         """
         if self.commands.has_waiting_work:
             return True
@@ -665,7 +646,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         return is_for_this_screen and self.trace is None
 
     def show_trace(self, trace: Trace) -> None:
-        """Show another trace; its session follows with ``attach``."""
+        """Show another trace. ``attach`` adds its session later."""
         self.drawn_spans.write()
         self.arrival.save_position()
         self.state.show(trace)
@@ -680,7 +661,6 @@ class AnnotateScreen(MainScreen, RenderCache):
             self._fill_panes(trace)
 
     def _fill_panes(self, trace: Trace) -> None:
-        """Show a trace in all panes, without labels."""
         self.timeline.show_trace(trace, reads_to_end=True)
         self.filter.show_titles()
         self.overview.show_trace(trace, self.timeline.background_index)
@@ -691,7 +671,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_span()
 
     def on_timeline_index_grown(self, event: Timeline.IndexGrown) -> None:
-        """Update the panes that depend on the background index, and go to an awaited span."""
+        """Update the panes that use the background index, and go to an awaited span."""
         if event.trace is self.trace and self.timeline.trace is self.trace:
             self.overview.show_new_spans()
             self.filter.check_new_spans()
@@ -710,7 +690,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.filter.check_new_spans()
 
     def show_reread_trace(self, trace: Trace) -> None:
-        """Show the trace as its file is now, with the cursor, search and filter as before."""
+        """Show the trace as read again, with the same cursor, search and filter."""
         previous_trace = self.trace
         assert previous_trace is not None
         cursor_key = previous_trace.span(self.index).key if self.state.has_spans else ""
@@ -729,9 +709,8 @@ class AnnotateScreen(MainScreen, RenderCache):
     def attach(self, session: Session) -> None:
         """Show the labels of the trace, and run the work that waited for the session.
 
-        If no work waited, go to the position that the workspace has saved. If the trace is no
-        longer on this screen, do nothing. Answers to suggestions that the user gave for later
-        traces too are given on this trace.
+        If there was none, go to the saved position. Also repeat answers that the user gave for
+        later traces. If the trace is no longer on this screen, do nothing.
         """
         if session.trace is not self.trace or self not in self.app.screen_stack:
             return
@@ -751,32 +730,30 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.mast.writes.do(partial(self.arrival.go_to_saved_position, self.mast.opened))
 
     def workspace_failed(self) -> None:
-        """Discard the work that waits for a session: there will be none."""
+        """Discard the waiting work, because no session will be open."""
         self.commands.discard_waiting_work()
         self.hints.clear()
-        # This was put off until the session opened.
+        # This was delayed until the session opened.
         self.timeline.look_for_repeats()
         self.show_title()
         self._show_suggestion_and_hints()
 
     def leave_for_a_while(self) -> None:
-        """Write what is pending before another screen opens, which may change this trace."""
+        """Write pending changes before another screen opens."""
         self.drawn_spans.write()
         self.arrival.save_position()
         self._other_screen_open = True
 
     def on_screen_resume(self) -> None:
-        """Show the changes that were made on another screen."""
+        """Show changes made on another screen."""
         if self._other_screen_open and self.session is not None:
             self.commands.queue_work(partial(self._read_changes, by_user=True), self.session)
         self._other_screen_open = False
 
     async def _read_changes(self, session: Session, *, by_user: bool = False) -> None:
-        """Read the labels that were changed elsewhere, and show them.
+        """Read labels that were changed elsewhere, and show them.
 
-        Args:
-            session: The session on the open trace.
-            by_user: True if the user has changed them on another screen, so that they are no news.
+        ``by_user`` says that the user has changed them, so they are no news.
         """
         # With None, own work is read only if another window has changed it.
         read_state = partial(session.read_state, with_own_work=by_user or None)
@@ -787,7 +764,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.show_news(session)
 
     def show_changes_of_others(self) -> None:
-        """Show the changes that another window or program has made in the workspace."""
+        """Show changes that another window or program has made in the workspace."""
         if self.session is not None and self.timeline.is_attached:
             self.commands.queue_work(self._read_changes, self.session)
 
@@ -796,7 +773,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         news = session.pop_news()
         self.session_changed()
         self.show_span()
-        # The hints for typing, or for a marked range or quote, are not replaced.
+        # Hints for typing or for a marked target stay.
         if news and not self.typing and self.state.selection.is_plain:
             self.hints.say(f"In another window: {news}")
 
@@ -849,7 +826,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     # Drawing: the title
 
     def show_title(self) -> None:
-        """Show the trace, with a tick if it is finished, and the annotator in the first line."""
+        """Show the trace, its state and the annotator in the first line."""
         trace = self.trace
         if trace is None:
             return
@@ -870,21 +847,18 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.title_bar.show(tuple(title_parts), self._status_parts())
 
     def _name_in_catalog(self, trace: Trace, _change_count: int) -> str:
-        """Return a name that distinguishes the trace from other traces in the catalog.
+        """Return a name that distinguishes the trace from others in the catalog.
 
-        The number of changes of the catalog tells the cache when a name is outdated.
+        The number of changes is part of the cache's key, so a change of the catalog renews the
+        name.
         """
         return distinct_name(trace, self.mast.catalog.traces.values())
 
     def _status_parts(self) -> tuple[str, ...]:
         """Return the parts at the right of the first line.
 
-        - unsent changes, if there are any
-        - the annotator
-        - the condition (blind or not)
-        - the progress in the queue, if there are several traces
-
-        Until the workspace is open, the only part says what the workspace waits for.
+        These are unsent changes, the annotator, the visibility, and the progress in a queue of
+        several traces. Until the workspace is open, a single part says what the app waits for.
         """
         session = self.session
         if session is None or self.mast.opened is None:
@@ -899,7 +873,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         return tuple(parts)
 
     def still_reading(self, progress: str) -> None:
-        """Show how much of the document was read, while no trace is open."""
+        """Show the progress of reading, while no trace is open."""
         if self.trace is None:
             self.title_bar.show((progress,), ())
 
@@ -912,7 +886,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_title()
 
     def session_changed(self) -> None:
-        """Show the marks, modes and suggestions of the session as they are now."""
+        """Show the marks, modes and suggestions of the session."""
         session = self.session
         trace = self.trace
         if session is None or trace is None:
@@ -934,17 +908,17 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_highlights()
         self.overview.show_marks(marks)
         self._show_look_here(session, trace)
-        # The title shows the marks, which may have changed; a new text gets its title when shown.
+        # The title includes marks, which may have changed. A new text shows its own title later.
         if self.panes.is_reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
 
     def _record_suggestions_seen(self, session: Session) -> None:
-        """Queue a record in the workspace that the annotator has seen suggestions."""
+        """Queue a record that the annotator has seen suggestions."""
         write_record = partial(self.commands.write_record, lambda s: s.note_suggestions_on_screen())
         self.commands.queue_work(write_record, session)
 
     def _states_by_mode(self, session: Session) -> dict[str, ModeState]:
-        """Return the labels, the verdict and the pending suggestions of each mode, by its slug."""
+        """Return the labels, the verdict and the pending suggestions of each mode, by slug."""
         label_counts = session.labels_of_modes
         pending_counts = Counter(s.mode for s in self.suggestions.pending)
         return {
@@ -957,9 +931,9 @@ class AnnotateScreen(MainScreen, RenderCache):
         }
 
     def _show_look_here(self, session: Session, trace: Trace) -> None:
-        """Mark the spans that probably contain the decisive step, as far as they have been read.
+        """Mark the read spans that probably contain the decisive step.
 
-        If a span is marked, record in the workspace that the annotator has seen suggestions.
+        If there are any, record that the annotator has seen suggestions.
         """
         found_indices = [trace.index_of(key) for key in session.look_here]
         indices = sorted(index for index in found_indices if index is not None)
@@ -969,7 +943,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self._record_suggestions_seen(session)
 
     def _current_marks(self, session: Session, trace: Trace) -> GutterMarks:
-        """Return the marks of own labels, suggestions, labels of other annotators, and notes."""
+        """Return the marks of own labels, suggestions, labels of others, and notes."""
         if self._mark_keeper is None or self._marked_session is not session:
             self._mark_keeper = MarkKeeper(self._gutter_mark, trace.index_of)
             self._marked_session = session
@@ -989,7 +963,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         return GutterMark(self._mark_text(slug), kind, self.state.rank_of_mode(slug))
 
     def _mark_text(self, slug: str) -> str:
-        """Return the code of a mode cut to ``MARK_CELLS``; its slug if the taxonomy lacks it."""
+        """Return the code of a mode, cut to ``MARK_CELLS``; else its slug."""
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
         if mode is None:
             return one_line(slug, MARK_CELLS)
@@ -998,7 +972,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         return mode.code[: MARK_CELLS - 1] + "…"
 
     def _place_missing_marks(self, trace: Trace) -> None:
-        """Place the marks and the "look here" hints whose spans have been read by now."""
+        """Place marks and "look here" hints on spans that were read meanwhile."""
         session = self.session
         if session is not None and len(self.timeline.look_here) < len(session.look_here):
             self._show_look_here(session, trace)
@@ -1020,8 +994,8 @@ class AnnotateScreen(MainScreen, RenderCache):
     def lines_moved(self) -> None:
         """Update the screen if the cursor of the timeline has moved.
 
-        Each key that moves the cursor calls this. The message ``Moved`` arrives too late to draw
-        the whole effect of the key at once.
+        Each key that moves the cursor calls this, because the message ``Moved`` comes too late to
+        draw everything at once.
         """
         position = (self.timeline.cursor, self.index)
         if position == self._drawn_position:
@@ -1033,9 +1007,9 @@ class AnnotateScreen(MainScreen, RenderCache):
         self._show_span_soon()
 
     def _show_span_soon(self) -> None:
-        """Show the span under the cursor: at once after a single move, delayed during many moves.
+        """Show the span under the cursor, with a delay during many moves.
 
-        The suggestion at the cursor is always selected at once, because a key can answer it.
+        The suggestion at the cursor is selected at once, because a key can answer it.
         """
         trace = self.trace
         text_must_wait = self._move_timer is not None and self._text_index != self.index
@@ -1049,13 +1023,13 @@ class AnnotateScreen(MainScreen, RenderCache):
         self._move_timer = self.set_timer(SPAN_WAIT, self._moves_over)
 
     def _show_suggestion_and_hints(self) -> None:
-        """Show the suggestion under the cursor, and the keys that can act on something."""
+        """Show the suggestion under the cursor, and the keys that can act."""
         self.suggestions.show_panel()
         self._show_hints()
 
     @on(VirtualLines.Moved, "#mine")
     def _show_hints(self) -> None:
-        """Show the hints of the keys that have something to act on."""
+        """Show the hints of the keys that can act."""
         left_out = {"back"}
         if not self.suggestions.pending:
             left_out.add("next_suggestion")
@@ -1076,7 +1050,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.hints.leave_out(left_out, first=first_hints)
 
     def on_descendant_focus(self) -> None:
-        """Show the keys for the pane that has the focus now."""
+        """Show the keys for the pane with the focus."""
         fold_key = self.mast.key_of("annotate.fold")
         mode_keys = f"Enter labels  {fold_key} folds" if self.modes.has_focus else ""
         self.modes.border_subtitle = plain_title(mode_keys)
@@ -1084,7 +1058,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @property
     def text_waits(self) -> bool:
-        """True if the span view still shows another span than that under the cursor."""
+        """True if the span view does not show the span under the cursor yet."""
         return (
             self._move_timer is not None and self.state.has_spans and self._text_index != self.index
         )
@@ -1094,12 +1068,12 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Show the span under the cursor now if the span view shows another span."""
+        """Show the span under the cursor in the span view now."""
         if self.state.has_spans and self._text_index != self.index:
             self.show_span()
 
     def show_span(self) -> None:
-        """Show the text of the span under the cursor; it counts as read once it is drawn."""
+        """Show the text of the span under the cursor. Once it is drawn, the span counts as read."""
         trace = self.trace
         if trace is not None and len(trace):
             self._show_text(trace, trace.span(self.index))
@@ -1111,11 +1085,11 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.filter.remove_if_cursor_excluded()
 
     def _show_text(self, trace: Trace, span: Span) -> None:
-        """Show the text of a span, or only its highlights if the text is shown already."""
+        """Show the text of a span, or only its highlights if it is shown already."""
         self._name_span(trace, span)
         self.suggestions.select_at(span)
         if self._text_index == span.index:
-            # The same text keeps its scroll position.
+            # An unchanged text keeps its scroll position.
             self.span_view.show_highlights(self._highlight_parts(span))
         else:
             self._text_index = span.index
@@ -1130,7 +1104,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             )
 
     def _name_span(self, trace: Trace, span: Span) -> None:
-        """Show the title of the span above its text; while reading also its marks."""
+        """Show the title of a span above its text; in reading mode with its marks."""
         title = _span_title(trace, span)
         if self.panes.is_reading:
             marks = self.timeline.marks.marks_on(span.index)
@@ -1139,22 +1113,21 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.span_view.show_titles(plain_title(title), origin_title(span, pictures))
 
     def name_span(self) -> None:
-        """Show the titles of the span under the cursor again, and the keys for its pictures."""
+        """Show the titles of the span under the cursor again, with the keys for its pictures."""
         trace = self.trace
         if trace is not None and len(trace):
             self._name_span(trace, trace.span(self.index))
             self._show_hints()
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
-        # A screen that is closed loses its panes before its last callbacks run.
+        # A closed screen loses its panes before its last callbacks.
         if trace is self.trace and index == self._text_index and self.timeline.is_attached:
             self.drawn_spans.record(index)
 
     def show_highlights(self) -> None:
         """Highlight evidence, labels, matches and the marked quote in the text of the span.
 
-        While the text is delayed because the cursor moves, only a quote that is being marked is
-        highlighted.
+        While the text is delayed, only a marked quote is highlighted.
         """
         trace = self.trace
         quote = self.state.selection.quote
@@ -1167,7 +1140,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.span_view.reveal(head_start, head_end)
 
     def _highlight_parts(self, span: Span) -> list[TextPart]:
-        """Return the parts of a text to highlight; later parts are drawn over earlier parts."""
+        """Return the parts of a text to highlight. Later parts are drawn over earlier parts."""
         highlights: list[TextPart] = []
         suggestion = self.suggestions.current()
         if (
@@ -1192,7 +1165,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     @on(VirtualLines.Resized)
     def show_position(self) -> None:
         """Show the cursor and the visible part of the timeline in the overview."""
-        # A screen that is closed loses its panes before its last callbacks run.
+        # A closed screen loses its panes before its last callbacks.
         if not self.state.has_spans or not self.timeline.is_attached:
             return
         timeline = self.timeline
@@ -1221,7 +1194,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
         Args:
             key: The name of the key.
-            action: The id of the action that is bound to it here, or None.
+            action: The id of the key's action, or None.
 
         Returns:
             False if the key's own action must run.
@@ -1232,12 +1205,12 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @property
     def pane(self) -> VirtualLines:
-        """The pane that has the focus, or else the timeline."""
+        """The pane with the focus, or else the timeline."""
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.timeline
 
     def action_move(self, delta: int) -> None:
-        """Move the cursor of the pane by ``delta`` rows, or the marked quote by lines."""
+        """Move the cursor of the pane by rows, or the marked quote by lines."""
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_line(quote, delta)
@@ -1260,7 +1233,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         super().action_move_to_start()
 
     def action_move_to_end(self) -> None:
-        """Go to the last row; while a trace is read, follow its new spans."""
+        """Go to the last row. While a trace is read, follow its new spans."""
         if self.pane is self.timeline and self.trace is not None:
             self.timeline.trail.record_jump(self.index, len(self.trace) - 1)
         super().action_move_to_end()
@@ -1296,7 +1269,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     def action_look_here(self) -> None:
         """Go to the next place that probably contains the decisive step.
 
-        A place is a run of neighbouring spans. After the last place, go to the first one.
+        A place is a run of neighbouring spans. The first place follows the last one.
         """
         indices = self.timeline.look_here
         trace = self.trace
@@ -1347,7 +1320,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_span()
 
     def action_pane(self) -> None:
-        """Go to the next pane, or to the next label while the last line asks which to use."""
+        """Go to the next pane, or to the next label during a question."""
         if self.labelling.next_choice():
             return
         all_panes: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
@@ -1359,7 +1332,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.set_focus(visible_panes[(position + 1) % len(visible_panes)])
 
     async def action_my_labels(self) -> None:
-        """Show and focus the list of the annotator's labels; hide it if it has the focus."""
+        """Show and focus the list of the annotator's labels, or hide it if it has the focus."""
         list_pane = self.my_labels
         if list_pane is not None and self.has_class("-mine") and self.focused is list_pane:
             self._hide_my_labels()
@@ -1381,7 +1354,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @property
     def picked_entry(self) -> Entry | None:
-        """The entry of the list of labels that keys act on, if the list has the focus."""
+        """The entry under the cursor of the list of labels, if the list has the focus."""
         list_pane = self.my_labels
         if list_pane is None or self.focused is not list_pane:
             return None
@@ -1389,14 +1362,14 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @property
     def _can_edit(self) -> bool:
-        """True if a suggestion or a label is under the cursor."""
+        """True if keys can edit a suggestion or a label now."""
         if self.picked_entry is not None:
             return isinstance(self.picked_entry, Label)
         return self.suggestions.current() is not None or bool(self.state.labels_at_cursor())
 
     @on(VirtualLines.Chosen, "#mine")
     def _entry_chosen(self) -> None:
-        """Go to the span, the mode and the quote of the chosen entry, as far as it has them."""
+        """Go to the span, the mode and the quote of the chosen entry."""
         entry = self.picked_entry
         trace = self.trace
         if entry is None or trace is None:
@@ -1433,7 +1406,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.mast.go(ShowTrace(trace))
 
     def action_back(self) -> None:
-        """Close the first of these that is open:
+        """Close the first open one of these.
 
         - the search line, if it has the focus
         - a key sequence, the full-window text, the search or the filter (the newer one first)
@@ -1469,7 +1442,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         stack = self.app.screen_stack
         opener = stack[stack.index(self) - 1]
         if self.app.screen is self and isinstance(opener, BaseScreen):
-            # Otherwise ``go`` saves these.
+            # In the other case, ``go`` writes them.
             self.drawn_spans.write()
             self.arrival.save_position()
             self.app.pop_screen()
@@ -1481,18 +1454,18 @@ class AnnotateScreen(MainScreen, RenderCache):
     # Keys: the division of the window
 
     def action_part(self, method: str, *arguments: object) -> None:
-        """Call a method of a part of the screen, for a key.
+        """Call a method of a part of the screen.
 
         Args:
-            method: The part and its method, such as ``search.open``.
+            method: The part and the method, such as ``search.open``.
             arguments: The arguments of the method.
         """
         attrgetter(method)(self)(*arguments)
 
     def action_read(self) -> None:
-        """Let the text fill the window; the second time, return and show its pictures.
+        """Let the text fill the window. The second time, return and show its pictures.
 
-        If the text is only a note of a picture, show the picture at once.
+        If the text only notes a picture, show the picture at once.
         """
         if self.panes.is_reading:
             self.panes.return_to_timeline()
@@ -1505,7 +1478,7 @@ class AnnotateScreen(MainScreen, RenderCache):
                 self.panes.fill_window()
 
     def action_span(self, step: int) -> None:
-        """Go to the next or previous row of the timeline, whatever has the focus."""
+        """Go to the next or previous row of the timeline, regardless of the focus."""
         if self.state.has_spans:
             self.timeline.move_by(step)
             self.lines_moved()
@@ -1517,7 +1490,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     # Keys: the text of a span
 
     def action_text(self, delta: int) -> None:
-        """Scroll the text by ``delta`` screens, or move the marked quote by words."""
+        """Scroll the text by screens, or move the marked quote by words."""
         if self.state.selection.quote is not None:
             self.action_word(delta)
         else:
@@ -1525,7 +1498,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.span_view.move_page(delta)
 
     def action_word(self, step: int) -> None:
-        """Move the marked quote by words; without a quote, scroll the text sideways."""
+        """Move the marked quote by words, or scroll the text sideways."""
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_word(quote, step)
@@ -1534,7 +1507,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.hints.say(f"Long lines are wrapped; {key} unwraps them")
 
     def action_raw(self) -> None:
-        """Switch between texts with and without their format."""
+        """Switch between formatted and unchanged text."""
         self.catch_up()
         self.span_view.toggle_raw()
         if self.span_view.raw:
@@ -1544,7 +1517,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.hints.say("JSON, Markdown, code and diffs are formatted")
 
     def action_wrap(self) -> None:
-        """Wrap long lines, or let them extend beyond the right side."""
+        """Switch between wrapped lines and lines that extend beyond the right side."""
         self.span_view.toggle_wrap()
         if self.span_view.wrapped:
             self.hints.say("Long lines are wrapped")
@@ -1558,7 +1531,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     def action_beside(self, subject: Subject) -> None:
         """Open the text on a subject beside the trace."""
-        # Start-up: rarely used, and it imports the formatting of JSON.
+        # The import of JSON formatting would delay the start, and is rarely needed.
         from mast_tui.ui.annotate.text_screen import show_beside
 
         show_beside(self, subject)
@@ -1572,7 +1545,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.marking.toggle_range()
 
     def action_extend(self, delta: int) -> None:
-        """Extend the range by a row; without a range, begin one."""
+        """Extend the range by a row, or begin one."""
         if not self.state.has_spans:
             return
         if self.state.selection.is_plain:
@@ -1592,7 +1565,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     @on(VirtualLines.Chosen, "#modes")
     def _mode_chosen(self) -> None:
-        """Label with the chosen mode; if the row is a category, fold or unfold it."""
+        """Label with the chosen mode, or fold and unfold a category."""
         mode = self.modes.mode
         if mode is None:
             self.modes.toggle_fold()
@@ -1604,7 +1577,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.labelling.undo_or_redo(undoes=True)
 
     def action_redo(self) -> None:
-        """Redo the change that was undone last."""
+        """Redo the last undone change."""
         self.labelling.undo_or_redo(undoes=False)
 
     # Keys: suggestions
@@ -1624,8 +1597,8 @@ class AnnotateScreen(MainScreen, RenderCache):
     def action_edit(self) -> None:
         """Change mode or target of a label or suggestion.
 
-        This is the label picked in the list of labels, else the suggestion under the cursor, else
-        the label there. Without any, go to the next suggestion.
+        This is the picked label in the list, else the suggestion under the cursor, else the label
+        there. Without any, go to the next suggestion.
         """
         self.labelling.edited_from = self.index
         if self.picked_entry is None and (
@@ -1636,7 +1609,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.labelling.act_on_label("edit")
 
     def action_judge(self) -> None:
-        """Run a judge on this trace; if a judge is at work, the app asks whether to cancel it."""
+        """Run a judge on this trace, or ask to cancel the judge at work."""
         trace = self.trace
         if trace is None or not len(trace):
             return
@@ -1663,7 +1636,6 @@ def _span_title(trace: Trace, span: Span) -> str:
 
 
 def _fold_message(fold: Fold) -> str:
-    """Return the message after steps were folded."""
     span_numbers = f"#{fold.first + 1}"
     if fold.end > fold.first + 1:
         span_numbers += f" to #{fold.end}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Hits:
-    """The spans that match a search, in reading order, with the number of matches in each.
+    """The spans that match a search in reading order, with the number of matches in each.
 
     The search goes from the span ``start`` to the end, and then from the beginning to ``start``.
     """
@@ -34,16 +34,15 @@ class Hits:
         self.total = 0
         """The number of matches in all spans."""
         self.indices = array("Q")
-        """The indices of the spans that match."""
         self._counts = array("Q")
         self._before_start = 0
-        """The number of these spans before ``start``."""
+        """The number of hits before ``start``."""
 
     def add(self, hits: Iterable[tuple[int, int]]) -> None:
-        """Add spans in the order of the search, each with its number of matches."""
+        """Add spans with their numbers of matches, in the order of the search."""
         for index, count in hits:
             position = len(self)
-            # After the last span, the search continues with the first.
+            # After the last span, the search continues at the first.
             if index < self.start:
                 position = self._before_start
                 self._before_start += 1
@@ -52,10 +51,10 @@ class Hits:
             self.total += count
 
     def extend(self, later_hits: Hits) -> None:
-        """Add hits that the same search has found later.
+        """Add later hits of the same search.
 
-        The lists have the hits in spans before ``start`` first, then those in spans from ``start``
-        on, each in reading order. The later hits go to the end of these two parts.
+        Each list has two parts in reading order: spans before ``start``, and spans from ``start``
+        on. Later hits are added at the end of each part.
         """
         position = self._before_start
         added = later_hits._before_start
@@ -68,7 +67,7 @@ class Hits:
 
     @property
     def first(self) -> int:
-        """The span that was found first; there must be a hit."""
+        """The first span that was found. There must be a hit."""
         return self.indices[self._before_start % len(self)]
 
     def __len__(self) -> int:
@@ -78,7 +77,7 @@ class Hits:
         return isinstance(index, int) and self.match_count(index) > 0
 
     def match_count(self, index: int) -> int:
-        """Return the number of matches in a span; 0 if it is not a hit."""
+        """Return the number of matches in a span."""
         position = bisect_left(self.indices, index)
         is_hit = position < len(self) and self.indices[position] == index
         return self._counts[position] if is_hit else 0
@@ -97,16 +96,16 @@ class Hits:
 
         Args:
             index: The span of the match.
-            nth: Its number in the span, from 0.
+            nth: The number of the match in the span, from 0.
         """
         return sum(self._counts[: bisect_left(self.indices, index)]) + nth + 1
 
     def next_to(self, index: int, step: int) -> int:
-        """Return the next span with a hit, or the previous one. After the last comes the first.
+        """Return the next or previous span with a hit. The first follows the last.
 
         Args:
-            index: The span from which the search begins; it does not count.
-            step: Above 0 for the next span, below 0 for the previous one.
+            index: The span to begin from. It does not count itself.
+            step: 1 for the next span, -1 for the previous one.
         """
         indices = self.indices
         position = bisect_right(indices, index) if step > 0 else bisect_left(indices, index) - 1
@@ -114,22 +113,22 @@ class Hits:
 
 
 GROWING_INDEX_PAUSE: Final = 0.05
-"""Seconds between two checks of an index that is still growing."""
+"""Seconds between two checks of a growing index."""
 
 REPORT_EVERY: Final = 0.1
-"""Seconds between two reports of hits; the first hit is reported at once."""
+"""Seconds between two reports of hits. The first hit is reported at once."""
 
 LONG_CHARS: Final = 1 << 18
-"""The length up to which a text is searched in the event loop."""
+"""The longest text that is searched in the event loop."""
 
 NEAR_BYTES: Final = 16 * 1024
-"""The bytes from the cursor on that are searched at once, in a fraction of a millisecond.
+"""The bytes after the cursor that are searched at once, in less than a millisecond.
 
-So a match near the cursor is found before the next key is handled.
+A match near the cursor is thus found before the next key.
 """
 
 MAX_HIGHLIGHTED: Final = 400
-"""The number of matches that are highlighted on each side of the current one."""
+"""The most matches that are highlighted on each side of the current one."""
 
 MatchRanges = Sequence[tuple[int, int]]
 """Start and end of each match in a text."""
@@ -140,7 +139,7 @@ def matcher_for(typed_text: str, regex: bool) -> Matcher:
 
     Args:
         typed_text: The text on the search line.
-        regex: True if it is a regular expression even without slashes.
+        regex: True for a regular expression even without slashes.
 
     Raises:
         InvalidPattern: The regular expression is not valid.
@@ -156,7 +155,7 @@ class _Report(NamedTuple):
 
     Attributes:
         hits: The hits since the last report.
-        progress: The share of the trace that has been searched.
+        progress: The share of the trace searched so far.
         is_last: True if the search is complete.
     """
 
@@ -166,7 +165,7 @@ class _Report(NamedTuple):
 
 
 def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
-    """Search a trace, and yield its first hits at once, then those of each short period."""
+    """Search a trace. Yield the first hits at once, and later ones at short intervals."""
     unreported_hits = Hits(search.start)
     report_time = 0.0
     has_reported_hits = False
@@ -187,7 +186,7 @@ def _reports(search: TextSearch, stopped: Stopped) -> Iterator[_Report]:
             has_reported_hits = has_reported_hits or bool(unreported_hits)
             unreported_hits = Hits(search.start)
             report_time = monotonic()
-        # Wait for an index that is still growing; otherwise let other threads run.
+        # Wait for a growing index, or just let other threads run.
         sleep(GROWING_INDEX_PAUSE if progress.waits else 0)
 
 
@@ -195,7 +194,7 @@ class _CurrentMatch(NamedTuple):
     """The match that the user has gone to.
 
     Attributes:
-        span_index: The index of its span; -1 if there is no such match.
+        span_index: The index of the span; -1 without a match.
         nth: The number of the match in the text of the span, from 0.
     """
 
@@ -207,7 +206,7 @@ NO_MATCH: Final = _CurrentMatch(-1, 0)
 
 
 class Search(ScreenPart):
-    """The search in rows and texts, in the background, with its line and its current match."""
+    """The search in rows and texts, with its line and its current match."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a search."""
@@ -221,25 +220,27 @@ class Search(ScreenPart):
         self._progress = 0.0
         """The share of the trace that has been searched."""
         self._index_at_start = 0
-        """The span under the cursor when the search began."""
+        """The span under the cursor at the start of the search."""
         self._index_at_opening: int | None = None
-        """The span under the cursor when the search line was opened; None while it is closed."""
+        """The span under the cursor when the line was opened; None while it is closed."""
         self._starts_in_short_text = False
-        """True if the text under the cursor was short when the search line was opened."""
+        """True if the text under the cursor was short when the line was opened."""
         self._keeps_cursor = False
-        """True if the search must not move the cursor to its first hit."""
+        """True if the cursor must not go to the first hit."""
         self._last_message = ""
         """The last status that the search has shown."""
 
     def _forget_search(self) -> None:
         self._search: TextSearch | None = None
         self._is_done = True
-        """True if all spans read so far have been searched."""
+        """True if all spans read so far were searched."""
         self._requested_step = 0
-        """The step of a key that waits: 1 for the first hit, -1 for all hits; 0 if none waits."""
+        """The step of a waiting key: 1 to go to the first hit, -1 to the last; 0 without such a
+        key.
+        """
         self._current = NO_MATCH
         self._match_ranges: MatchRanges = ()
-        """The matches in the text of ``_match_ranges_index``."""
+        """The matches in the text of the span ``_match_ranges_index``."""
         self._match_ranges_index = -1
 
     # The line
@@ -254,7 +255,7 @@ class Search(ScreenPart):
         line = self.line
         if not line.display:
             self._index_at_opening = self._state.index if self._state.has_spans else 0
-            # Near a short text, hits can be looked for at once, see ``_search_near``.
+            # In a short text, hits can be looked for at once; see ``_search_near``.
             self._starts_in_short_text = (
                 self._state.has_spans and len(self._state.text_at_cursor()) <= LONG_CHARS
             )
@@ -264,7 +265,7 @@ class Search(ScreenPart):
     def toggle_regex(self) -> None:
         """Switch between plain text and regular expressions, and open the search line.
 
-        Search again with the text on the line; if it is empty, show what the line accepts.
+        Search for the text on the line again. If it is empty, show what the line accepts.
         """
         self._regex = not self._regex
         line = self.line
@@ -287,20 +288,20 @@ class Search(ScreenPart):
         self.start(text)
 
     def submit(self) -> None:
-        """Close the line and keep the matches; remember where the search began, for going back."""
+        """Close the line, keep the matches, and record the jump to the current match."""
         if self._index_at_opening is not None and self._state.has_spans:
             self._timeline.trail.record_jump(self._index_at_opening, self._state.index)
         self.close()
         self._show_status()
 
     def close(self) -> None:
-        """Hide the search line; the matches stay until the next search or Escape."""
+        """Hide the search line. The matches stay."""
         self.line.display = False
         self._index_at_opening = None
         self._screen.set_focus(self._timeline)
 
     def end(self) -> bool:
-        """Remove the matches and close the search line; return False if there was neither."""
+        """Remove the matches and close the line; return False if there was neither."""
         was_active = bool(self._state.needle) or self.line.display
         self._regex = False
         self.line.value = ""
@@ -331,9 +332,9 @@ class Search(ScreenPart):
         self._keeps_cursor = True
 
     def _show_total(self) -> None:
-        """Show the number of matches under the timeline, if the search is complete.
+        """Show the number of matches of a complete search under the timeline.
 
-        It stays there until the next search. A message in the last line lasts only until a key.
+        It stays until the next search, unlike a message in the last line.
         """
         if not self._timeline.is_mounted:
             return
@@ -344,10 +345,10 @@ class Search(ScreenPart):
         self._timeline.border_subtitle = plain_title(text)
 
     def start(self, needle: str) -> None:
-        """Search for another text; an empty text removes the matches.
+        """Search for another text. An empty text removes the matches.
 
-        The search begins at the span under the cursor, or at that where the line was opened, since
-        the search moves the cursor while the user types. If the text is not valid, show why.
+        The search begins where the line was opened, because it moves the cursor while the user
+        types. If the line is closed, it begins at the cursor. An invalid text shows an error.
         """
         previous_hits = self._state.hits
         self.clear()
@@ -374,7 +375,7 @@ class Search(ScreenPart):
             self._search_near(self._search)
 
     def _create_search(self, first_index: int) -> str | None:
-        """Create the search from a span on; return what is wrong with the typed text, or None."""
+        """Create the search from a span on. Return what is wrong with the typed text, or None."""
         try:
             matcher = matcher_for(self._state.needle, self._regex)
         except MastError as error:
@@ -387,7 +388,7 @@ class Search(ScreenPart):
         return None
 
     def _search_near(self, search: TextSearch) -> None:
-        """Search near the cursor at once, if that is fast, and then all in the background."""
+        """Search near the cursor at once if that is fast, and then the rest in the background."""
         # A regular expression may be slow even on a short text.
         if self._starts_in_short_text and self._is_plain_text:
             progress = search.step(max_bytes=NEAR_BYTES)
@@ -400,11 +401,10 @@ class Search(ScreenPart):
         self._search_rest(search)
 
     def _search_rest(self, search: TextSearch) -> None:
-        """Search in the background what has not been searched yet."""
         self._screen.work.run_stages("search", partial(_reports, search), self._receive_report)
 
     def _receive_report(self, report: _Report) -> None:
-        """Add the hits of a report, and show the progress unless another message is on screen."""
+        """Add the hits of a report, and show the progress unless there is another message."""
         self._progress = report.progress
         if report.hits:
             self._add_hits(report.hits)
@@ -415,7 +415,7 @@ class Search(ScreenPart):
             self._screen.filter.search_changed()
         message = self._hints.message
         is_own_message = message == self._last_message
-        # A key clears the progress; after that only the result is shown.
+        # After a key has cleared the progress, only the result is shown.
         is_free_for_result = self._is_done and not message
         if self.line.display or is_own_message or is_free_for_result:
             self._show_status()
@@ -423,7 +423,7 @@ class Search(ScreenPart):
     def _add_hits(self, hits: Hits) -> None:
         """Add hits, and go to the hit that a key has requested, or to the first hit.
 
-        The cursor does not go to the first hit if the user has moved it or is typing a mode.
+        If the user has moved the cursor or types a mode, it stays.
         """
         are_first_hits = not self._state.hits
         self._state.hits.extend(hits)
@@ -437,7 +437,7 @@ class Search(ScreenPart):
             self._screen.show_highlights()
 
     def _redraw_matches(self, changed_hits: Hits) -> None:
-        """Redraw the spans that have become hits, or are no hits any more."""
+        """Draw the spans of hits that were added or removed."""
         timeline = self._timeline
         timeline.matches = self._state.hits
         timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed_hits)
@@ -446,10 +446,9 @@ class Search(ScreenPart):
     # Going to matches
 
     def go_to_next(self, step: int) -> None:
-        """Go to the next or previous match, in this span or in another span.
+        """Go to the next or previous match, in this span or in another one.
 
-        Without a search, open its line. If the search has found nothing yet, go there as soon as
-        it has found a match.
+        Without a search, open its line. Before the first hit, wait for a hit.
 
         Args:
             step: 1 for the next match, -1 for the previous match.
@@ -473,25 +472,25 @@ class Search(ScreenPart):
 
     @property
     def _nth_at_cursor(self) -> int:
-        """The number of the current match in the text under the cursor; 0 if it is elsewhere."""
+        """The number of the current match in its text, or 0 if the cursor is elsewhere."""
         return self._current.nth if self._current.span_index == self._state.index else 0
 
     def _go_to_requested_match(self) -> None:
-        """Go to the match that a key requested before any was found."""
+        """Go to the match that a key has requested before any was found."""
         step = self._requested_step
         self._requested_step = 0
         if step and self._state.hits:
             self.go_to_next(step)
 
     def _go_to_match(self, index: int, nth: int) -> None:
-        """Put the cursor on match ``nth`` (from 0) of a span, and scroll the text to it."""
+        """Put the cursor on a span, and scroll its text to the match ``nth`` (from 0)."""
         self._current = _CurrentMatch(index, nth)
         if self._state.index != index:
             if not self._timeline.rows.shows(index):
-                # The timeline learns of new spans a few times a second, the search earlier.
+                # The search may know a new span before the timeline does.
                 self._timeline.show_new_spans()
             if self.line.display:
-                # While the user types, the cursor moves often. ``submit`` records one jump.
+                # While the user types, the cursor moves often. ``submit`` records a single jump.
                 self._timeline.move_to_span(index)
             else:
                 self._timeline.go_to(index)
@@ -499,7 +498,7 @@ class Search(ScreenPart):
         self._reveal_match()
 
     def _reveal_match(self) -> None:
-        """Scroll the text to the current match, if its range in the text is known."""
+        """Scroll the text to the current match, if its range is known."""
         ranges = self._ranges_at_cursor()
         if self._current.span_index == self._state.index and self._current.nth < len(ranges):
             self._screen.span_view.reveal(*ranges[self._current.nth])
@@ -507,7 +506,7 @@ class Search(ScreenPart):
     def _ranges_at_cursor(self) -> MatchRanges:
         """Return the matches in the text under the cursor.
 
-        If finding them may take long, start that in the background and return no matches yet.
+        If finding them may take long, it starts in the background, and no matches are returned yet.
         """
         search = self._search
         index = self._state.index
@@ -535,7 +534,7 @@ class Search(ScreenPart):
         return ranges[max(0, nth - MAX_HIGHLIGHTED) : nth + MAX_HIGHLIGHTED]
 
     def _show_match_ranges(self, search: TextSearch, index: int, ranges: MatchRanges) -> None:
-        """Highlight matches that were found in the background, unless the cursor has moved on."""
+        """Highlight matches found in the background, unless the cursor has left the span."""
         if search is self._search and index == self._state.index:
             self._match_ranges = ranges
             self._match_ranges_index = index
@@ -545,7 +544,7 @@ class Search(ScreenPart):
     # Messages
 
     def _show_status(self) -> None:
-        """Show the progress of the search and the number of the current match in the last line."""
+        """Show the progress or the number of the current match in the last line."""
         if not self._state.needle or self._search is None:
             return
         if not self._state.hits and self._is_done:
@@ -560,9 +559,9 @@ class Search(ScreenPart):
         self._last_message = self._hints.message
 
     def _status_text(self) -> str:
-        """Return the rank of the match under the cursor and the number of all matches.
+        """Return the number of the current match and of all matches.
 
-        Before the first match is found, return the progress of the search.
+        Before the first match, return the progress.
         """
         needle = self._needle_text(cells=40)
         hits = self._state.hits
@@ -576,12 +575,12 @@ class Search(ScreenPart):
 
     @property
     def _closing_hint(self) -> str:
-        """The end of a message with the key that closes the line; empty if no key does."""
+        """The end of a message with the key that closes the line; empty without such a key."""
         key = key_while_typing("everywhere.back", self._screen.mast.keys_set)
         return f" · {key} leaves" if key else ""
 
     def _needle_text(self, cells: int) -> str:
-        """Return the text of the search in quotes, or its pattern in slashes, shortened."""
+        """Return the searched text in quotes, or the pattern in slashes, shortened."""
         pattern = pattern_in(self._state.needle, self._regex)
         if pattern is not None:
             return f"/{one_line(pattern, cells)}/"

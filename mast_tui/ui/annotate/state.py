@@ -1,4 +1,4 @@
-"""The state that the parts of the annotate screen share, with the marked target of the next label.
+"""The state shared by the parts of the annotate screen, with the target of the next label.
 
 A target is a range of spans, a quote from a text, or the whole trace.
 """
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class Selection:
     """The target that the user has marked for the next label.
 
-    At most one field is set. If none is set, the target is the span under the cursor.
+    At most one field is set. Without any, the target is the span under the cursor.
 
     Attributes:
-        range_from: The index of the span where a range begins; it ends at the cursor.
-        quote: The words of the text that are marked.
+        range_from: The index of the first span of a range. The range ends at the cursor.
+        quote: The marked words of the text.
         whole_trace: True if the target is the whole trace.
     """
 
@@ -48,7 +48,7 @@ class Selection:
         return self.range_from is None and self.quote is None and not self.whole_trace
 
     def span_range(self, cursor: int) -> tuple[int, int] | None:
-        """Return the first and last span of the marked range, or None if no range is marked."""
+        """Return the first and last span of the marked range, or None without a range."""
         if self.range_from is None:
             return None
         return min(self.range_from, cursor), max(self.range_from, cursor)
@@ -59,7 +59,7 @@ PLAIN = Selection()
 
 @dataclass(frozen=True, slots=True)
 class NotedSpan:
-    """A note on a span (by its key), without a label."""
+    """A note on a span, given by its key."""
 
     key: str
     text: str
@@ -67,7 +67,7 @@ class NotedSpan:
 
 @dataclass(frozen=True, slots=True)
 class ModeVerdict:
-    """A verdict on a mode (a slug) without labels."""
+    """A verdict on a mode (slug) without labels."""
 
     mode: str
     value: VerdictValue
@@ -83,11 +83,11 @@ def target_of(
     """Return the target of a label made now.
 
     Args:
-        selection: The target that is marked.
+        selection: The marked target.
         trace: The open trace.
         cursor: The span under the cursor.
-        fold: The fold under the cursor; a label there covers all of its spans.
-        text: The text of the span under the cursor, for a quote.
+        fold: The fold under the cursor. A label covers the whole fold.
+        text: The text of the span under the cursor, used for a quote.
     """
     if selection.whole_trace:
         return WHOLE_TRACE
@@ -114,12 +114,12 @@ class AnnotateState:
         Args:
             taxonomy: The taxonomy to label with.
             timeline: The timeline with the cursor.
-            texts: The reader of the text under the cursor.
+            texts: The reader of texts of spans.
         """
         self.taxonomy = taxonomy
         self.trace: Trace | None = None
         self.session: Session | None = None
-        """None until the workspace is open."""
+        """The session on the trace; None until the workspace is open."""
         self.selection = PLAIN
         self.needle = ""
         """The text of the search."""
@@ -131,7 +131,7 @@ class AnnotateState:
         self._timeline = timeline
 
     def show(self, trace: Trace) -> None:
-        """Open another trace; its session is set once the workspace is open."""
+        """Open another trace, without a session."""
         self.trace = trace
         self.session = None
         self.selection = PLAIN
@@ -167,7 +167,7 @@ class AnnotateState:
     def labels_at_cursor(self) -> tuple[Label, ...]:
         """Return the annotator's labels on the span under the cursor.
 
-        If the whole trace is marked, return the labels on the whole trace instead.
+        If the whole trace is marked, return the labels on it instead.
         """
         if self.session is None or not self.has_spans:
             return ()
@@ -195,7 +195,7 @@ class AnnotateState:
         return tuple(one_line(self.taxonomy.mode(label.mode).code) for label in labels)
 
     def rank_of_mode(self, slug: str) -> int:
-        """Return the position of a mode in the taxonomy; a mode that it lacks comes last."""
+        """Return the position of a mode in the taxonomy; an unknown mode comes last."""
         modes = self.taxonomy.modes
         return next((rank for rank, mode in enumerate(modes) if mode.slug == slug), len(modes))
 
@@ -214,13 +214,13 @@ LABEL_CHANGES: Final = ("note", "severity", "confidence", "remove")
 
 
 class Marking(ScreenPart):
-    """The target of the next label, shown in the timeline, the text and the last line."""
+    """The marked target, shown in the timeline, the text and the last line."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a marked target."""
         super().__init__(screen)
         self.keys_to_use_target = DIGITS_HINT
-        """The end of the message while something is marked: how to use the target."""
+        """The end of the message about a marked target, which says how to use it."""
 
     def mark(self, selection: Selection) -> None:
         """Replace the marked target, and show it with the keys that change or use it."""
@@ -251,7 +251,7 @@ class Marking(ScreenPart):
         return " ".join(self._key_of(f"annotate.{name}") for name in actions)
 
     def _show_range(self) -> None:
-        """Show the range that is being marked, and the keys that change it."""
+        """Show the marked range, and the keys that change it."""
         span_range = self._state.selection.span_range(self._state.index)
         self._timeline.show_range(span_range)
         if span_range is not None:
@@ -264,7 +264,7 @@ class Marking(ScreenPart):
             )
 
     def follow_cursor(self) -> None:
-        """Extend a range to the cursor; drop a quote, because the cursor has left its span."""
+        """Extend a range to the cursor, or drop a quote after a move to another span."""
         if self._state.selection.quote is not None:
             self.mark(PLAIN)
         elif self._state.selection.range_from is not None:
@@ -273,7 +273,7 @@ class Marking(ScreenPart):
     def toggle_range(self) -> None:
         """Begin or end a range at the cursor.
 
-        While a quote is marked, let a new quote begin at the word under the cursor instead.
+        While a quote is marked, begin a new quote at the word under the cursor instead.
         """
         state = self._state
         if not state.has_spans:
@@ -285,14 +285,14 @@ class Marking(ScreenPart):
         self.mark(PLAIN if has_range else Selection(range_from=state.index))
 
     def toggle_whole_trace(self) -> None:
-        """Switch the target to the whole trace, or back to the span."""
+        """Mark the whole trace, or the span again."""
         if self._state.has_spans:
             self.mark(PLAIN if self._state.selection.whole_trace else Selection(whole_trace=True))
 
     def mark_target(self, target: Target) -> None:
         """Mark the target of a label, and go to the end of its range that is nearer to the cursor.
 
-        Change nothing if a span of the target is not read yet.
+        Change nothing if a span of the target was not read yet.
         """
         state = self._state
         if target.first is None or target.last is None:
@@ -315,7 +315,7 @@ class Marking(ScreenPart):
             self.mark(Selection(range_from=far_end))
 
     def go_to_other_end(self) -> None:
-        """Go to the other end of the range that is being marked."""
+        """Go to the other end of the marked range."""
         other_end = self._state.selection.range_from
         if other_end is None:
             key = self._key_of("annotate.range")
@@ -329,9 +329,9 @@ class Marking(ScreenPart):
     # Words
 
     def begin_quote(self) -> None:
-        """Begin to mark words, at the first word of the text on screen.
+        """Begin to mark words at the first visible word of the text.
 
-        If a quote is marked already, go to its next word. If there is no word, show an error.
+        If a quote is marked, go to its next word. Without a word, show an error.
         """
         state = self._state
         if not state.has_spans:
@@ -364,11 +364,11 @@ class Marking(ScreenPart):
             self.mark(Selection(quote=QuoteCursor(first_word, last_word, extends=True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
-        """Move that end of a quote that follows the cursor by one word.
+        """Move the end of a quote that follows the cursor by one word.
 
         Args:
             quote: The quote.
-            step: Above 0 for the next word, else the previous word.
+            step: 1 for the next word, -1 for the previous one.
         """
         view = self._screen.span_view
         word_start, word_end = quote.head
@@ -376,11 +376,11 @@ class Marking(ScreenPart):
         self.mark(Selection(quote=quote.at(word)))
 
     def move_line(self, quote: QuoteCursor, delta: int) -> None:
-        """Move that end of a quote that follows the cursor by lines of the text.
+        """Move the end of a quote that follows the cursor by lines of the text.
 
         Args:
             quote: The quote.
-            delta: The number of lines; negative for upwards.
+            delta: The number of lines; negative to move up.
         """
         view = self._screen.span_view
         word_start, _ = quote.head

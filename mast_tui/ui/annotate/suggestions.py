@@ -1,4 +1,4 @@
-"""The suggestions of a trace: going to one, answering or editing one or many, and their panel."""
+"""The suggestions of a trace: going to them, answering and editing them, and their panel."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ RULE_CHARS: Final = 32
 """The code points of a reason that stand for its rule."""
 
 HIDE: Final = "h"
-"""The key that hides the suggestions on all traces, without an answer."""
+"""The key that hides the suggestions on all traces without answering them."""
 
 SHOW_ALL: Final = "w"
-"""The key that shows hidden suggestions again and ends all answers for later traces."""
+"""The key that shows hidden suggestions again, and ends all answers for later traces."""
 
 
 class Breadth(StrEnum):
-    """The property that suggestions share to be answered together."""
+    """The property shared by suggestions that are answered together."""
 
     RULE = "r"
     MODE = "m"
@@ -72,10 +72,11 @@ class SuggestionScope:
     """The suggestions of a trace that share a property with the suggestion ``example``.
 
     Attributes:
-        example: The suggestion to compare others with.
-        breadth: The property that the suggestions share.
-        least_confidence: The lowest confidence of the judge; suggestions without one are excluded.
-        most_confidence: The highest confidence of the judge; suggestions without one are excluded.
+        example: The suggestion to compare with.
+        breadth: The shared property.
+        least_confidence: The lowest confidence of the judge; None for no limit. With a limit,
+            suggestions without a confidence are excluded.
+        most_confidence: The highest confidence of the judge, likewise.
     """
 
     example: Suggestion
@@ -114,8 +115,7 @@ class SuggestionScope:
     def with_next_limit(self) -> SuggestionScope:
         """Return the scope with the next limit on the confidence.
 
-        The limits are a cycle: none, at most the confidence of ``example``, at least that
-        confidence.
+        The limits are a cycle: none, at most that of ``example``, at least that of ``example``.
         """
         confidence = self.example.confidence
         if self.least_confidence is None and self.most_confidence is None:
@@ -130,9 +130,9 @@ class ManyAnswered:
     """The answer to the suggestions of a scope.
 
     Attributes:
-        scope: The suggestions.
+        scope: The answered suggestions.
         answer: The key of the answer: ``REJECT``, ``ACCEPT``, ``HIDE`` or ``SHOW_ALL``.
-        for_later_traces: True if the answer also applies to each trace that is opened from now on.
+        for_later_traces: True to answer on each trace opened from now on, too.
     """
 
     scope: SuggestionScope
@@ -141,7 +141,10 @@ class ManyAnswered:
 
 
 class ManyScreen(KeyDialog[ManyAnswered]):
-    """The dialog that asks which suggestions to answer, and how. It returns None after Escape."""
+    """The dialog that asks which suggestions to answer, and how.
+
+    It returns None after Escape.
+    """
 
     dialog_keys: ClassVar = (
         *((REJECT, "rejects"), (ACCEPT, "accepts"), (HIDE, "hides"), ("Esc", "cancels")),
@@ -155,14 +158,14 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         hidden_count: int,
         later_answer_count: int,
     ) -> None:
-        """Begin with the suggestions of one rule, or of the mode if the rule has one suggestion.
+        """Begin with the suggestions of a rule, or of the mode if the rule has one suggestion.
 
         Args:
             example: The suggestion under the cursor.
-            pending: The visible suggestions that wait for an answer.
+            pending: The visible suggestions without an answer.
             mode_title: The code and name of the example's mode.
-            hidden_count: The number of hidden suggestions that wait for an answer.
-            later_answer_count: The number of answers that apply to later traces.
+            hidden_count: The number of hidden suggestions without an answer.
+            later_answer_count: The number of answers for later traces.
         """
         super().__init__("Answer many suggestions")
         self.scope = SuggestionScope(example, Breadth.RULE)
@@ -174,10 +177,10 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._hidden_count = hidden_count
         self._later_answer_count = later_answer_count
         self._for_later_traces = False
-        """True if the answer also applies to similar suggestions on later traces."""
+        """True to give the answer on later traces too."""
 
     def compose_rows(self) -> ComposeResult:
-        """Yield empty rows for scopes, limits and answers, which ``_show_choice`` fills."""
+        """Yield empty rows for scopes, limits and answers. ``_show_choice`` fills them."""
         key_of = context_of(self).key_of
         undo_key = key_of("everywhere.undo")
         dialog_key = key_of("annotate.answer_many")
@@ -196,7 +199,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._show_choice()
 
     def _scope_rows(self) -> list[tuple[str, str]]:
-        """Return the key of each breadth, and its description with the number of suggestions."""
+        """Return the keys and descriptions of the breadths, with the numbers of suggestions."""
         code = self._mode_title.partition(" ")[0]
         names = {
             Breadth.RULE: f"{code}, same rule: “{one_line(self._example.rationale, RULE_CHARS)}”",
@@ -246,7 +249,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     @property
     def _show_all_text(self) -> str:
-        """The effect of the key ``SHOW_ALL`` in words; empty if it has none."""
+        """The effect of the key ``SHOW_ALL`` in words; empty for none."""
         effects = []
         if self._hidden_count:
             effects.append(f"show hidden ones again ({self._hidden_count} here)")
@@ -255,14 +258,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         return ", ".join(effects)
 
     def _show_key_rows(self, selector: str, rows: Sequence[tuple[str, str]]) -> None:
-        """Show keys with their texts in the widget that a selector names."""
         lines = [Content.assemble((f" {key} ", "bold"), f" {text}") for key, text in rows]
         self.query_one(selector, Static).update(Content("\n").join(lines))
 
     def take(self, key: str) -> bool:
-        """Change the scope, or whether the answer applies to later traces; or close with an answer.
+        """Change the scope or its use for later traces, or close with an answer.
 
-        An answer to no suggestion is ignored. Return False if the key has no meaning here.
+        An answer to no suggestion is ignored. Return False for any other key.
         """
         if key in (REJECT, ACCEPT, HIDE):
             if self.scope.select(self._pending):
@@ -286,13 +288,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 RULES_JUDGE: Final = "rules"
 
 ANSWER_NAMES: Final = ("accept", "reject", "edit")
-"""The actions whose keys the panel shows."""
+"""The actions with keys in the panel."""
 
 
 class SuggestionPanel(SpanView):
-    """The panel with one suggestion, or with the number of suggestions that wait.
+    """The panel with one suggestion, or with the number of waiting suggestions.
 
-    It can be focused only if its text does not fit.
+    It takes the focus only if its text does not fit.
     """
 
     css_parts = ("head", "warning")
@@ -300,14 +302,14 @@ class SuggestionPanel(SpanView):
     def show(
         self, title: str, mode: str, source: str, warnings: Sequence[SuggestionLine], body: str
     ) -> None:
-        """Show a suggestion. All texts but the title may come from a judge.
+        """Show a suggestion. All texts but the title may be foreign text.
 
         Args:
             title: The number of the suggestion.
             mode: The name of its mode.
-            source: Its judge and its span.
-            warnings: Lines to read before trusting it.
-            body: Its rationale.
+            source: The judge and the span.
+            warnings: The lines about doubts, and other lines above the rationale.
+            body: The rationale.
         """
         mode = one_line(mode)
         key_of = context_of(self).key_of
@@ -343,7 +345,7 @@ class SuggestionPanel(SpanView):
         return self.row_count > self.scrollable_content_region.height
 
     def _replace_text(self, text: str, styled_parts: Sequence[TextPart] = ()) -> None:
-        """Show a text if it differs from the present one, and adapt the height to it."""
+        """Show a text if it has changed, and adapt the height."""
         if text != self.text:
             previous_row_count = self.row_count
             self.show_text(text, styled_parts)
@@ -352,9 +354,9 @@ class SuggestionPanel(SpanView):
 
 
 class _PendingSuggestions:
-    """The suggestions that wait for an answer and are not hidden, with lookups made on demand.
+    """The visible suggestions without an answer, with lookups made on demand.
 
-    The lookups are those of a trace with ``span_count`` spans.
+    The lookups are for a trace with ``span_count`` spans.
     """
 
     def __init__(
@@ -366,7 +368,7 @@ class _PendingSuggestions:
         range_of: Callable[[Suggestion], range],
     ) -> None:
         self.key = (all_pending, hidden_scopes, span_count)
-        """The arguments; for others, another object is made."""
+        """The arguments. A new object is made when they change."""
         self._index_of = index_of
         self._range_of = range_of
         self.visible = tuple(
@@ -395,7 +397,7 @@ class _PendingSuggestions:
 
     @cached_property
     def on_ranges(self) -> Sequence[tuple[range, Suggestion]]:
-        """The suggestions on several spans, with the indices of these; the shortest comes first."""
+        """The suggestions on several spans with their indices, the shortest range first."""
         with_ranges = ((self._range_of(suggestion), suggestion) for suggestion in self.visible)
         several = [(indices, suggestion) for indices, suggestion in with_ranges if len(indices) > 1]
         return sorted(several, key=lambda item: len(item[0]))
@@ -428,52 +430,52 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
 def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
     """Check if the rules judge or the configured model has not judged the trace yet.
 
-    The twins judge does not count. To know if it can run, the other runs of the task must be read.
+    The twins judge does not count, because only reading other runs tells if it can run.
     """
     names = {name_without_version(judge) for judge in judges}
     return RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names)
 
 
 class Suggestions(ScreenPart):
-    """The suggestions of the open trace, with the one under the cursor.
+    """The suggestions of the open trace, and the one under the cursor.
 
-    A judge may add suggestions at any time. New suggestions do not move the cursor, and only the
-    user answers them.
+    A judge may add suggestions at any time. They do not move the cursor, and only the user answers
+    them.
     """
 
     def __init__(self, screen: AnnotateScreen, marking: Marking) -> None:
         """Begin without a suggestion under the cursor.
 
         Args:
-            screen: The screen that owns this part.
-            marking: The target of a suggestion that is edited.
+            screen: The screen with this part.
+            marking: The target of an edited suggestion.
         """
         super().__init__(screen)
         self.panels = (SuggestionPanel(id="suggestion-below"), SuggestionPanel(id="suggestion"))
-        """The panel under the timeline for narrow screens, and the one beside it."""
+        """The panel under the timeline for narrow screens, and the panel beside it."""
         self._commands = screen.commands
         self._marking = marking
         self._visited_id: str | None = None
-        """The id of the suggestion that the user has gone to last."""
+        """The id of the suggestion to which the user went last."""
         self._pending_suggestions = _PendingSuggestions((), (), 0, self.index_of, self._range_of)
         self._hidden_scopes: tuple[SuggestionScope, ...] = ()
-        """The suggestions that the user has hidden, on every trace."""
+        """The scopes of suggestions that are hidden on every trace."""
         self._answers_for_later_traces: tuple[ManyAnswered, ...] = ()
-        """The answers that the user gives on every trace that is opened."""
+        """The answers given on every trace that is opened."""
         self._answered_traces: set[str] = set()
-        """The ids of the traces with these answers. An undone answer is not given again."""
+        """The ids of the traces that have received these answers. Each trace receives them once."""
         self.begin_trace()
 
     def begin_trace(self) -> None:
         """Begin with another trace."""
         self._current_id: str | None = None
-        """The id of the suggestion under the cursor."""
+        """The id of the selected suggestion."""
         self.edited_id: str | None = None
         """The id of the suggestion that is being edited."""
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
-        """The suggestions that wait for an answer and are not hidden."""
+        """The visible suggestions without an answer."""
         return self._waiting.visible
 
     @property
@@ -483,7 +485,7 @@ class Suggestions(ScreenPart):
 
     @property
     def _waiting(self) -> _PendingSuggestions:
-        """The suggestions that wait for an answer now, made again only if they have changed."""
+        """The visible suggestions without an answer. They are cached until they change."""
         session = self._state.session
         trace = self._state.trace
         all_pending = () if session is None else session.pending
@@ -493,16 +495,16 @@ class Suggestions(ScreenPart):
         return self._pending_suggestions
 
     def current(self) -> Suggestion | None:
-        """Return the selected suggestion, which the keys to accept or reject act on, or None."""
+        """Return the selected suggestion, or None."""
         session = self._state.session
         if session is None or self._current_id is None:
             return None
         return self.pending_by_id.get(self._current_id)
 
     def select_at(self, span: Span) -> None:
-        """Select the first suggestion on a span; keep the selected one if it is on the span.
+        """Select the first suggestion on a span, unless the selected one is on it.
 
-        A suggestion whose evidence is on the span comes before one whose range covers it.
+        A suggestion with its evidence on the span comes before one with a range around it.
         """
         if self._state.session is None:
             self._current_id = None
@@ -512,7 +514,7 @@ class Suggestions(ScreenPart):
         ]
         if not any(suggestion.id == self._current_id for suggestion in span_suggestions):
             # Without ``evidence_key`` the quote was not found, and the suggestion is listed at its
-            # first span. It is selected only after the user has gone to it.
+            # first span. Such a suggestion is selected only when the user goes to it.
             selectable_ids = (
                 suggestion.id
                 for suggestion in span_suggestions
@@ -521,17 +523,14 @@ class Suggestions(ScreenPart):
             self._current_id = next(selectable_ids, None)
 
     def go_to_next(self, step: int) -> None:
-        """Go to the evidence of the next (``step`` 1) or previous (-1) pending suggestion."""
+        """Go to the evidence of the next (``step`` 1) or previous (-1) suggestion."""
         self._commands.when_session_opens(lambda session: self._go_to_pending(session, step))
 
     def _go_to_pending(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next (``step`` 1) or previous (-1) suggestion.
 
-        Count from the current suggestion. Without one, count from the span with the index
-        ``after``, or from the cursor.
-
-        Returns:
-            False if no suggestion waits; then the reason is shown.
+        Count from the selected suggestion. Without one, count from the span ``after``, or from the
+        cursor. If no suggestion waits, show the reason and return False.
         """
         pending = self.pending
         if not pending:
@@ -550,11 +549,10 @@ class Suggestions(ScreenPart):
         return True
 
     def _is_counted_from(self, suggestion: Suggestion) -> bool:
-        """Check if the next suggestion is the one after this one, not the one after the cursor.
+        """Check if going to the next suggestion counts from this one, not from the cursor.
 
-        This one must be the current suggestion, and the cursor must be on its evidence. If its
-        quote may be invented, the user must also have gone to it, because doubtful suggestions are
-        not in the order of spans.
+        The cursor must be on its evidence. Doubtful suggestions are not in the order of spans, so
+        the user must also have gone to it.
         """
         return (
             suggestion.id == self._current_id
@@ -569,13 +567,13 @@ class Suggestions(ScreenPart):
         step: int,
         doubt: QuoteDoubt = QuoteDoubt.NONE,
     ) -> int:
-        """Return the position in ``pending`` of the first suggestion at or after a span.
+        """Return the position in ``pending`` of the next suggestion from a span on.
 
         Args:
-            pending: The suggestions, grouped by the doubt about their quote, those without a doubt
+            pending: The suggestions in groups by the doubt about their quote, those without a doubt
                 first. Each group is in reading order.
             span_index: The index of the span.
-            step: 1 for that suggestion, -1 for the last one before the span.
+            step: 1 for the first suggestion at or after the span, -1 for the last one before it.
             doubt: The group to look in.
         """
         index_of = self._state.open_trace.index_of
@@ -583,13 +581,13 @@ class Suggestions(ScreenPart):
         def evidence_index(suggestion: Suggestion) -> int:
             key = suggestion.evidence_key
             index = 0 if key is None else index_of(key)
-            # A span that is not read yet comes after all others.
+            # Spans that were not read yet come last.
             return sys.maxsize if index is None else index
 
         group_start = bisect_left(pending, doubt, key=attrgetter("doubt"))
         group_end = bisect_right(pending, doubt, key=attrgetter("doubt"))
         position = bisect_left(pending, span_index, group_start, group_end, key=evidence_index)
-        # The last suggestion is followed by the first one.
+        # The first suggestion follows the last one.
         return (position if step > 0 else position - 1) % len(pending)
 
     def show(self, suggestion: Suggestion) -> None:
@@ -605,7 +603,7 @@ class Suggestions(ScreenPart):
     def index_of(self, suggestion: Suggestion) -> int:
         """Return the index of the span of a suggestion.
 
-        It is the span of the evidence if the trace has it, else an end of the target, else 0.
+        It is the span of the evidence, else an end of the target, else 0.
         """
         for key in (suggestion.evidence_key, suggestion.target.first, suggestion.target.last):
             index = self._state.open_trace.index_of(key) if key is not None else None
@@ -614,18 +612,18 @@ class Suggestions(ScreenPart):
         return 0
 
     def _range_of(self, suggestion: Suggestion) -> range:
-        """Return the indices of the spans of a suggestion's target; empty if it has none."""
+        """Return the indices of the spans of a suggestion's target; empty without any."""
         span_range = span_range_of(suggestion.target, self._state.open_trace.index_of)
         return range(0) if span_range is None else range(span_range[0], span_range[1] + 1)
 
     def answer(self, accept: bool) -> None:
-        """Accept or reject the suggestion under the cursor, and go to the next."""
+        """Accept or reject the suggestion under the cursor, and go to the next one."""
         self._commands.when_session_opens(partial(self._answer_current, accept=accept))
 
     async def _answer_current(self, session: Session, *, accept: bool) -> None:
-        """Answer the suggestion under the cursor, and go to the next suggestion.
+        """Answer the suggestion under the cursor, and go to the next one.
 
-        If no suggestion is under the cursor, only go to the next. If the session refuses, stay.
+        Without a suggestion under the cursor, only go to the next one. After a refusal, stay.
         """
         suggestion = self.current()
         if suggestion is None:
@@ -653,7 +651,7 @@ class Suggestions(ScreenPart):
         self._hints.say(f"{one_line(change.message)} · {remaining}{hint}")
 
     def _absent_hint(self, session: Session, slug: str) -> str:
-        """Return the keys that set a mode absent, to end a message; empty if it has a verdict."""
+        """Return the keys that set a mode absent, for a message; empty if it has a verdict."""
         if session.verdict(slug) is not None:
             return ""
         taxonomy = self._state.taxonomy
@@ -661,9 +659,9 @@ class Suggestions(ScreenPart):
         return f" · to mark it absent press {self._key_of('annotate.absent')} {digits}"
 
     def _select_after(self, answered: Suggestion, index: int) -> None:
-        """Select the suggestion after one on a span that was answered, if any is pending.
+        """Select the suggestion that follows an answered one, if any is pending.
 
-        This is done before drawing, so that the panel shows nothing else in between.
+        This happens before drawing, so that the panel shows nothing else meanwhile.
         """
         pending = self.pending
         self._current_id = None
@@ -682,7 +680,7 @@ class Suggestions(ScreenPart):
     async def _begin_edit(self, session: Session, when_marked: Callable[[], None]) -> None:
         """Mark the range of the suggestion under the cursor, and call ``when_marked``.
 
-        If no suggestion is under the cursor, only go to the next one.
+        Without a suggestion under the cursor, go to the next one.
         """
         suggestion = self.current()
         if suggestion is None:
@@ -697,7 +695,7 @@ class Suggestions(ScreenPart):
         self.show_panel()
 
     def end_edit(self) -> str | None:
-        """End the editing of a suggestion, and return its id; None if none was edited."""
+        """End the editing of a suggestion, and return its id or None."""
         suggestion_id = self.edited_id
         self.edited_id = None
         return suggestion_id
@@ -705,7 +703,7 @@ class Suggestions(ScreenPart):
     async def finish_edit(
         self, session: Session, suggestion_id: str, mode: Mode, target: Target
     ) -> None:
-        """Accept a suggestion with another mode or target, and go to the next suggestion.
+        """Accept a suggestion with another mode or target, and go to the next one.
 
         Args:
             session: The session on the trace.
@@ -727,10 +725,9 @@ class Suggestions(ScreenPart):
     # Finished judges, and jumps from other screens
 
     def next_step_text(self, session: Session) -> str:
-        """Return a hint for the time after a judge has finished.
+        """Return a hint on the next step after a judge has finished.
 
-        It names the key to the suggestions, or the reason why none is visible. It is empty if all
-        visible suggestions are answered.
+        It is empty if all visible suggestions are answered.
         """
         if not self.pending:
             if session.suggestions_visible:
@@ -743,9 +740,9 @@ class Suggestions(ScreenPart):
         self._commands.when_session_opens(lambda session: self._go_to_location(session, location))
 
     def _go_to_location(self, session: Session, location: TraceLocation) -> None:
-        """Show the pending suggestion of a location, or go to the location's span if it is loaded.
+        """Show the pending suggestion of a location, or go to the location's span if it was read.
 
-        That is the span of an answered suggestion, else of the key, else at the position.
+        The span is that of an answered suggestion, else that of the key or the position.
         """
         suggestion = _suggestion_at(session, location)
         if suggestion is not None and suggestion.id in self.pending_by_id:
@@ -763,7 +760,7 @@ class Suggestions(ScreenPart):
     # The panel
 
     def show_panel(self) -> None:
-        """Show the suggestion under the cursor, or how to get to a suggestion."""
+        """Show the suggestion under the cursor, or how to get to one."""
         session = self._state.session
         suggestion = self.current()
         if session is None or suggestion is None:
@@ -780,7 +777,7 @@ class Suggestions(ScreenPart):
             key = self._key_of("annotate.answer_many")
             text = f"{same_rule_count} suggestions of {code} by this rule: {key} answers them all"
             warnings.append(SuggestionLine(text, warns=False))
-        # Counted among all suggestions, so that answers do not change the number.
+        # The number counts all suggestions, so answers do not change it.
         all_ids = [s.id for s in session.suggestions]
         title = f"Suggestion {all_ids.index(suggestion.id) + 1} of {len(all_ids)}"
         source = suggestion_source_text(suggestion, index_of)
@@ -807,7 +804,7 @@ class Suggestions(ScreenPart):
         return f"{mode.code} {mode.name}" if mode else slug
 
     def _none_pending_text(self, session: Session) -> str:
-        """Return the reason why ``pending`` is empty, and the key that changes that."""
+        """Return the reason why no suggestion is visible, and the key that changes that."""
         hidden_count = len(session.pending) - len(self.pending)
         if hidden_count:
             key = self._key_of("annotate.answer_many")
@@ -823,11 +820,11 @@ class Suggestions(ScreenPart):
     def _ask_many(self, session: Session) -> None:
         """Open the dialog that answers, hides or shows several suggestions.
 
-        If none waits, not even a hidden one, end the answers for later traces, or show why.
+        If no suggestion waits, end the answers for later traces, or show why there is none.
         """
         visible = self.pending
         hidden_count = len(session.pending) - len(visible)
-        # If all are hidden, the dialog opens too: a key in it shows them again.
+        # If all are hidden, the dialog opens too, because one of its keys shows them.
         candidates = visible or session.pending
         if not candidates:
             message = _no_suggestion_text(session, self._screen.mast)
@@ -848,7 +845,7 @@ class Suggestions(ScreenPart):
         self._screen.mast.ask(dialog, lambda answer: queue(partial(self._answer_many, answer)))
 
     async def _answer_many(self, dialog_answer: ManyAnswered) -> None:
-        """Carry out the answer of the dialog: hide, show, accept or reject suggestions."""
+        """Carry out the answer of the dialog."""
         selected_suggestions = dialog_answer.scope.select(self.pending)
         if dialog_answer.answer == SHOW_ALL:
             self._hidden_scopes = ()
@@ -867,7 +864,7 @@ class Suggestions(ScreenPart):
     async def _answer_selected(
         self, dialog_answer: ManyAnswered, suggestions: Sequence[Suggestion]
     ) -> None:
-        """Accept or reject suggestions, and note if the same is asked for later traces."""
+        """Accept or reject suggestions, and remember the answer for later traces if asked to."""
         change = await self._commands.run_command(
             lambda s: _answer_all(s, dialog_answer.answer, suggestions)
         )
@@ -895,15 +892,15 @@ class Suggestions(ScreenPart):
         self._answered_traces.clear()
 
     def repeat_answers(self) -> None:
-        """Answer suggestions on the opened trace as the annotator chose for all later traces.
+        """Give the answers that the annotator chose for all later traces.
 
-        An unfinished trace receives these answers once. Each answer is one change.
+        An unfinished trace receives them once. Each answer is one change.
         """
         if self._answers_for_later_traces:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
-        """Answer the suggestions of a session, unless it is finished or received the answers."""
+        """Answer the suggestions of a session, unless it is finished or already has the answers."""
         is_open = session is self._state.session
         if not is_open or session.finished or session.trace_id in self._answered_traces:
             return
@@ -925,7 +922,6 @@ class Suggestions(ScreenPart):
 
 
 def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
-    """Accept suggestions (if ``key`` is ``a``) or reject them, as one change."""
     answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT]
     answer = ReviewAnswer.ACCEPT if key == ACCEPT else ReviewAnswer.REJECT
     return session.answer_all([suggestion.id for suggestion in suggestions], answer)
@@ -938,7 +934,7 @@ def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
 def _suggestion_at(session: Session, location: TraceLocation) -> Suggestion | None:
     """Return the first suggestion with the id or the judge of a location, or None.
 
-    Pending suggestions come before answered suggestions.
+    Pending suggestions come first.
     """
     for suggestion in (*session.pending, *session.suggestions):
         if suggestion.id == location.suggestion or suggestion.judge == location.judge:

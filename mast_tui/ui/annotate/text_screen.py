@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 AT_ONCE_CHARS: Final = 1 << 16
-"""The length of both texts up to which they are compared at once."""
+"""The total length of two texts that are compared without a worker."""
 
 
 MAX_MATCHES: Final = 10_000
@@ -76,9 +76,9 @@ class TextScreen(LinesDialog):
         Args:
             title: The title of the text.
             page: The text.
-            key: The key that has opened the text; it also closes the text.
-            copying: Copies the text.
-            go_to_source: Goes to the span that the text is from; called for Enter.
+            key: The key that has opened the text. It also closes it.
+            copying: The part that copies the text.
+            go_to_source: Goes to the span with the text, for Enter.
         """
         super().__init__(title, kind="beside", subtitle=_KEYS)
         self._go_to_source = go_to_source
@@ -87,9 +87,9 @@ class TextScreen(LinesDialog):
         self._key = key
         self._copying = copying
         self._match_ranges: list[tuple[int, int]] = []
-        """Start and end of each match of the search."""
+        """The start and end of each match of the search."""
         self._match_position = -1
-        """The position of the current match in ``_match_ranges``; -1 before the first."""
+        """The position of the current match in ``_match_ranges``; -1 before the first one."""
         self.lines: SpanView = SpanView(id="beside")
         self.line = TextLine(placeholder="find in this text", id="beside-search")
         """The search line."""
@@ -150,7 +150,7 @@ class TextScreen(LinesDialog):
         self.line.focus()
 
     def action_match(self, step: int) -> None:
-        """Go to the next match, or to the previous one; at first to the first match."""
+        """Go to the next or previous match; at first to the first one."""
         match_count = len(self._match_ranges)
         if not match_count:
             self.box.border_subtitle = f"no search yet · {_KEYS}"
@@ -167,13 +167,13 @@ class TextScreen(LinesDialog):
         self._copying.copy_in_background(f"the {self._title.lower()}", lambda: self._page.text)
 
     def action_source(self) -> None:
-        """Close the text, and go to the span that it is from."""
+        """Close the text, and go to its span."""
         if self._go_to_source is not None:
             self.dismiss(None)
             self._go_to_source()
 
     def action_leave(self) -> None:
-        """End the search; without a search, close the text."""
+        """End the search, or close the text."""
         if not self.line.display and not self._match_ranges:
             self.dismiss(None)
             return
@@ -187,7 +187,10 @@ class TextScreen(LinesDialog):
 
 
 class CompareScreen(LinesDialog):
-    """The lines in which two texts differ: ``-`` before lines of the earlier text, ``+`` later."""
+    """The lines in which two texts differ.
+
+    ``-`` precedes lines of the earlier text, ``+`` those of the later text.
+    """
 
     dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("equals_sign,enter", "close", show=False)]
@@ -221,13 +224,9 @@ def show_beside(screen: AnnotateScreen, subject: Subject) -> None:
 
     Args:
         screen: The screen of the trace.
-        subject: The subject:
-
-            - ``answer key``: the answer key
-            - ``artefacts``: the files as of the step under the cursor, and the results of the run
-            - ``usage``: the sums of time, tokens and money by agent and by tool
-            - ``repeat``: the differences between the step under the cursor and the step that it
-              repeats
+        subject: The subject: ``answer key``, ``artefacts`` (the files as of the step under the
+            cursor, and the results of the run), ``usage`` (the sums of time, tokens and money) or
+            ``repeat`` (the differences from the step that the step under the cursor repeats).
     """
     openers: Mapping[Subject, Callable[[AnnotateScreen], None]] = {
         "answer key": _show_answer_key,
@@ -241,11 +240,11 @@ def show_beside(screen: AnnotateScreen, subject: Subject) -> None:
 def _show_answer_key(screen: AnnotateScreen) -> None:
     """Show the answer key of the open trace once the workspace is open.
 
-    If the answer key is hidden from the annotator, show a message instead.
+    If it is hidden from the annotator, show a message instead.
     """
 
     def show_if_visible(session: Session) -> None:
-        """Show the answer key, or why it is hidden; do nothing if another trace is open by now."""
+        """Show the answer key or why it is hidden, unless another trace is open now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session:
             return
@@ -260,7 +259,7 @@ def _show_answer_key(screen: AnnotateScreen) -> None:
 def _show_usage(screen: AnnotateScreen) -> None:
     """Show the sums of time, tokens and money of the open trace by agent and by tool.
 
-    The sums are computed in the background, with the prices of the model in the configuration.
+    They are computed in the background, with the configured prices of the model.
     """
     trace = screen.state.trace
     if trace is None:
@@ -272,7 +271,7 @@ def _show_usage(screen: AnnotateScreen) -> None:
         prices = None
 
     def show_page(page: TextPage) -> None:
-        """Show the sums, unless another trace or screen is open by now."""
+        """Show the sums, unless another trace or screen is open now."""
         if trace is screen.state.trace and screen.is_current:
             show_text(screen, "Time, tokens and money", page, "annotate.usage")
 
@@ -294,25 +293,25 @@ def show_text(
         screen: The screen of the trace.
         title: The title.
         page: The text.
-        action: The id of the action that opens the text; its key also closes the text.
-        go_to_source: Goes to the span that the text is from; called for Enter.
+        action: The id of the action that opens the text. Its key also closes it.
+        go_to_source: Goes to the span with the text, for Enter.
     """
     key = screen.mast.key_of(action)
     screen.app.push_screen(TextScreen(title, page, key, screen.copying, go_to_source))
 
 
 _RESULT_SECTIONS: Final = ("patch", "tests", "scores", "explanations")
-"""The sections of the answer key that say what the run resulted in."""
+"""The sections of the answer key with results of the run."""
 
 
 def _choose_artefact(screen: AnnotateScreen) -> None:
     """Offer the files as of the span under the cursor, and the results of the run.
 
-    The list opens once the workspace is open and the files are found in the background.
+    The list opens once the workspace is open and the files are found.
     """
 
     def find_artefacts(session: Session) -> None:
-        """Find the files in the background, unless another trace is open by now."""
+        """Find the files in the background, unless another trace is open now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session or not screen.state.has_spans:
             return
@@ -327,11 +326,7 @@ def _choose_artefact(screen: AnnotateScreen) -> None:
 
 
 def _changed_files(trace: Trace, index: int) -> Mapping[str, list[FileEdit]]:
-    """Return the files that were changed up to a span, with their changes.
-
-    Raises:
-        MastError: The trace cannot be read.
-    """
+    """Return the files changed up to a span, with their changes."""
     try:
         return edits_by_file(file_edits(trace, index + 1))
     except OSError as error:
@@ -341,7 +336,7 @@ def _changed_files(trace: Trace, index: int) -> Mapping[str, list[FileEdit]]:
 def _offer_artefacts(
     screen: AnnotateScreen, trace: Trace, index: int, files: Mapping[str, list[FileEdit]]
 ) -> None:
-    """Open a list of the files and results; Enter shows a file or result.
+    """Open a list of the files and results.
 
     Results are listed only if the annotator may see the answer key.
     """
@@ -373,7 +368,7 @@ def _show_artefact(
     files: Mapping[str, list[FileEdit]],
     choice: str,
 ) -> None:
-    """Show the chosen result or file, unless another trace is open by now.
+    """Show the chosen result or file, unless another trace is open now.
 
     ``choice`` is the section of a result, or the position of a file in ``files``.
     """
@@ -428,7 +423,6 @@ def _compare_step(screen: AnnotateScreen) -> None:
 def _show_comparison(
     screen: AnnotateScreen, earlier_index: int, index: int, comparison: TextComparison
 ) -> None:
-    """Show the differences of two steps, or a message if there are none."""
     if comparison.is_equal:
         screen.hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
     else:

@@ -1,4 +1,4 @@
-"""The base classes of dialogs: those that one key or a typed line answers, and those to scroll."""
+"""The base classes of dialogs: those answered by a key or a typed line, and those to scroll."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Dialog(ModalScreen[Result | None]):
         """Make the box of the dialog.
 
         Args:
-            title: The title in its upper border.
-            kind: Its further CSS classes.
-            subtitle: The text in its lower border. It is read as markup, so it must not contain
-                texts of traces or users.
+            title: The title in the upper border.
+            kind: Further CSS classes.
+            subtitle: The text in the lower border, read as markup. It must not contain texts of
+                traces or users.
         """
         super().__init__()
         self.work = BackgroundWork(self, partial(self.say_below, error=True))
@@ -77,7 +77,7 @@ class Dialog(ModalScreen[Result | None]):
 
 
 class KeyDialog(Dialog[Result]):
-    """A dialog that a key answers; a click on the row of a key has the same effect."""
+    """A dialog answered by a key, or by a click on the row of the key."""
 
     default: str | None = None
     """The key that Enter stands for."""
@@ -111,7 +111,7 @@ class KeyRow(Static):
         self.show(text)
 
     def show(self, *parts: str | tuple[str, str]) -> None:
-        """Show the effect of the key; parts of the text may have a style."""
+        """Show the effect of the key. A part of the text may have a style."""
         self.update(Content.assemble((f" {self.key} ", "bold"), *parts))
 
     def on_click(self) -> None:
@@ -121,7 +121,7 @@ class KeyRow(Static):
 
 
 class LinesDialog(MovesLines, Dialog[None]):
-    """A dialog with lines to scroll, by the same keys as on every screen."""
+    """A dialog with lines to scroll."""
 
     lines: VirtualLines
     """The lines to scroll."""
@@ -164,9 +164,9 @@ class AnswersDialog(KeyDialog[Result]):
 
         Args:
             title: The title.
-            question: The text of the question; empty if the title is the question.
+            question: The question; empty if the title is the question.
             answers: The key and the text of each answer.
-            default: The key of the answer that Enter chooses; None if Enter does nothing.
+            default: The key that Enter stands for; None if Enter does nothing.
             hint: The text below the answers; empty for none.
         """
         super().__init__(title)
@@ -178,7 +178,7 @@ class AnswersDialog(KeyDialog[Result]):
         self.show_answers(self.answers)
 
     def show_answers(self, answers: Mapping[str, str]) -> None:
-        """Replace texts of answers, by their keys; a sign marks the answer of Enter."""
+        """Replace the texts of answers by key, and mark the answer for Enter."""
         for key, text in answers.items():
             self._row_by_key[key].show(f" {text}{'  ↵' if key == self.default else ''}")
 
@@ -214,7 +214,7 @@ def keys_of_hint(hint: str) -> tuple[tuple[str, str], ...]:
 
 
 class TypingDialog(Dialog[str]):
-    """A dialog with one line to type on, which Escape closes without an answer."""
+    """A dialog with one line to type on. Escape gives no answer."""
 
     def on_key(self, event: events.Key) -> None:
         """Insert a character that was typed before the line had the focus."""
@@ -249,10 +249,10 @@ class NoteScreen(TypingDialog):
             title: The title.
             value: The text to begin with.
             question: The question above the line.
-            hint: The keys and their effects.
-            check: Returns the text in its final form, or raises ``MastError`` to refuse it.
-            typing_replaces: Whether typing replaces the initial text, instead of continuing it.
-            in_editor: Whether the text can be written in the user's editor, in several lines.
+            hint: The keys and their effects, shown below the line.
+            check: Returns the text in its final form, or raises ``MastError``.
+            typing_replaces: Whether typing replaces the initial text instead of continuing it.
+            in_editor: Whether several lines can be written in the user's editor.
         """
         super().__init__(title)
         self._value = value
@@ -277,13 +277,13 @@ class NoteScreen(TypingDialog):
         yield Static(Content(hint), classes="hint")
 
     def on_mount(self) -> None:
-        """Show the end of a text that typing continues."""
+        """Show the end of the text, unless typing replaces it."""
         if not self._typing_replaces:
             self.call_after_refresh(self._show_end)
 
     def _show_end(self) -> None:
         line = self.query_one(TextLine)
-        # Textual scrolls only if the cursor moves, and not before the line has its width.
+        # Textual scrolls only when the cursor moves, and after the line has its width.
         line.cursor_position = 0
         line.cursor_position = len(line.value)
 
@@ -299,7 +299,7 @@ class NoteScreen(TypingDialog):
             self.say_below(str(error), error=True)
 
     def action_editor(self) -> None:
-        """Open the text in the user's editor if the dialog allows it, and close with the result."""
+        """Open the text in the user's editor if this is allowed, and close with the result."""
         if not self._in_editor:
             return
         previous_text = self.query_one(TextLine).value

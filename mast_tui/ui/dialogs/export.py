@@ -1,7 +1,7 @@
 """The dialogs that export labels or the report on screen to files.
 
-The files, the checks before they are replaced, and the labels that are hidden from the annotator
-are the same as those of ``mast-tui export``: both use ``exchange/exporters/files.py``.
+Files, checks and hidden labels are the same as those of ``mast-tui export``, because both use
+``exchange/exporters/files.py``.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ _RUN_PAGES: Final[Mapping[str, ScreenFormat]] = {
 """The formats of a run, by name."""
 
 _PAGES: Final = "pages"
-"""The format of all listed runs: a folder."""
+"""The format for all listed runs: a folder of pages."""
 
 
 def _screen_formats(report: ReportToWrite | RunsToWrite | None) -> Mapping[str, ScreenFormat]:
-    """Return the formats of the report or runs on the screen; empty without any."""
+    """Return the formats of the report or runs on the screen; empty for None."""
     if report is None:
         return {}
     if isinstance(report, ReportToWrite):
@@ -85,10 +85,7 @@ class ExportFormats(FinderDialog):
     """A dialog that returns the format of an export, or None."""
 
     def __init__(self, report: ReportToWrite | RunsToWrite | None = None) -> None:
-        """List the formats.
-
-        ``report`` has the report or runs on the screen, whose formats come first.
-        """
+        """List the formats, those of ``report`` first."""
         choices = [
             FinderChoice(name, name, screen_format.description)
             for name, screen_format in _screen_formats(report).items()
@@ -134,7 +131,7 @@ _WHOSE_LABELS: Final = Field(
     "traces that you have not finished.",
     (GOLD, ALL),
 )
-"""The field without the choices of a workspace: the names of its annotators and judges."""
+"""The field before the names of annotators and judges are added to its choices."""
 
 _MAJORITY: Final = Field(
     "majority",
@@ -230,7 +227,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
 
 
 def _output_path(text: str, title: str) -> Path:
-    """Return the absolute path in a field; raise `MastError` with its title if it is empty."""
+    """Return the absolute path in a field."""
     if not text.strip():
         raise MastError(f"{title}: say where to write it")
     return Path(text.strip()).expanduser().absolute()
@@ -239,7 +236,7 @@ def _output_path(text: str, title: str) -> Path:
 def success_text(
     request: ExportRequest, counts: Mapping[str, Any], remarks: Sequence[str], adjudicate_key: str
 ) -> str:
-    """Return what was written, what the gold leaves open, and what is left out and why.
+    """Return what was written, what the gold leaves open, and what is left out.
 
     Args:
         request: The export.
@@ -264,7 +261,7 @@ def success_text(
 
 
 ReportStage = Callable[[str], None]
-"""Shows the present stage of an export; raises an error if the user has stopped it."""
+"""Shows the present stage of an export. It raises an error once the user has stopped the export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,10 +270,11 @@ class ExportJob:
 
     Attributes:
         output: The file or folder that the user named.
-        check: Raises an error if ``output`` cannot or must not be written.
-        add: Adds the files to the outputs and returns a summary. It is slow: call it in a worker.
-        allowing_unknown_order: Returns the same export, but allows gold with labels whose order is
-            unknown; None if the export has no gold.
+        check: Raises an error if ``output`` cannot be written.
+        add: Adds the files to the outputs, and returns a summary. It is slow, so call it in a
+            worker.
+        allowing_unknown_order: Returns the same export for gold with an unknown order of labels;
+            None if the export has no gold.
     """
 
     output: Path
@@ -330,7 +328,7 @@ def report_job(
         """Compute the report, add its file, and return the summary."""
 
         def raise_if_stopped() -> bool:
-            """Raise an error if the user has stopped the export, else return False."""
+            """Return False, or raise an error if the user has stopped the export."""
             report_stage("Counting the figures")  # raises the error
             return False
 
@@ -380,10 +378,9 @@ def page_job(
 def _pages_of(
     runs: Sequence[Trace], run_pages: RunPages, report_stage: ReportStage
 ) -> Iterator[RunPage]:
-    """Read each run, and yield its page unless it has no steps."""
     for number, run in enumerate(runs, start=1):
         report_stage(f"Reading run {number} of {len(runs)}")
-        # A listed run has no spans, and that on screen may still be read.
+        # A listed run has no spans, and the run on screen may be incomplete.
         trace = run if len(run) and run.loaded.complete else run.anew()
         read_fully(trace)
         if len(trace):
@@ -391,7 +388,7 @@ def _pages_of(
 
 
 def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
-    """Return the maker of pages, with the names and masks that the fields choose."""
+    """Return the maker of pages, with the chosen names and masks."""
     workspace = opened.workspace
     return RunPages(
         opened.taxonomy,
@@ -404,7 +401,7 @@ def _run_pages(opened: OpenWorkspace, texts: Texts) -> RunPages:
 
 
 def _viewer_of(opened: OpenWorkspace) -> Viewer:
-    """Return the annotator as a ``Viewer``, which says which labels are hidden.
+    """Return the annotator as a ``Viewer``, to decide which labels are hidden.
 
     If the app is not blind, this also ends the annotator's blind work.
     """
@@ -422,11 +419,12 @@ class ExportChoices:
     """The content of the form of an export.
 
     Attributes:
-        title: The title of the form.
-        fields: Its fields.
+        title: The title.
+        fields: The fields.
         texts: The initial texts of the fields.
-        make_job: Returns the export that the texts of the fields describe, or raises ``MastError``.
-        companion_of: Returns the path of the file that is written beside an output; None without.
+        make_job: Returns the export for the texts of the fields, or raises ``MastError``.
+        companion_of: Returns the path of the file written beside an output; None without such a
+            file.
     """
 
     title: str
@@ -486,7 +484,7 @@ def _choices_of_report(
 
 
 class ExportForm(Form):
-    """The form of an export. A worker writes the export."""
+    """The form of an export, which a worker writes."""
 
     enter_effect = "writes"
 
@@ -517,7 +515,7 @@ class ExportForm(Form):
         super().__init__(choices.title, choices.fields, choices.texts)
 
     def help_of(self, field: Field) -> str:
-        """Return the help of a field; that of the file names the paths that will be written."""
+        """Return the help of a field. The help of the file names the paths to be written."""
         if field.name != "file":
             return super().help_of(field)
         try:
@@ -556,7 +554,7 @@ class ExportForm(Form):
             self._start_export(job)
 
     def _ask_to_replace(self, job: ExportJob, obstacle: InTheWay) -> None:
-        """Ask whether to replace what is in the way."""
+        """Ask whether to replace the present file or folder."""
         self.show_text(
             f"{one_line(str(obstacle.path))} {one_line(obstacle.reason)}. Replace it? Its present "
             "content is then lost.",
@@ -567,7 +565,6 @@ class ExportForm(Form):
     def _ask_to_allow_unknown_order(
         self, job: ExportJob, error: UnorderedSpans, *, force: bool
     ) -> None:
-        """Ask whether to export although the order of labelled spans is unknown."""
         assert job.allowing_unknown_order is not None, "only labels have an order of spans"
         self.show_text(
             f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "
@@ -577,7 +574,10 @@ class ExportForm(Form):
         )
 
     def _start_export(self, job: ExportJob, *, force: bool = False) -> None:
-        """Start a worker that writes the export; ``force`` replaces other files."""
+        """Start a worker that writes the export.
+
+        ``force`` allows it to replace other files.
+        """
         self._show_stage("Beginning")
         write = partial(self._write_export, job, force=force)
         self.work.run_stages("export", write, lambda finish: finish(), self.refuse)
@@ -594,16 +594,12 @@ class ExportForm(Form):
     def _write_export(
         self, job: ExportJob, stopped: Stopped, *, force: bool
     ) -> Iterator[Callable[[], None]]:
-        """Write the files in a worker, then yield a function that shows the summary or a question.
-
-        Args:
-            job: The files to write.
-            stopped: Returns True once the user has stopped the export.
-            force: Whether to replace files that exist.
+        """Write the files in a worker, then yield a function that shows the summary or a
+        question.
         """
 
         def report_stage(stage: str) -> None:
-            """Show a stage; raise ``StoppedError`` if the export was stopped."""
+            """Show a stage, or raise ``StoppedError`` if the export was stopped."""
             if stopped():
                 raise StoppedError
             self.work.post(partial(self._show_stage, stage))

@@ -35,7 +35,7 @@ from mast_tui.ui.wording import plain_lines, plain_title
 
 @dataclass(frozen=True)
 class FinderChoice:
-    """A choice: the value to return, and the texts of its row, which are all searched.
+    """A choice: the value to return, and the searched texts of its row.
 
     ``keywords`` are searched first, but not shown.
     """
@@ -48,7 +48,7 @@ class FinderChoice:
 
     @cached_property
     def terms_by_weight(self) -> tuple[tuple[int, list[str]], ...]:
-        """The searched words, and how much a word counts: keywords most, the detail least."""
+        """The searched words, each with a weight: keywords count most, the detail least."""
         return tuple(
             (weight, _terms(text))
             for weight, text in (
@@ -60,7 +60,7 @@ class FinderChoice:
         )
 
     def score(self, word: str) -> int:
-        """Return how well a word matches: as a word, a word's beginning or part; 0 if not at all.
+        """Return how well a word matches; 0 for no match.
 
         Single letters and pairs match only the beginnings of words.
         """
@@ -76,7 +76,7 @@ class FinderChoice:
 
 
 LEAST_WIDTH: Final = 72
-"""The fewest cells of the dialog; the styles keep it within the screen."""
+"""The least cells of the dialog. The styles keep it within the screen."""
 
 MOST_WIDTH: Final = 110
 """The most cells of the dialog, so that some of the screen stays visible."""
@@ -88,25 +88,25 @@ CODE_CELLS: Final = 14
 """The most cells of a code."""
 
 MEASURED_ROWS: Final = 1_000
-"""The number of rows that are measured; a list of traces may have many more."""
+"""The number of rows that decide the width. A list of traces may have many more."""
 
 QUERY_CELLS: Final = 20
-"""The most cells of the typed text in the message that nothing matches."""
+"""The most cells of the typed text in the message about no match."""
 
 SPACE_CELLS: Final = 6
 """The cells between the texts of a row and around them."""
 
 EXACT_CODE_SCORE: Final = 10_000
-"""The score of a choice whose code is the query, above all other scores."""
+"""The score of a choice with the query as its code, above all other scores."""
 
 CODE_BEGINNING_SCORE: Final = 50
-"""The score of a choice whose code begins with the query, if the words do not match better."""
+"""The score of a choice with a code that begins with the query."""
 
 LEAST_LIKENESS: Final = 0.82
-"""The least likeness of a word with a typo: two exchanged letters in a word of six."""
+"""The least likeness of a mistyped word: two exchanged letters in a word of six."""
 
 LEAST_MISTYPED: Final = 5
-"""The letters of the shortest word that may have a typo."""
+"""The least letters of a word that may be mistyped."""
 
 _WORD: Final = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 
@@ -114,7 +114,7 @@ _WORD: Final = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 def widest_row(choices: Sequence[FinderChoice]) -> int:
     """Return the cells that the widest row needs to show its name and detail in full.
 
-    Only the first rows are measured, because a list of traces may be long.
+    Only the first rows count, because a list of traces may be long.
     """
     first_choices = choices[:MEASURED_ROWS]
     code_cells = max((cell_len(choice.code) for choice in first_choices), default=0)
@@ -126,7 +126,7 @@ def widest_row(choices: Sequence[FinderChoice]) -> int:
 
 
 class ChoiceList(VirtualLines):
-    """The choices that match."""
+    """The matching choices."""
 
     css_prefix = "choice-list"
     css_parts = ("cursor", "code", "detail")
@@ -138,7 +138,7 @@ class ChoiceList(VirtualLines):
 
     @property
     def row_count(self) -> int:
-        """The number of choices that match."""
+        """The number of matching choices."""
         return len(self.choices)
 
     def show(self, choices: Sequence[FinderChoice]) -> None:
@@ -173,7 +173,7 @@ class ChoiceList(VirtualLines):
 
 
 def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice]:
-    """Return the choices that match a query in the code, the name or the detail, best first.
+    """Return the choices that match a query, best first.
 
     Choices with the same score keep their order.
 
@@ -200,7 +200,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _match_score(query: str, terms: Sequence[str], choice: FinderChoice) -> int:
-    """Return how well a choice matches a query and its words; 0 if some word does not match."""
+    """Return how well a choice matches a query and its words; 0 if a word does not match."""
     if query == choice.code.replace(".", "") or query in choice.code.split():
         return EXACT_CODE_SCORE
     begins_code = choice.code.casefold().startswith(query.casefold())
@@ -210,9 +210,9 @@ def _match_score(query: str, terms: Sequence[str], choice: FinderChoice) -> int:
 
 
 def _corrected(terms: Sequence[str], choices: Sequence[FinderChoice]) -> list[str]:
-    """Return words with typos replaced by the similar words of the choices with the same initial.
+    """Return words with typos replaced by similar words of the choices.
 
-    A number and a short word have no typos: too many others are similar.
+    Numbers and short words stay, because too many others are similar.
     """
     known_terms = {
         known_word
@@ -280,7 +280,7 @@ class FinderDialog(TypingDialog):
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
-        """Show the choices that match the typed text, or what Enter does if none matches."""
+        """Show the matching choices, or the effect of Enter without a match."""
         matches = best_first(event.value, self._choices)
         self.query_one(ChoiceList).show(matches)
         text = one_line(event.value.strip(), QUERY_CELLS)
@@ -295,14 +295,14 @@ class FinderDialog(TypingDialog):
             self.preview(choice_list.choices[choice_list.cursor].value)
 
     def preview(self, value: str) -> None:
-        """Preview the choice under the cursor; subclasses override it."""
+        """Preview the choice under the cursor."""
 
     @on(Input.Submitted)
     def _query_submitted(self, event: Input.Submitted) -> None:
-        """Return the choice under the cursor, or the typed text if the dialog accepts others."""
+        """Return the choice under the cursor, or the typed text if it is accepted."""
         choice_list = self.query_one(ChoiceList)
         text = event.value.strip()
-        # A number is returned as typed, even if it is part of a choice.
+        # A number is returned as typed, even if it matches a choice.
         is_number = text.removeprefix("#").isdecimal()
         if self._other_hint and text and (is_number or not choice_list.choices):
             self.dismiss(text)
@@ -334,7 +334,8 @@ class ModeFinder(FinderDialog):
         choices = [
             FinderChoice(
                 mode.slug,
-                # A code such as 2.1 shows the two digits to type; other codes do not.
+                # A code such as 2.1 is made up of the digits to type. For other codes the digits
+                # are shown instead.
                 mode.code if taxonomy.coded_by_digits else taxonomy.keys_of(mode),
                 mode.name,
                 " ".join([mode.definition, *(alias.name for alias in mode.aliases)]),
@@ -378,7 +379,7 @@ class Palette(FinderDialog):
             where: The screen.
             keymap: The keys that the user has set.
         """
-        # Each digit key has an action of its own, which would only lengthen the list.
+        # The actions of digit keys would only lengthen the list.
         choices = [
             FinderChoice(
                 action.id,
@@ -399,13 +400,13 @@ class Palette(FinderDialog):
 class ThemeChoice(FinderDialog):
     """A dialog that sets a theme and returns its name.
 
-    Escape restores the previous theme and returns None.
+    Escape restores the previous theme.
     """
 
     choice_noun = "theme"
 
     def __init__(self, current: str) -> None:
-        """List all themes, first the current theme."""
+        """List all themes, the current one first."""
         self._previous_theme = current
         names = sorted(BUILTIN_THEMES, key=lambda name: (name != current, name))
         choices = [
@@ -418,14 +419,13 @@ class ThemeChoice(FinderDialog):
         self.app.theme = value
 
     def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Set the theme and save it in the configuration, or restore the previous one for None."""
+        """Set the theme and save it, or restore the previous theme for None."""
         self.app.theme = result or self._previous_theme
         if result is not None:
             self._save_theme(result)
         return super().dismiss(result)
 
     def _save_theme(self, name: str) -> None:
-        """Save the theme in the configuration file, and show where, or why it is not saved."""
         path = configuration_path()
         try:
             text = path.read_text("utf-8") if path.exists() else ""

@@ -1,4 +1,4 @@
-"""A form that works by keys alone: fields, and a text in place of them, such as a preview."""
+"""A form that works by keys alone, with a text such as a preview in place of its fields."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Field:
     """A field of a form.
 
     Attributes:
-        name: The name of the field, which is also the id of its widget.
+        name: The name of the field and the id of its widget.
         title: The title on screen.
         help: The help shown while the field has the cursor.
         choices: The choices; empty for a line to write on.
@@ -74,7 +74,7 @@ def names_between_commas(text: str, title: str) -> tuple[str, ...]:
 
 
 class ChoiceLine(Static, can_focus=True):
-    """A line of choices, one of which is chosen; space, ← and → choose another."""
+    """A line of choices with one chosen. Space, ← and → choose another one."""
 
     def __init__(self, field: Field, value: str) -> None:
         super().__init__(id=field.name, classes="choice")
@@ -115,14 +115,14 @@ class ChoiceLine(Static, can_focus=True):
         self.turn(1)
 
     def turn(self, step: int) -> None:
-        """Move the choice by a number of steps; the last is followed by the first."""
+        """Choose the choice some steps further; the first follows the last."""
         index = (self._choices.index(self.value) + step) % len(self._choices)
         self.value = self._choices[index]
         self._show_choices()
 
 
 class PathSuggester(Suggester):
-    """Suggestions for the end of a path, from the files that exist."""
+    """Suggestions that complete a path with existing files."""
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -133,10 +133,7 @@ class PathSuggester(Suggester):
 
 
 def completed_path(value: str) -> str | None:
-    """Return a path, completed by the first file name in its folder that continues it.
-
-    Return None if no file name does, or the folder cannot be read.
-    """
+    """Return a path completed by the first matching file name in its folder, or None."""
     folder, name_start = os.path.split(value)
     if not name_start:
         return None
@@ -155,7 +152,7 @@ def completed_path(value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """The error of a field, by the field's name."""
+    """The error of a field."""
 
     field_name: str
     message: str
@@ -168,7 +165,7 @@ class _ShownText:
     Attributes:
         keys: The hint about its keys.
         on_enter: Called by Enter; None if Enter does nothing.
-        on_escape: Called by Escape; None if Escape returns to the fields.
+        on_escape: Called by Escape; None to return to the fields.
     """
 
     keys: str
@@ -177,24 +174,21 @@ class _ShownText:
 
 
 class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
-    """The fields of a form; they scroll only with the cursor, by no keys of their own."""
+    """The fields of a form. They have no keys to scroll, and follow the cursor."""
 
 
 FIELD_KEYS: Final = "Enter {} · ↑ ↓ move · space another choice · Esc cancels"
 
 
 class Form(Dialog[None]):
-    """A form with fields; Escape closes it.
+    """A form with fields. Escape closes it.
 
-    A subclass implements ``take``, which receives the texts and does one of the following:
-
-    - raise ``MastError`` to refuse the texts; the error is shown at its field,
-    - show a text in place of the fields, from which Enter continues and Escape returns,
-    - close the form.
+    A subclass implements ``take``, which receives the texts. It refuses them with ``MastError``,
+    shows a text in place of the fields, or closes the form.
     """
 
     enter_effect: ClassVar[str]
-    """The effect of Enter on the fields, for the hint about the keys: ``writes``."""
+    """The effect of Enter on the fields, such as ``writes``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,tab", "field(1)", show=False),
@@ -214,9 +208,9 @@ class Form(Dialog[None]):
         self._fields = fields
         self._texts = texts
         self._current_field = fields[0].name
-        """The field that has the cursor, or had it before a text replaced the fields."""
+        """The name of the field that has the cursor, or had it last."""
         self._refusal: _Refusal | None = None
-        """The error of the refused field, until another field gets the cursor."""
+        """The error of the refused field, until another field has the cursor."""
         self._shown_text: _ShownText | None = None
         """The text in place of the fields; None while the fields are shown."""
 
@@ -228,7 +222,7 @@ class Form(Dialog[None]):
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
-        """The present keys: those of the fields, or of the text in place of them."""
+        """The keys of the fields, or of the text in place of them."""
         return keys_of_hint(self._keys_hint)
 
     @abstractmethod
@@ -241,11 +235,11 @@ class Form(Dialog[None]):
 
     @property
     def mast(self) -> MastApp:
-        """The app, with what it shares."""
+        """The app."""
         return context_of(self)
 
     def compose_rows(self) -> ComposeResult:
-        """Yield the fields, one a line, and the help of the field with the cursor."""
+        """Yield the fields, one on each line, and the help of the field with the cursor."""
         with FieldColumn(classes="fields"):
             for field in self._fields:
                 with Horizontal(classes="field"):
@@ -275,7 +269,6 @@ class Form(Dialog[None]):
         self._field_widgets()[0].focus()
 
     def _field_widgets(self) -> list[Input | ChoiceLine]:
-        """Return the widgets of the fields in their order."""
         widgets: list[Input | ChoiceLine] = []
         for field in self._fields:
             widget = self.query_one(f"#{field.name}")
@@ -294,7 +287,7 @@ class Form(Dialog[None]):
     def _field_changed(self, event: events.DescendantFocus) -> None:
         """Show the help of the field with the focus, or its error."""
         field = next((field for field in self._fields if field.name == event.widget.id), None)
-        # A late event of a field that was left must not replace a newer message.
+        # The event may be late: the field may have lost the focus, and a newer message be shown.
         if field is None or event.widget is not self.focused:
             return
         self._current_field = field.name
@@ -306,7 +299,7 @@ class Form(Dialog[None]):
 
     @on(Input.Changed)
     def _line_changed(self, event: Input.Changed) -> None:
-        """Show the help again, since it can depend on the text."""
+        """Show the help again, because it may depend on the text."""
         field = next((field for field in self._fields if field.name == event.input.id), None)
         if field is not None and event.input is self.focused and self._refusal is None:
             self._show_help(field)
@@ -316,23 +309,23 @@ class Form(Dialog[None]):
         self.say_below(f"{self.help_of(field)}{hint}")
 
     def help_of(self, field: Field) -> str:
-        """Return the help of a field for its present text."""
+        """Return the help of a field."""
         return field.help
 
     def action_field(self, step: int) -> None:
-        """Focus the next or previous field; do nothing if a text replaces the fields."""
+        """Focus the next or previous field, unless a text replaces the fields."""
         if self._shown_text is not None:
             return
         widgets = self._field_widgets()
         index = next((i for i, widget in enumerate(widgets) if widget is self.focused), 0)
         next_widget = widgets[(index + step) % len(widgets)]
-        # Set at once: the next key may come before the focus event.
+        # The next key may come before the focus event, so this is set now.
         self._current_field = next_widget.id or ""
         self.set_focus(next_widget)
 
     @on(Input.Submitted)
     def action_keep(self) -> None:
-        """Submit the fields; if a text is shown instead of them, call its function for Enter."""
+        """Submit the fields, or call the Enter function of the shown text."""
         if self._shown_text is None:
             self.mast.writes.do(self._take_texts)
         elif self._shown_text.on_enter is not None:
@@ -345,15 +338,15 @@ class Form(Dialog[None]):
             self.refuse(str(error))
 
     def refuse(self, message: str) -> None:
-        """Show an error at its field; the texts stay.
+        """Show an error at its field. The texts stay.
 
         Args:
-            message: The error. If it begins with the title of a field and a colon, it is shown at
-                that field, else at the current field.
+            message: The error. The title of a field and a colon at its beginning name the field;
+                else it is the current field.
         """
         title, _, _ = message.partition(":")
         names = (field.name for field in self._fields if field.title == title)
-        # Kept, because the focus event of the field replaces the hint.
+        # The focus event of the field shows this message again.
         self._refusal = _Refusal(next(names, self._current_field), one_line(message, 600))
         self.say_below(self._refusal.message, error=True)
         self._show_fields(self._refusal.field_name)
@@ -371,10 +364,10 @@ class Form(Dialog[None]):
         """Show a text in place of the fields.
 
         Args:
-            text: The text; it may have several lines.
+            text: The text, in one or several lines.
             keys: The hint about the keys.
-            on_enter: Called by Enter; without it Enter does nothing.
-            on_escape: Called by Escape; without it Escape returns to the fields.
+            on_enter: Called by Enter; None if Enter does nothing.
+            on_escape: Called by Escape; None to return to the fields.
         """
         self._shown_text = _ShownText(keys, on_enter, on_escape)
         self.query_one("#shown-text", Static).update(plain_lines(text))
@@ -382,13 +375,12 @@ class Form(Dialog[None]):
         self.query_one("#text-pane").focus()
 
     def _show_fields(self, name: str) -> None:
-        """Show the fields again, with the cursor on the field ``name``."""
         self._shown_text = None
         self._show_text_or_fields()
         self.query_one(f"#{name}").focus()
 
     def _show_text_or_fields(self) -> None:
-        """Show the text if there is one, else the fields, and the keys of either."""
+        """Show the text if there is one, else the fields."""
         shows_text = self._shown_text is not None
         self.query_one("#text-pane").display = shows_text
         self.query_one(".fields").display = not shows_text

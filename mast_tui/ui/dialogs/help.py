@@ -36,7 +36,7 @@ RUNS_A_JUDGE: Final = (Where.LIBRARY, Where.ANNOTATE, Where.RUNS)
 """The screens with a key that runs a judge."""
 
 KEY_CELLS: Final = 12
-"""The cells of the keys; longer ones push the text of their row to the right."""
+"""The cells of the keys. Longer keys push the text of their row to the right."""
 
 INDENT: Final = 2
 
@@ -151,11 +151,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
 
 
 def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
-    """Return paragraphs on the purpose of the adjudicate screen.
-
-    Args:
-        keymap: The keys that the user has set.
-    """
+    """Return paragraphs on the purpose of the adjudicate screen."""
     names = key_of("adjudicate.names", keymap)
     export = key_of("everywhere.export", keymap)
     agreement = key_of("everywhere.agreement", keymap)
@@ -202,7 +198,7 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
 def _keys_text(action: KeyAction, keymap: Keymap) -> str | None:
     """Return the keys of an action as text.
 
-    All digits, or all sides, have the text of the first; return None for the others.
+    All digits, or all sides, are covered by the text of the first one. Return None for the others.
     """
     if not action.name.startswith(("digit_", "side_")):
         return "  ".join(key_text(key) for key in keys_of(action, keymap))
@@ -214,11 +210,7 @@ def _keys_text(action: KeyAction, keymap: Keymap) -> str | None:
 
 
 def model_judge_help(key: str) -> str:
-    """Return a paragraph that explains how to set up a model as judge.
-
-    Args:
-        key: The key that runs a judge.
-    """
+    """Return a paragraph on how to set up a model as judge."""
     return (
         f"{key} runs the rules judge, which needs no network, or the language model that [judge] "
         "in config.toml names (model, base_url, key_variable; mast-tui config lists them all). "
@@ -227,13 +219,13 @@ def model_judge_help(key: str) -> str:
 
 
 def matching(sections: Iterable[HelpSection], needle: str) -> Iterator[HelpSection]:
-    """Yield the sections that contain a text, each with its matching entries.
+    """Yield the matching entries of sections.
 
-    A section whose title matches keeps all of its entries.
+    A section with a matching title keeps all of its entries.
 
     Args:
         sections: The sections.
-        needle: The text, in upper or lower case.
+        needle: The text to find, in any case.
     """
     needle = needle.strip().casefold()
     for section in sections:
@@ -245,7 +237,7 @@ def matching(sections: Iterable[HelpSection], needle: str) -> Iterator[HelpSecti
 
 
 class HelpLines(VirtualLines):
-    """Sections as lines; a text continues on further lines under its own beginning."""
+    """Sections as lines. A long text continues below its beginning."""
 
     css_prefix = "help-lines"
     css_parts = ("title", "key", "words")
@@ -272,7 +264,6 @@ class HelpLines(VirtualLines):
         super().rows_changed()
 
     def _wrapped_lines(self, width: int) -> Iterator[tuple[str, str]]:
-        """Yield the key and the text of each line."""
         for index, section in enumerate(self._sections):
             if index:
                 yield "", ""
@@ -298,7 +289,7 @@ class HelpLines(VirtualLines):
         return strip.adjust_cell_length(width, base)
 
     def move_by(self, delta: int) -> None:
-        """Scroll; no line has a cursor because there is nothing to choose."""
+        """Scroll. No line has a cursor, because there is nothing to choose."""
         self.scroll_to(y=self.scroll_y + delta, animate=False)
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
@@ -312,7 +303,10 @@ class HelpLines(VirtualLines):
 
 
 class HelpScreen(LinesDialog):
-    """The help of a screen. Any key that opens or leaves it closes it; ``/`` searches it."""
+    """The help of a screen.
+
+    The keys that open or leave it close it. ``/`` searches it.
+    """
 
     AUTO_FOCUS = "#keys"
     dialog_keys: ClassVar = (

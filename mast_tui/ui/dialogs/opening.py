@@ -1,4 +1,4 @@
-"""Dialogs while the workspace opens: the keys to begin with, and the name of the annotator."""
+"""Dialogs while the workspace opens: the first keys, and the name of the annotator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_lines
 
 _EXAMPLE_INDEX: Final = 2
-"""The index of the mode whose keys are shown. In MAST these keys are two different digits."""
+"""The index of the mode used as an example. In MAST its keys are two different digits."""
 
 _TITLE_CHARS: Final = 34
 """The most code points of the title of this mode."""
@@ -37,9 +37,9 @@ _TITLE_CHARS: Final = 34
 def first_keys(
     taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool, lists_traces: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Return the keys that are enough to begin, and what each does.
+    """Return the keys that are enough to begin, with their effects.
 
-    An empty key stands before the second line of a text.
+    The second line of a text has an empty key.
 
     Args:
         taxonomy: The taxonomy of the labels.
@@ -77,9 +77,8 @@ def first_keys(
 class WelcomeScreen(ModalScreen[bool | None]):
     """The first keys, shown until any key is pressed.
 
-    The screen returns True if the key was pressed after the screen appeared. An earlier key closes
-    the screen too; then the screen returns False. The app handles an earlier key, and the key of
-    the help.
+    The screen returns True if the key was pressed after the screen appeared, else False. The app
+    then handles an earlier key, and the key of the help.
     """
 
     CSS_PATH = DIALOGS
@@ -90,7 +89,7 @@ class WelcomeScreen(ModalScreen[bool | None]):
 
         Args:
             keys: The keys and their effects.
-            saved_text: Where labels are saved; empty if the user knows it.
+            saved_text: The text on where labels are saved; empty if the user knows it.
         """
         super().__init__()
         self._mounted_at: float | None = None
@@ -112,13 +111,13 @@ class WelcomeScreen(ModalScreen[bool | None]):
                 yield Static(plain_lines(self._saved_text), classes="hint")
 
     def on_mount(self) -> None:
-        """Note the time; the screen is drawn right after this."""
+        """Note the time, because the screen is drawn next."""
         self._mounted_at = monotonic()
 
     def on_key(self, event: events.Key) -> None:
-        """Close the screen; its result is True if it was drawn before the key was pressed.
+        """Close the screen, and return if it was drawn before the key was pressed.
 
-        A key for help, or from before the screen was drawn, is passed to the screen below.
+        A key for help, or from before the screen was drawn, goes to the screen below.
         """
         event.stop()
         was_seen = self._mounted_at is not None and event.time >= self._mounted_at
@@ -134,13 +133,13 @@ class WelcomeScreen(ModalScreen[bool | None]):
 
 
 MOST_ROWS: Final = 8
-"""The number of names that the list shows at once."""
+"""The most names that the list shows at once."""
 
 _MOVES: Final = {"j": 1, "k": -1}
 
 
 class NameList(ChoiceList):
-    """The names to choose from. No row shows a cursor until a name is chosen."""
+    """The names to choose from, without a cursor until a name is chosen."""
 
     is_chosen = False
     """True if the name under the cursor is chosen."""
@@ -156,7 +155,8 @@ class NameList(ChoiceList):
 
     def choose(self, row: int) -> None:
         """Choose the name of a row."""
-        # No ``Moved`` is posted: that message means a click, and would come after the next key.
+        # No ``Moved`` is posted, because it stands for a click here and would come after the next
+        # key.
         previous_row = self.cursor
         self.cursor = row
         self.is_chosen = True
@@ -173,8 +173,8 @@ class NameList(ChoiceList):
 class NameScreen(Dialog[str]):
     """The dialog that returns the name of the person who labels, or None after Escape.
 
-    In a study the line is empty and the list has the focus, so that ``j`` and ``k`` move too. A
-    name whose labels will not count must be confirmed. Outside a study the line has a suggestion.
+    In a study, the list has the focus, so that ``j`` and ``k`` move. A name without counted labels
+    must be confirmed. Outside a study, the line has a suggested name.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -197,14 +197,14 @@ class NameScreen(Dialog[str]):
         """Make the dialog.
 
         Args:
-            people: The names to choose from, each with the person's part in the study.
-            suggested_name: The name on the line outside a study.
-            saved_text: Where labels are saved.
+            people: The names to choose from, each with its role in the study.
+            suggested_name: The initial name outside a study.
+            saved_text: The text on where labels are saved.
             escape: The effect of Escape.
             in_study: Whether the people take part in a study.
             check: Returns the name in its final form, or raises ``MastError``.
-            outside_study_reason: Returns why labels under a name will not count in the study;
-                None if they do.
+            outside_study_reason: Returns why labels under a name will not count in the study, or
+                None.
         """
         super().__init__("Who is labelling?")
         self._choices = [
@@ -217,8 +217,10 @@ class NameScreen(Dialog[str]):
         self._check = check
         self._outside_study_reason = outside_study_reason
         self._move_letters = ""
-        """The letter keys (such as j and k) that have moved the cursor of the list. They may be the
-        beginning of a typed name."""
+        """The typed letters, such as j and k, that have moved the cursor.
+
+        They may be the beginning of a name.
+        """
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -272,10 +274,9 @@ class NameScreen(Dialog[str]):
         self.set_focus(self._name_list if self._in_study else self._name_line)
 
     def on_key(self, event: events.Key) -> None:
-        """Type on the line; in a study, ``j`` and ``k`` move in the list, which has the focus.
+        """Type on the line, or move in the list of a study with ``j`` and ``k``.
 
-        The letters that have moved in the list are typed on the line too if they begin a name
-        together with the typed letter.
+        If letters that have moved the cursor begin a name, they are typed as well.
         """
         line = self._name_line
         if self.focused is line or not event.is_printable or not event.character:
@@ -301,7 +302,7 @@ class NameScreen(Dialog[str]):
     def _move_choice(self, step: int) -> None:
         """Choose the next or previous name.
 
-        If no name is chosen, choose the first name with a step down, the last with a step up.
+        If no name is chosen, choose the first or the last one.
         """
         name_list = self._name_list
         if not self._choices:
@@ -313,11 +314,10 @@ class NameScreen(Dialog[str]):
         self._choose_row(max(0, min(row, len(self._choices) - 1)))
 
     def _choose_row(self, row: int) -> None:
-        """Choose the name of a row, and write it on the line."""
         self._name_list.choose(row)
         self.say_below(self._keys_hint)
         self._name_line.value = self._choices[row].value
-        # Whatever is typed next replaces the chosen name.
+        # The next typed letter replaces the chosen name.
         self._name_line.selection = Selection(0, len(self._name_line.value))
 
     @on(Input.Changed)
@@ -331,7 +331,7 @@ class NameScreen(Dialog[str]):
 
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
-        """Accept the chosen name, which was clicked again; without one, choose the clicked name."""
+        """Accept a chosen name that was clicked again, or choose the clicked name."""
         if self._name_list.is_chosen:
             self.action_accept()
         else:
@@ -339,9 +339,9 @@ class NameScreen(Dialog[str]):
 
     @on(Input.Submitted)
     def action_accept(self) -> None:
-        """Return the name on the line; ask first if labels under it will not count.
+        """Return the name on the line. If its labels will not count, ask first.
 
-        An invalid name, or no name in a study, shows an error.
+        An invalid or missing name shows an error.
         """
         typed_name = self._name_line.value.strip()
         if not typed_name and self._in_study:

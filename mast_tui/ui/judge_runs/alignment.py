@@ -1,4 +1,4 @@
-"""A judge beside people: rates with intervals, reasons on both sides, the test of a version."""
+"""A judge compared with people: rates with intervals, reasons, and the test of a taught version."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from mast_tui.workspace import Run
 from mast_tui.workspace.registers.hold_out import TracePart
 
 SIGNIFICANCE_LEVEL: Final = 0.05
-"""The p-value up to which a difference counts as shown."""
+"""The largest p-value of a significant difference."""
 
 ALL_MODES: Final = ""
-"""The id of the row that sums up all modes."""
+"""The id of the row for all modes together."""
 
 MOST_NAMED: Final = 4
 """The most modes that the result of a test names."""
@@ -42,7 +42,10 @@ MOST_NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class JudgeRates:
-    """The shares of right verdicts where a mode is present (TPR), and where it is absent (TNR)."""
+    """The shares of right verdicts.
+
+    TPR is the share where the mode is present, TNR where it is absent.
+    """
 
     tpr: str = "—"
     tnr: str = "—"
@@ -53,8 +56,8 @@ class VersionTest:
     """The paired test of a version against its parent, on traces that no prompt may show.
 
     Attributes:
-        result: The comparison as a JSON document; the version is its first judge.
-        earlier: The number of versions that were tested on some of these traces before.
+        result: The comparison as a JSON document, with the version as its first judge.
+        earlier: The number of versions tested before on some of these traces.
     """
 
     result: Mapping[str, Any]
@@ -62,7 +65,7 @@ class VersionTest:
 
     @property
     def verdict(self) -> str:
-        """The result of the paired test over all modes, in words; the version is the first side."""
+        """The result of the paired test over all modes, in words."""
         pooled = self.result["pooled"]
         p_value = pooled["p_value"]
         if p_value is None:
@@ -79,13 +82,14 @@ class JudgeAlignment:
 
     Attributes:
         rates: The rates of the judge, by the slug of the mode.
-        version: The judge as a taught version; None if no one has taught it.
+        version: The judge as a taught version; None for any other judge.
         test: The test of the version against its parent; None without held-out traces.
         mistake_reasons: The reason why a person marked a verdict as wrong, by trace id and mode.
-        held_out: The number of traces left out because they are kept for other uses, such as tests.
+        held_out: The number of traces that were left out, because they are kept for uses such as
+            tests.
         test_traces: The ids of the traces that are kept for tests.
-        agreed: The trace id and mode of each verdict that is unanimous or adjudicated.
-        is_default: Whether the judge is the default judge, which ``J`` asks.
+        agreed: The trace id and mode of each unanimous or adjudicated verdict.
+        is_default: Whether the judge is the default judge.
     """
 
     rates: Mapping[str, JudgeRates] = field(default_factory=dict)
@@ -103,11 +107,11 @@ class RunComparison:
     """The comparison of a run with another run or with the gold.
 
     Attributes:
-        run: The run; on side A in a comparison of two.
+        run: The run, which is side A in a comparison of two runs.
         comparison: The counts and cases.
         loader: Reads the traces.
         trace_count: The number of compared traces.
-        example_count: The number of traces left out because their text is in a prompt.
+        example_count: The number of traces left out because their text is an example in a prompt.
         hidden_count: The number of traces left out because the annotator may not see them yet.
         seen_verdict_count: The number of verdicts that were decided with a judge on screen.
         counts_seen_verdicts: Whether these verdicts are counted.
@@ -134,15 +138,15 @@ def read_alignment(
     *,
     with_seen: bool,
 ) -> JudgeAlignment:
-    """Compare a judge with the gold. This is slow: call it in a worker.
+    """Compare a judge with the gold. This is slow, so call it in a worker.
 
     If the judge is a taught version, test it on the held-out traces, and record the test.
 
     Args:
         opened: The workspace.
         judge: The judge.
-        gold_by_part: The gold of the traces that the annotator may see: for each part of the
-            traces, the gold by trace id.
+        gold_by_part: The gold by part of the traces and by trace id, for traces that the annotator
+            may see.
         with_seen: Whether to count verdicts that were decided with a judge on screen.
 
     Raises:
@@ -173,7 +177,7 @@ def read_alignment(
 
 
 def _rates_by_mode(report: Mapping[str, Any]) -> dict[str, JudgeRates]:
-    """Return the rates in the JSON document of a judge's figures, by the slug of the mode."""
+    """Return the rates of each mode by its slug, from the JSON document of a judge's figures."""
     figures_by_slug = {figures["slug"]: figures for figures in report["modes"].values()}
     figures_by_slug[ALL_MODES] = report["pooled"]
     return {
@@ -185,7 +189,6 @@ def _rates_by_mode(report: Mapping[str, Any]) -> dict[str, JudgeRates]:
 
 
 def _agreed_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[str, str]]:
-    """Return the trace id and mode of each verdict that is unanimous or adjudicated."""
     return frozenset(
         (trace_id, verdict.mode)
         for trace_id, gold in gold_by_trace.items()
@@ -197,10 +200,9 @@ def _agreed_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[
 def _test_against_parent(
     opened: OpenWorkspace, version: JudgeVersion, gold: Mapping[str, GoldTrace]
 ) -> VersionTest | None:
-    """Compare a version with its parent by the gold of held-out traces, and record the test.
+    """Compare a version with its parent on held-out traces, and record the test.
 
-    The result also has the number of versions that were tested on these traces before. Without a
-    verdict to compare, return None and record nothing.
+    Without a verdict to compare, return None and record nothing.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -218,7 +220,7 @@ def _test_against_parent(
 
 
 def rate_text(rate: Mapping[str, object]) -> str:
-    """Return a rate with its interval, such as ``0.61 [.45, .75]``; ``—`` if there is no rate.
+    """Return a rate with its interval, such as ``0.61 [.45, .75]``; ``—`` without a rate.
 
     Args:
         rate: The rate in a JSON document, with ``value`` and ``ci``.
@@ -234,11 +236,7 @@ def rate_text(rate: Mapping[str, object]) -> str:
 
 
 def version_test_text(alignment: JudgeAlignment) -> str:
-    """Return the result of the test of a taught version; empty if the judge is no such version.
-
-    Args:
-        alignment: The judge beside the gold.
-    """
+    """Return the result of a taught version's test; empty if the judge is no taught version."""
     test = alignment.test
     if alignment.version is None:
         return ""
@@ -268,9 +266,9 @@ def version_test_text(alignment: JudgeAlignment) -> str:
 
 
 def _changed_modes_sentences(modes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence on the modes with a significant change; nothing if there are none.
+    """Yield a sentence on the modes with a significant change, if there are any.
 
-    ``modes`` has the counts of the paired test on each mode, by code; the version is the first.
+    ``modes`` has the counts of the paired test by code of the mode; the version is the first side.
     """
     changed_modes = [
         f"{code} {'better' if mode['only_first_right'] > mode['only_second_right'] else 'worse'} "
@@ -287,12 +285,12 @@ def _changed_modes_sentences(modes: Mapping[str, Any]) -> Iterator[str]:
 def reason_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -> list[str]:
     """Return the answers and reasons of the judge and of people on a mode in a trace.
 
-    This is slow: call it in a worker.
+    This is slow, so call it in a worker.
 
     Args:
         opened: The workspace.
         comparison: The comparison of the judge with the gold.
-        case: The mode in the trace; the judge is its first side.
+        case: The mode and the trace; the judge is the first side.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
@@ -309,7 +307,7 @@ def _judge_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -
     """Yield the judge's labels on a case, and its notes."""
     judge = comparison.run.judge
     judge_label_ids = {mark.label for mark in case.first}
-    # The trace is needed only to mask personal data in the reasons.
+    # The trace is needed only to mask personal data.
     trace = None if opened.masks is None else comparison.loader.read(case.trace_id)
     for label in opened.workspace.labels(
         annotator=judge, trace_id=case.trace_id, taxonomy=opened.taxonomy.ref
@@ -321,7 +319,7 @@ def _judge_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -
 
 
 def _people_lines(trace_work: TraceSides, mode: str) -> Iterator[str]:
-    """Yield the verdicts of people on a mode of a trace with their notes, then the decisions."""
+    """Yield the verdicts and notes of people on a mode of a trace, then the decisions."""
     for side in trace_work.sides:
         mode_labels = [label for label in side.labels.values() if label.mode == mode]
         verdict = VerdictValue.PRESENT if mode_labels else side.verdicts.get(mode)
@@ -334,7 +332,7 @@ def _people_lines(trace_work: TraceSides, mode: str) -> Iterator[str]:
 
 
 def _label_text(label: Label, opened: OpenWorkspace, trace: Trace | None) -> str:
-    """Return a judge's label as a line, with the masks of the study."""
+    """Return a judge's label as a line, masked as the study asks."""
     masks = opened.masks
     evidence = label.evidence
     note = label.note if masks is None else masks.text(label.note)
@@ -349,7 +347,7 @@ def _label_text(label: Label, opened: OpenWorkspace, trace: Trace | None) -> str
 
 
 def _model_notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:
-    """Return the distinct notes on a mode in the answers of a model about a trace.
+    """Return the distinct notes on a mode in a model's answers about a trace.
 
     Malformed answers are skipped.
     """

@@ -73,7 +73,7 @@ from mast_tui.writes import piece_of_work
 def compare_runs(
     opened: OpenWorkspace, first: Run, second: Run, open_traces: Sequence[Trace]
 ) -> RunComparison:
-    """Compare two runs over the traces that both have judged. This is slow: call it in a worker.
+    """Compare two runs over the traces that both have judged. This is slow, so call it in a worker.
 
     Args:
         opened: The open workspace.
@@ -82,7 +82,8 @@ def compare_runs(
         open_traces: The traces that the library lists.
 
     Returns:
-        The comparison, without traces whose suggestions are hidden or whose text is in a prompt.
+        The comparison, without traces with hidden suggestions and traces with their text in a
+        prompt.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
@@ -120,16 +121,17 @@ def compare_with_gold(
 ) -> RunComparison:
     """Compare a run with the gold, over traces that the annotator has finished or adjudicated.
 
-    Record in the workspace on which traces this reveals work. This is slow: call it in a worker.
+    Record in the workspace on which traces this reveals work. This is slow, so call it in a worker.
 
     Args:
         opened: The open workspace.
         run: The run of a judge.
         open_traces: The traces that the library lists.
-        counts_seen_verdicts: Whether verdicts that were decided with a judge on screen count.
+        counts_seen_verdicts: Whether to count verdicts that were decided with a judge on screen.
 
     Returns:
-        The comparison, without traces whose gold is hidden or whose text is in the judge's prompt.
+        The comparison, without traces with hidden gold and traces with their text in the judge's
+        prompt.
 
     Raises:
         MastError: The workspace cannot be read, or the reveal cannot be recorded.
@@ -146,7 +148,7 @@ def compare_with_gold(
         for trace_id in sorted(visible_ids)
     }
     gold_by_part = _gold_by_part(workspace, gold_by_trace)
-    # Held-out traces must stay unknown until they measure a judge.
+    # Held-out traces stay unknown until they measure a judge.
     counted_gold = {
         trace_id: gold
         for trace_id, gold in gold_by_part[TracePart.DEVELOPMENT].items()
@@ -170,7 +172,7 @@ def _compare_with_gold_side(
     gold_by_trace: Mapping[str, GoldTrace],
     counts_seen_verdicts: bool,
 ) -> RunComparison:
-    """Compare the verdicts of a run with those of the gold, and count what is compared."""
+    """Compare the verdicts of a run with those of the gold."""
     gold_side = _side_of_gold(gold_by_trace)
     judge_side = _side_of_judge(opened, run.judge)
     seen_subjects = _seen_subjects(gold_by_trace)
@@ -197,7 +199,6 @@ def _compare_with_gold_side(
 def _gold_by_part(
     workspace: Workspace, gold_by_trace: Mapping[str, GoldTrace]
 ) -> dict[TracePart, dict[str, GoldTrace]]:
-    """Group the gold of traces by the part to which each trace belongs."""
     gold_by_part: dict[TracePart, dict[str, GoldTrace]] = {part: {} for part in TracePart}
     for trace_id, gold in gold_by_trace.items():
         gold_by_part[trace_part(workspace, trace_id)][trace_id] = gold
@@ -205,7 +206,7 @@ def _gold_by_part(
 
 
 def _record_reveal_of_work(opened: OpenWorkspace, work_by_trace: Mapping[str, TraceSides]) -> None:
-    """Record that the annotator sees hidden suggestions, or work of others, on some traces."""
+    """Record on which traces the annotator now sees hidden suggestions or work of others."""
     hidden_ids = work_by_trace.keys() if opened.blind else opened.hidden_traces()
     revealed_ids = [
         trace_id
@@ -216,7 +217,7 @@ def _record_reveal_of_work(opened: OpenWorkspace, work_by_trace: Mapping[str, Tr
 
 
 def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceSides) -> bool:
-    """Return whether a pass or decision on a trace is not of the current annotator."""
+    """Return whether another person has a pass or decision on a trace."""
     names = (*trace_work.passes, *(decision.decided_by for decision in trace_work.decisions))
     return any(name != opened.annotator for name in names)
 
@@ -245,7 +246,9 @@ def _side_of_gold(gold_by_trace: Mapping[str, GoldTrace]) -> Side:
 
 
 def _seen_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[str, str]]:
-    """Return the trace and mode of each verdict for which someone saw a judge's answer."""
+    """Return the trace and mode of each verdict that was decided with a judge's answer on
+    screen.
+    """
     return frozenset(
         (trace_id, verdict.mode)
         for trace_id, gold in gold_by_trace.items()
@@ -266,7 +269,7 @@ def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
 
 
 MOST_RANGES: Final = 4
-"""The most span ranges of one side that a row names."""
+"""The most span ranges that a row names for one side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +279,10 @@ class SideTexts:
     Attributes:
         first: The first side.
         second: The second side.
-        both: Both sides say present.
-        same_place: The span ranges of both sides overlap.
-        only_first: Only the first side says present.
-        only_second: Only the second side says present.
+        both: The traces in which both sides say present.
+        same_place: The traces in which the span ranges of both sides overlap.
+        only_first: The traces in which only the first side says present.
+        only_second: The traces in which only the second side says present.
     """
 
     first: str
@@ -297,7 +300,7 @@ _MAX_CODE_CHARS: Final = 8
 
 
 def mode_code(slug: str, taxonomy: Taxonomy) -> str:
-    """Return the code of a mode; an empty text for all modes together.
+    """Return the code of a mode; empty for all modes together.
 
     Args:
         slug: The mode, or ``ALL_MODES``.
@@ -338,7 +341,7 @@ def _counts_sign(counts: ModeCounts) -> str:
 def count_columns(taxonomy: Taxonomy, texts: SideTexts) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of the counts of each mode.
 
-    The number of a column is its rank: on a short line, columns are dropped by their ranks.
+    The number of a column is its rank: a short line drops columns by rank.
 
     Args:
         taxonomy: The taxonomy of the modes.
@@ -365,7 +368,7 @@ def count_columns(taxonomy: Taxonomy, texts: SideTexts) -> tuple[TableColumn[Mod
 
 
 def rate_columns(rates: Mapping[str, JudgeRates]) -> tuple[TableColumn[ModeCounts], ...]:
-    """Return the columns of a judge's rates, given the rates by the slug of the mode."""
+    """Return the columns of a judge's rates, given by the slug of the mode."""
     no_rates = JudgeRates()
     return (
         figure_column("precision", lambda row: _share_text(row.precision), 55),
@@ -377,13 +380,15 @@ def rate_columns(rates: Mapping[str, JudgeRates]) -> tuple[TableColumn[ModeCount
 def case_columns(
     taxonomy: Taxonomy, loader: TraceLoader, texts: SideTexts, *, with_mode: bool
 ) -> tuple[TableColumn[Case], ...]:
-    """Return the columns of cases: traces in which at least one of two sides has a mode.
+    """Return the columns of cases.
+
+    A case is a mode in a trace in which at least one side says present.
 
     Args:
         taxonomy: The taxonomy of the modes.
         loader: Returns the names of traces and the order of their spans.
         texts: The names of the sides.
-        with_mode: Whether to show the mode's code, because the cases are of several modes.
+        with_mode: Whether to show the mode's code, for cases of several modes.
     """
 
     return (
@@ -419,7 +424,7 @@ def case_columns(
 def _ranges_of_side(
     case: Case, side: PresentSide, marks: tuple[Mark, ...], loader: TraceLoader
 ) -> str:
-    """Return the span ranges that a side marks, or a dash if only the other side says present."""
+    """Return the span ranges that a side marks, or a dash if it does not say present."""
     if case.outcome not in (side, PresentSide.BOTH):
         return "—"
     return ranges_text(marks, loader.known_order(case.trace_id))
@@ -430,7 +435,7 @@ def _case_style(case: Case) -> str:
 
 
 def outcome_text(case: Case, texts: SideTexts) -> str:
-    """Return which side has the verdict present; if both have it, whether their ranges overlap.
+    """Return which side says present. If both do, also return whether their ranges overlap.
 
     Args:
         case: The mode and the trace on which the sides are compared.
@@ -446,7 +451,7 @@ def outcome_text(case: Case, texts: SideTexts) -> str:
 
 
 def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
-    """Return the first span ranges that a side marks, and the number of further ranges.
+    """Return the first span ranges of some marks, and the number of further ranges.
 
     Args:
         marks: The marks of the side.
@@ -461,9 +466,9 @@ def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
 
 
 def comparison_summary(comparison: RunComparison, key_of: KeyOf) -> str:
-    """Return the number of compared traces, and what was left out and why.
+    """Return the number of compared traces, and how many were left out and why.
 
-    If the judge is a taught version of another judge, a second line has the result of its test.
+    For a taught version, a second line has the result of its test.
 
     Args:
         comparison: The comparison.
@@ -528,7 +533,7 @@ GOLD_ACTIONS: Final = ("wrong", "guideline", "teach", "default", "seen")
 
 
 class ComparisonScreen(OpensTraces):
-    """The counts per mode, and under them the traces of the mode under the cursor."""
+    """The counts of each mode, and below them the traces of the mode under the cursor."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     AUTO_FOCUS = "#counts"
@@ -540,13 +545,12 @@ class ComparisonScreen(OpensTraces):
         self._first = first
         self._second = second
         self._counts_seen_verdicts = False
-        """True to count the gold's verdicts that were decided with a judge on screen."""
+        """True to count verdicts that were decided with a judge on screen."""
         self._comparison: RunComparison | None = None
         self.hints.leave_out(() if second is None else GOLD_ACTIONS)
 
     @property
     def _with_gold(self) -> bool:
-        """True if the run of a judge is compared with people, not with another run."""
         return self._second is None
 
     @property
@@ -554,7 +558,7 @@ class ComparisonScreen(OpensTraces):
         return GOLD_TEXTS if self._with_gold else RUN_TEXTS
 
     def compose_panes(self) -> ComposeResult:
-        """Yield the counts, the list of traces and, with gold, the reasons of both sides."""
+        """Yield the counts, the traces and, with gold, the reasons of both sides."""
         self.set_class(self._with_gold, "-gold")
         yield Static(id="about", markup=False)
         counts = ColumnTable[ModeCounts](attrgetter("mode"), id="counts")
@@ -585,7 +589,6 @@ class ComparisonScreen(OpensTraces):
         self.mast.workspace.when_ready(self._read_comparison)
 
     def show_title(self) -> None:
-        """Show the judges that are compared, and the annotator."""
         first_title = judge_name(self._first.judge)
         second_title = "gold"
         if self._second is not None:
@@ -617,8 +620,8 @@ class ComparisonScreen(OpensTraces):
         """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
         is_empty = not comparison.trace_count or not comparison.comparison.total.compared
-        # With verdicts that were decided with a judge on screen, the summary is shown even so: it
-        # says how to count them.
+        # The summary says how to count verdicts that were decided with a judge on screen. So it is
+        # shown if there are any.
         if is_empty and not comparison.seen_verdict_count:
             self.show_message_only(
                 empty_comparison_text(comparison, self.mast.key_of, gold=self._with_gold)
@@ -640,14 +643,14 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def _mode_slug(self) -> str:
-        """The mode of the row under the cursor, or ``ALL_MODES``."""
+        """The slug of the mode in the row under the cursor, or ``ALL_MODES``."""
         row = self.main_list.row
         return ALL_MODES if row is None else row.mode
 
     def _visible_cases(self) -> list[Case]:
         """Return the cases of the mode under the cursor.
 
-        In the row of all modes, the cases on which the sides differ come first.
+        For all modes together, the cases with a difference come first.
         """
         if self._comparison is None:
             return []
@@ -660,7 +663,7 @@ class ComparisonScreen(OpensTraces):
     def _show_cases(self) -> None:
         """Show the traces of the mode under the cursor.
 
-        Then read the traces in which the numbers of the marked spans are not known yet.
+        Then read the traces with marked spans of unknown number.
         """
         cases = self._visible_cases()
         self._list_cases(cases)
@@ -674,7 +677,6 @@ class ComparisonScreen(OpensTraces):
             )
 
     def _list_cases(self, cases: Sequence[Case]) -> None:
-        """Show traces of the mode under the cursor."""
         comparison = self._comparison
         if comparison is None:
             return
@@ -690,7 +692,7 @@ class ComparisonScreen(OpensTraces):
         self._show_reasons()
 
     def _refresh_ranges(self, mode: str) -> None:
-        """Show the span ranges by number, unless the cursor has moved to another mode."""
+        """Show the span ranges by number, unless the cursor is on another mode now."""
         if mode == self._mode_slug:
             self._list_cases(self.cases.rows)
 
@@ -706,10 +708,7 @@ class ComparisonScreen(OpensTraces):
         self._show_reasons()
 
     def _show_reasons(self) -> None:
-        """Read the answers and reasons on the case under the cursor in a worker, and show them.
-
-        Only a comparison with gold has reasons.
-        """
+        """Show the answers and reasons on the case under the cursor, if there is gold."""
         if not self._with_gold:
             return
         show_text = self.query_one("#reasons", SpanView).show_text
@@ -728,7 +727,7 @@ class ComparisonScreen(OpensTraces):
     def action_open(self) -> None:
         """Open the trace of the case under the cursor at its evidence.
 
-        In the list of counts by mode, focus the list of cases instead.
+        In the list of modes, focus the list of cases instead.
         """
         if self.pane is not self.cases:
             if self.cases.rows:
@@ -756,7 +755,7 @@ class ComparisonScreen(OpensTraces):
             super().action_back()
 
     def action_seen(self) -> None:
-        """Include or leave out the verdicts that were decided with a judge on screen."""
+        """Count the verdicts that were decided with a judge on screen, or leave them out."""
         if not self._with_gold:
             self.hints.say("This is only for a comparison with gold")
         elif self._comparison is not None and not self._comparison.seen_verdict_count:
@@ -766,10 +765,9 @@ class ComparisonScreen(OpensTraces):
             self.mast.workspace.when_ready(self._read_comparison)
 
     def _require_case(self) -> Case | None:
-        """Return the case under the cursor of the lower list.
+        """Return the case under the cursor, or show a hint and return None.
 
-        If the runs of two judges are compared, or the upper list has the focus, show a hint and
-        return None.
+        A case is needed in a comparison with gold, with the focus on the lower list.
         """
         case = self.cases.row
         if not self._with_gold:
@@ -782,7 +780,7 @@ class ComparisonScreen(OpensTraces):
         return None
 
     def action_wrong(self) -> None:
-        """Ask why the judge is wrong on the case under the cursor, and mark it as wrong."""
+        """Ask why the judge is wrong on the case under the cursor, and mark it."""
         case = self._require_case()
         comparison = self._comparison
         if case is None or comparison is None:
@@ -797,7 +795,7 @@ class ComparisonScreen(OpensTraces):
         self.mast.ask(NoteScreen(title, previous_reason), partial(self._mark_mistake, case))
 
     def _mark_mistake(self, case: Case, text: str) -> None:
-        """Record that the judge is wrong on a case; an empty reason removes the mark."""
+        """Record that the judge is wrong on a case. An empty reason removes the mark."""
         reason = text.strip()
 
         def write_mistake(opened: OpenWorkspace) -> str:
@@ -866,9 +864,7 @@ class ComparisonScreen(OpensTraces):
     async def _change_and_compare(self, write_change: Callable[[OpenWorkspace], str]) -> None:
         """Change the workspace, show a message about it, and compare anew.
 
-        Args:
-            write_change: Writes the change and returns the message. If it raises `MastError`, the
-                error is shown.
+        ``write_change`` returns the message. Its errors are shown.
         """
         opened = self.mast.opened
         if opened is None:
@@ -880,11 +876,7 @@ class ComparisonScreen(OpensTraces):
         self.mast.workspace.when_ready(self._read_comparison)
 
     def show_judge_progress(self, message: JudgeProgress) -> None:
-        """Show the progress of a judge at work.
-
-        Args:
-            message: The progress.
-        """
+        """Show the progress of a judge at work."""
         message.show_in(self.hints)
 
 
@@ -896,7 +888,7 @@ def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
 def evidence_of(case: Case, order: Order) -> TraceLocation:
     """Return the location of the first span that the first side marks, with the mark's label.
 
-    If that side marks none, return that of the second side. Without any mark, return the location
+    If that side has no marks, use those of the second side. Without any mark, return the location
     of the trace.
 
     Args:

@@ -28,7 +28,7 @@ from mast_tui.workspace.records import Asked, JudgementRecord, Run, RunSettings,
 HIDDEN: Final = "hidden"
 
 TIME_CHARS: Final = 19
-"""The characters of a time (ISO 8601) up to its seconds."""
+"""The length of a time (ISO 8601) up to its seconds."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class AnswerCounts:
     waiting: int = 0
 
     def add(self, answer: ReviewAnswer | None) -> None:
-        """Count one suggestion; its answer is None while it waits for one."""
+        """Count one suggestion. ``answer`` is None while it waits for an answer."""
         if answer is None:
             self.waiting += 1
         elif answer is ReviewAnswer.REJECT:
@@ -55,7 +55,7 @@ class AnswerCounts:
 
     @property
     def share(self) -> str:
-        """The share of accepted suggestions among the answered, as text; empty without answers."""
+        """The share of accepted suggestions among the answered ones; empty without answers."""
         answered = self.accepted + self.rejected
         return f"{self.accepted / answered:.0%}" if answered else ""
 
@@ -64,15 +64,15 @@ class AnswerCounts:
 class RunView:
     """A run, and one annotator's answers to its current suggestions.
 
-    Traces whose text is an example in the judge's prompt are not counted in answers and modes.
+    Traces with their text as an example in the judge's prompt are not counted.
 
     Attributes:
         run: The run.
         answers: The number of suggestions by answer; None while hidden from the annotator.
-        modes: The same for each mode, by slug; None while hidden.
+        modes: The answers for each mode, by slug; None while hidden.
         waiting_by_trace: The number of suggestions without an answer, by trace id; empty while
             hidden.
-        left_out: The number of traces of the run whose text is an example in the prompt.
+        left_out: The number of traces with their text as an example in the prompt.
     """
 
     run: Run
@@ -88,7 +88,7 @@ class RunView:
 
     @property
     def judge_text(self) -> str:
-        """The name of the model that was asked, or of a judge without a model."""
+        """The name of the model, or of a judge without a model."""
         settings = self.run.settings
         return judge_name(self.run.judge) if settings is None else one_line(settings.model)
 
@@ -100,7 +100,9 @@ class RunView:
 
 
 def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
-    """Return a run for each judge whose judgements belong to no run because they were imported.
+    """Return a run for each judge with imported judgements.
+
+    Imported judgements belong to no stored run.
 
     Args:
         opened: The open workspace.
@@ -125,7 +127,7 @@ def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
 def _imported_run(
     opened: OpenWorkspace, judge: str, taxonomy: str, judgements: Sequence[JudgementRecord]
 ) -> Run:
-    """Return a run that stands for the imported judgements of one judge."""
+    """Return a run made up of the imported judgements of one judge."""
     labels = opened.workspace.labels(annotator=judge, taxonomy=taxonomy)
     findings = Counter(label.trace_id for label in labels)
     return Run(
@@ -142,11 +144,9 @@ def _imported_run(
 def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
     """Read the runs as the annotator may see them, the latest first.
 
-    This is slow: call it in a worker.
-
-    The suggestions of a judge on a trace count for each of its runs over that trace. A trace whose
-    text is in a prompt of the judge does not count. Nothing that reveals hidden suggestions is
-    counted.
+    This is slow, so call it in a worker. The suggestions of a judge on a trace count for each of
+    its runs over that trace. Hidden suggestions and traces with their text in a prompt do not
+    count.
 
     Args:
         opened: The open workspace.
@@ -169,7 +169,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
 
 
 _ModeAnswer = tuple[str, ReviewAnswer | None]
-"""The mode of a suggestion, and the annotator's answer to the suggestion, None for none."""
+"""The mode of a suggestion, and the annotator's answer or None."""
 
 _JudgedTrace = tuple[str, str, str]
 """A judge, the id of a trace, and a taxonomy."""
@@ -178,10 +178,10 @@ _JudgedTrace = tuple[str, str, str]
 def _answers_by_trace(
     opened: OpenWorkspace, judges: Iterable[str]
 ) -> dict[_JudgedTrace, list[_ModeAnswer]]:
-    """Return the annotator's answers to the suggestions of some judges on each trace."""
+    """Return the annotator's answers to the suggestions of some judges, by trace."""
     workspace = opened.workspace
     reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
-    # The reviews are in the order of passes, so the last answer to a suggestion wins.
+    # The reviews are in the order of passes, so the last answer to a suggestion counts.
     answer_by_suggestion = {review.suggestion: review.answer for review in reviews}
     answers_by_trace: dict[_JudgedTrace, list[_ModeAnswer]] = {}
     for judge in judges:
@@ -197,7 +197,7 @@ def _view_of_run(
     answers_by_trace: Mapping[_JudgedTrace, Sequence[_ModeAnswer]],
     example_ids: Collection[str],
 ) -> RunView:
-    """Count the answers to the suggestions of a run, given the ids of the judge's examples."""
+    """Count the answers to the suggestions of a run, without the traces in ``example_ids``."""
     counts = AnswerCounts()
     counts_by_mode: dict[str, AnswerCounts] = {}
     waiting_by_trace: dict[str, int] = {}
@@ -214,14 +214,14 @@ def _view_of_run(
 
 
 def share_in_traces(quotes: QuoteCounts) -> str:
-    """Return the share of quotes that are in the traces, as text; empty if there are no quotes."""
+    """Return the share of quotes that are in the traces; empty without quotes."""
     return f"{quotes.found / quotes.all:.0%}" if quotes.all else ""
 
 
 def local_time(iso: str) -> str:
-    """Return a UTC time (ISO 8601) in local time.
+    """Return a UTC time (ISO 8601) as local time.
 
-    If the text is no time, return its first characters.
+    Of any other text return the first characters.
     """
     try:
         return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M")
@@ -231,11 +231,11 @@ def local_time(iso: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunTraceRow:
-    """A trace of a run as the annotator may see it.
+    """A trace of a run, as the annotator may see it.
 
     Attributes:
-        trace: The trace, with the result of the judge.
-        name: Its name in the list.
+        trace: The trace with the result of the judge.
+        name: The name in the list.
         waiting: The number of suggestions without an answer; 0 while hidden.
         is_hidden: Whether the judge's suggestions are hidden from the annotator.
     """
@@ -277,10 +277,9 @@ class RunTraceRow:
 
 
 def trace_rows(view: RunView, names: Mapping[str, str]) -> list[RunTraceRow]:
-    """Return the rows of a run's traces in the order in which they need work.
+    """Return the rows of a run's traces, the most urgent first.
 
-    Failed traces come first, then the traces with the most waiting suggestions. Traces with the
-    same number are in the order of their ids.
+    Failed traces come before all others, then traces with many waiting suggestions.
 
     Args:
         view: The run.
@@ -337,7 +336,7 @@ _TRACE_COLUMNS: Final[Sequence[TableColumn[RunTraceRow]]] = (
 
 
 def answers_text(answers: Sequence[Asked]) -> str:
-    """Return a model's answers in full, each under a line with its time, tokens and use.
+    """Return a model's answers in full, each below a line with its time, tokens and use.
 
     Without answers, return why there are none.
     """
@@ -350,7 +349,7 @@ def answers_text(answers: Sequence[Asked]) -> str:
     for number, request in enumerate(answers, 1):
         use = "used" if request.usable else "not usable"
         time = request.at[:TIME_CHARS].replace("T", " ")
-        # Any finish but "stop" names the reason why the answer is incomplete.
+        # Any finish but "stop" is the reason why the answer is incomplete.
         parts.append(
             f"{number} of {len(answers)} · {time} · {request.form} · "
             f"{request.tokens_in:,} tokens in, {request.tokens_out:,} out · "
@@ -361,10 +360,7 @@ def answers_text(answers: Sequence[Asked]) -> str:
 
 
 def quotes_text(quotes: QuoteCounts) -> str:
-    """Return the numbers of quotes found in the trace, of all quotes, and of altered quotes.
-
-    The text is empty if there are no quotes.
-    """
+    """Return the numbers of found, of all and of altered quotes; empty without quotes."""
     if not quotes.all:
         return ""
     altered_text = f" {ALTERED}{quotes.altered}" if quotes.altered else ""
@@ -372,11 +368,7 @@ def quotes_text(quotes: QuoteCounts) -> str:
 
 
 class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
-    """The traces of one run.
-
-    The screen counts the answers of the current annotator, and nothing that is hidden from this
-    person.
-    """
+    """The traces of one run, as the current annotator may see them."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.RUN
@@ -384,7 +376,7 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
     row_key = attrgetter("trace_id")
 
     def __init__(self, view: RunView, names: Mapping[str, str]) -> None:
-        """Show a run; ``names`` holds the names of traces by id."""
+        """Show a run. ``names`` are the names of traces by id."""
         super().__init__()
         self._view = view
         self._names = names
@@ -393,13 +385,12 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
     def read_rows(self, opened: OpenWorkspace) -> None:
         """Count the annotator's answers to the suggestions of the run, and show its traces."""
         run = self._view.run
-        # After a failure the figures stay, and the next request reports the problem.
+        # After an error the old figures stay, and the next request reports it.
         self.work.run(
             "recount", lambda: read_views(opened, [run]), self._show_views, failed=lambda _: None
         )
 
     def _show_views(self, views: Sequence[RunView]) -> None:
-        """Show the traces of the run, or that there are none."""
         (self._view,) = views
         rows = trace_rows(self._view, self._names)
         if rows:
@@ -409,7 +400,6 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
             self.show_message_only(f"This run has no traces.\n\n{key} goes back.")
 
     def show_title(self) -> None:
-        """Show the judge and time of the run, and the annotator."""
         run = self._view.run
         count = len(run.traces)
         title = (
@@ -420,7 +410,7 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
         self.title_bar.show(title, self.right_title_parts())
 
     def show_detail(self) -> None:
-        """Show the result for the trace under the cursor, or the full answers if they are open."""
+        """Show the judge's result or its full answers on the trace under the cursor."""
         row = self.main_list.row
         if row is None:
             self.detail.show_text("")
@@ -439,7 +429,7 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
         self.describe(row.name, "\n".join(lines))
 
     def action_answers(self) -> None:
-        """Switch between the model's answers about the trace and the result for it."""
+        """Switch between the model's answers about the trace and its result."""
         if self._view.answers is None:  # hidden from the annotator
             self.hints.say("You work blind: what a judge says is shown after finishing")
             return
@@ -451,12 +441,12 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
         """Read the model's answers about a trace in a worker, then show them."""
 
         def show_answers(answers: Sequence[Asked]) -> None:
-            # The user may have returned to the result for the trace meanwhile.
+            # The user may have returned to the result meanwhile.
             if self._reads_answers:
                 count = counted(len(answers), "answer")
                 self.describe(f"{row.name} · {count}", answers_text(answers))
 
-        # After a failure the text stays, and the next request reports the problem.
+        # After an error the text stays, and the next request reports it.
         self.work.run(
             "answers",
             lambda: opened.workspace.answers_about(self._view.run.id, row.trace_id),
@@ -465,7 +455,7 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
         )
 
     def action_open(self) -> None:
-        """Open the trace at a suggestion of this judge: the first without an answer, if any."""
+        """Open the trace at a suggestion of this judge, if possible one without an answer."""
         row = self.main_list.row
         if row is not None:
             self.open_at(TraceLocation(row.trace_id, judge=self._view.run.judge))
@@ -502,7 +492,7 @@ _RUN_COLUMNS: Final[Sequence[TableColumn[RunView]]] = (
 )
 """The columns after the sign of a run.
 
-While a run's suggestions are hidden from the annotator, so are the figures on them.
+Figures on hidden suggestions are hidden too.
 """
 
 
@@ -510,11 +500,11 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
     """Return the columns of the list of runs.
 
     Args:
-        marked_run_id: The id of the run that was marked for a comparison; None if none is marked.
+        marked_run_id: The run marked for a comparison, or None.
     """
 
     def sign(view: RunView) -> str:
-        """Return the sign of a run: marked, failed on a trace, finished or not finished."""
+        """Return the sign of a run."""
         if view.run.id == marked_run_id:
             return "A"  # the name of the first side in the comparison
         if view.failed_count:
@@ -553,7 +543,7 @@ def run_text(
         lines += _mode_table(view, taxonomy)
     problems = [(trace, trace.problem) for trace in run.traces if trace.problem]
     lines += _trace_lines("Failed", names, problems)
-    # Remarks on repaired or dropped suggestions would reveal that there are some.
+    # Remarks reveal that there are suggestions.
     visible_traces = run.traces if view.modes is not None else ()
     remarks = [(trace, "; ".join(trace.remarks)) for trace in visible_traces if trace.remarks]
     lines += _trace_lines("Remarks", names, remarks)
@@ -563,7 +553,7 @@ def run_text(
 
 
 def _status_line(run: Run, is_running: bool) -> str:
-    """Return the judge, the taxonomy, and whether the run is finished, at work or ended early."""
+    """Return the judge, the taxonomy, and the state of the run."""
     title = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
     parameters = {} if run.settings is None else dict(run.settings.parameters)
     if "decisive" in parameters:
@@ -580,7 +570,7 @@ def _status_line(run: Run, is_running: bool) -> str:
 
 
 def _usage_lines(run: Run) -> Iterator[str]:
-    """Yield the requests, tokens and cost of a model's run."""
+    """Yield the requests, tokens and cost of a run with a model."""
     if run.settings is None:
         return
     usage = run.usage
@@ -593,10 +583,7 @@ def _usage_lines(run: Run) -> Iterator[str]:
 
 
 def _quote_lines(run: Run) -> Iterator[str]:
-    """Yield the share of quotes that are in the traces, and their numbers by kind.
-
-    Nothing is yielded if there are no quotes.
-    """
+    """Yield the share of quotes that are in the traces, and the number of quotes by kind."""
     quotes = run.quotes
     if quotes.all:
         share = share_in_traces(quotes)
@@ -607,9 +594,9 @@ def _quote_lines(run: Run) -> Iterator[str]:
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
-    """Yield a table of the annotator's answers by mode, after the number of traces left out.
+    """Yield a table of the annotator's answers by mode, after the number of left out traces.
 
-    Modes that the taxonomy does not have come last, with their slug as name.
+    Modes that are not in the taxonomy come last, named by their slugs.
     """
     if view.left_out:
         traces = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
@@ -639,12 +626,9 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
 def _trace_lines(
     title: str, names: Mapping[str, str], texts: Sequence[tuple[RunTrace, str | None]]
 ) -> Iterator[str]:
-    """Yield a title and a line for each trace, up to ``MOST_LISTED``; nothing without texts.
+    """Yield a title and a line for each trace, at most ``MOST_LISTED``; nothing without texts.
 
-    Args:
-        title: The title.
-        names: The names of the traces, by id.
-        texts: The problem or remarks of each trace.
+    ``texts`` are the problem or remarks of each trace.
     """
     if not texts:
         return
@@ -677,11 +661,11 @@ def _settings_lines(settings: RunSettings) -> Iterator[str]:
 
 
 def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
-    """Return the text of an empty list of runs: how to run a judge.
+    """Return the text of an empty list of runs, which explains how to run a judge.
 
     Args:
         key_of: Returns how the key of an action is shown.
-        blind: Whether the annotator sees no suggestions before finishing a trace.
+        blind: Whether the annotator sees suggestions only after finishing a trace.
     """
     text = (
         "No judge has run in this workspace yet.\n\n"
@@ -706,11 +690,7 @@ class _ListedRuns(NamedTuple):
 
 
 class RunsScreen(TableScreen[RunView]):
-    """All runs in the workspace.
-
-    The screen counts the answers of the current annotator, and nothing that is hidden from this
-    person.
-    """
+    """The runs in the workspace, as the current annotator may see them."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.RUNS
@@ -723,10 +703,7 @@ class RunsScreen(TableScreen[RunView]):
         self._marked_run_id: str | None = None
 
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the runs, with the annotator's answers to their suggestions, in a worker.
-
-        The names of traces are read with them.
-        """
+        """Read the runs, the annotator's answers and the names of traces in a worker."""
 
         def read_runs() -> _ListedRuns:
             names = trace_names(opened.workspace.traces())
@@ -737,7 +714,6 @@ class RunsScreen(TableScreen[RunView]):
         self.work.run("runs", read_runs, self._list_runs, self.show_message_only)
 
     def _list_runs(self, listed: _ListedRuns) -> None:
-        """Show the runs with the names of their traces, or how to run a judge."""
         self._names = listed.names
         if listed.views:
             self._show_views(listed.views)
@@ -784,7 +760,7 @@ class RunsScreen(TableScreen[RunView]):
             self.app.push_screen(RunScreen(view, self._names))
 
     def _chosen_run(self) -> RunView | None:
-        """Return the run under the cursor; if there is none, show a hint and return None."""
+        """Return the run under the cursor, or show a hint and return None."""
         view = self.main_list.row
         if view is None:
             self.hints.say("There is no run under the cursor")
@@ -834,11 +810,9 @@ class RunsScreen(TableScreen[RunView]):
             self._open_comparison(view, None)
 
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
-        """Open the comparison of two runs; show an error if they do not use the open taxonomy.
+        """Open the comparison of a run with another run, or with the gold if ``second`` is None.
 
-        Args:
-            first: The run on side A.
-            second: The run on side B, with the same taxonomy; None for the gold.
+        Show an error if the run does not use the open taxonomy.
         """
         if first.run.taxonomy != self.mast.taxonomy.ref:
             self.hints.say(
@@ -849,7 +823,7 @@ class RunsScreen(TableScreen[RunView]):
         self.app.push_screen(ComparisonScreen(first.run, None if second is None else second.run))
 
     def action_judge(self) -> None:
-        """Run a judge on all traces of the library, or ask to cancel a judge at work."""
+        """Run a judge on all traces of the library, or ask to cancel the judge at work."""
         traces = OneByOne(list(self.mast.catalog.traces.values()))
         if not traces:
             self.hints.say("No traces are listed in the library", error=True)
@@ -857,7 +831,7 @@ class RunsScreen(TableScreen[RunView]):
         self.mast.judge_traces(traces)
 
     def show_judge_progress(self, message: JudgeProgress) -> None:
-        """Show the progress of the judge; when it is done, list its run."""
+        """Show the progress of the judge, and at its end the new run."""
         message.show_in(self.hints)
         opened = self.mast.opened
         if message.done and opened is not None and self.is_attached:

@@ -50,7 +50,7 @@ from mast_tui.workspace.registers.hold_out import held_out
 from mast_tui.writes import piece_of_work
 
 FIRST_CHOSEN: Final = 4
-"""The number of errors that are chosen at first if a person has marked none."""
+"""The number of errors chosen at first if no person has marked any."""
 
 MOST_EXAMPLES: Final = 12
 
@@ -64,13 +64,13 @@ def wrong_traces(comparison: RunComparison) -> list[str]:
 
 
 def _wrong_cases(comparison: RunComparison) -> Iterator[Case]:
-    """Yield the cases of all modes in which only one side says present."""
+    """Yield the cases in which only one side says present."""
     for cases in comparison.comparison.cases.values():
         yield from (case for case in cases if case.outcome is not PresentSide.BOTH)
 
 
 def traces_to_judge(comparison: RunComparison) -> tuple[str, ...]:
-    """Return the ids of the traces that the next version of the judge judges.
+    """Return the ids of the traces for the next version of the judge.
 
     These are the wrongly judged traces, a random sample, and the held-out traces.
     """
@@ -106,7 +106,7 @@ def judge_errors(comparison: RunComparison, opened: OpenWorkspace) -> list[Judge
 
 
 def _overlooked_failure(comparison: RunComparison, case: Case, record: TraceRecord) -> JudgeError:
-    """Return a case as an error of the judge in which people say present."""
+    """Return a case as an error of a judge that overlooked a failure."""
     subject = (case.trace_id, case.mode)
     mistake_reason = comparison.alignment.mistake_reasons.get(subject, "")
     length_class = (record.spans or 0).bit_length()  # each class is twice as long
@@ -125,7 +125,7 @@ def _overlooked_failure(comparison: RunComparison, case: Case, record: TraceReco
 def _as_false_alarm(
     error: JudgeError, judge_mark: Mark, label_by_id: Mapping[str, Label]
 ) -> JudgeError:
-    """Return an error as one in which people say absent, at the place that the judge has marked."""
+    """Return an error as a false alarm, at the place that the judge has marked."""
     label = label_by_id.get(judge_mark.label or "")
     evidence = None if label is None else label.evidence
     return replace(
@@ -137,7 +137,7 @@ def _as_false_alarm(
 
 
 def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
-    """Return people's reason why the judge was wrong about the mode in the trace.
+    """Return people's reason why the judge was wrong in a case.
 
     It is the first reason of a decision or note on a label, or else a general sentence.
     """
@@ -147,7 +147,7 @@ def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
         *(label.note for label in labels if label.mode == case.mode),
     ]
     general_reason = "it looks like it, and people say that it is not"
-    # The first side is the judge, the second side people.
+    # The first side is the judge; the second side is people.
     if case.outcome is PresentSide.SECOND:
         general_reason = "people say that it is"
     return next((reason for reason in reasons if reason), general_reason)
@@ -155,7 +155,7 @@ def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NextVersion:
-    """A version of a judge that has not judged yet.
+    """A planned version of a judge, before it has judged.
 
     Attributes:
         version: The version.
@@ -179,7 +179,7 @@ def next_version(
     loader: TraceLoader,
     library_traces: Mapping[str, Trace],
 ) -> NextVersion:
-    """Make the next version of a judge. This is slow: call it in a worker.
+    """Plan the next version of a judge. This is slow, so call it in a worker.
 
     Args:
         opened: The workspace.
@@ -219,7 +219,7 @@ def next_version(
 def _version_with(
     opened: OpenWorkspace, parent: str, examples: tuple[Example, ...], base_setup: Setup
 ) -> JudgeVersion:
-    """Return the version of a judge with the guidelines of people and some examples."""
+    """Return the version of a judge with the guidelines of people and with examples."""
     guidelines = guidelines_of(opened.workspace, opened.taxonomy.ref)
     setup = with_chosen_examples(with_guidelines(base_setup, guidelines), examples)
     return JudgeVersion(
@@ -239,7 +239,7 @@ def _traces_without_examples(
     loader: TraceLoader,
     library_traces: Mapping[str, Trace],
 ) -> OneByOne:
-    """Return the traces that the next version of the judge judges, without those of examples."""
+    """Return the traces that the next version judges, without the traces of examples."""
     example_ids = {example.trace_id for example in examples}
     candidates = (
         library_traces.get(trace_id) or loader.read(trace_id)
@@ -252,7 +252,7 @@ def _traces_without_examples(
 def _merged_examples(
     earlier: tuple[Example, ...], later: tuple[Example, ...]
 ) -> tuple[Example, ...]:
-    """Return the later examples, then the earlier ones of another mode, verdict or trace.
+    """Return the later examples, then the earlier examples that differ in mode, verdict or trace.
 
     At most ``MOST_EXAMPLES`` are returned.
     """
@@ -264,13 +264,13 @@ def _merged_examples(
 
 
 def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
-    """Yield the lines of the prompt that are added or removed, each under its heading.
+    """Yield the added and removed lines of the prompt, each below its heading.
 
     Args:
         old_setup: The setup of the judge so far.
         new_setup: The setup of the next version.
     """
-    # All other pieces are the same in each prompt.
+    # Only the first piece of a prompt can differ.
     old_lines, new_lines = (
         setup.prompt.system.pieces[0].splitlines() for setup in (old_setup, new_setup)
     )
@@ -295,7 +295,7 @@ def error_columns(
     Args:
         taxonomy: The taxonomy of the modes.
         loader: Returns the names of the traces.
-        chosen_errors: The trace id and mode of each error that becomes an example.
+        chosen_errors: The trace id and mode of each chosen error.
     """
     return (
         sign_column(
@@ -319,7 +319,7 @@ def _basis_text(error: JudgeError) -> str:
 
 
 class TeachingScreen(TableScreen[JudgeError]):
-    """The errors of a judge. The chosen errors become examples."""
+    """The errors of a judge. Chosen errors become examples in the next version's prompt."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.TEACHING
@@ -332,7 +332,9 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._selected: frozenset[tuple[str, str]] = frozenset()
         """The trace ids and modes of the chosen errors."""
         self._loader: TraceLoader | None = None
-        """Reads the traces of examples, whose texts the judge's own redaction masks."""
+        """The loader for the traces of examples. It adds no masks, because the judge masks the
+        texts itself.
+        """
         self._planned: NextVersion | None = None
 
     def show_title(self) -> None:
@@ -341,7 +343,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         self.title_bar.show(("Teach", name, "examples and guidelines"), self.right_title_parts())
 
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the errors and the names of the traces in a thread once, then list them."""
+        """Read the errors and the names of the traces in a worker once, then list them."""
         open_traces = list(self.mast.catalog.traces.values())
 
         def read_errors() -> tuple[Sequence[JudgeError], TraceLoader]:
@@ -352,9 +354,9 @@ class TeachingScreen(TableScreen[JudgeError]):
             self.work.run("teaching", read_errors, self._list_errors, self.show_message_only)
 
     def _list_errors(self, errors_and_loader: tuple[Sequence[JudgeError], TraceLoader]) -> None:
-        """Show the errors, and choose the initial examples.
+        """Show the errors, and choose the first examples.
 
-        These are the errors that a person has marked, or else the first on which people agree.
+        These are the errors marked by a person, or else the first errors on which people agree.
         """
         errors, self._loader = errors_and_loader
         chosen_errors = [error for error in errors if error.marked_by_person]
@@ -364,7 +366,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._show_errors(errors)
 
     def _show_errors(self, errors: Sequence[JudgeError]) -> None:
-        """Show the errors with their choice, and begin to plan the next version."""
+        """Show the errors with their choice, and plan the next version."""
         columns = error_columns(self.mast.taxonomy, self._comparison.loader, self._selected)
         self.show_rows(columns, errors)
         self._planned = None
@@ -417,11 +419,10 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._show_errors(self.main_list.rows)
 
     def action_open(self) -> None:
-        """Run the next version of the judge; the row under the cursor has nothing to open."""
+        """Run the next version of the judge."""
         self._run_next_version()
 
     def _run_next_version(self) -> None:
-        """Store the next version of the judge, and let it judge its traces."""
         planned = self._planned
         if planned is None:
             self.hints.say("Wait until the change of the prompt is shown")
@@ -432,13 +433,12 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     @piece_of_work
     async def _store_and_judge(self, planned: NextVersion) -> None:
-        """Store the next version and judge its traces."""
         opened = self.mast.opened
         if opened is None:
             return
 
         def store_version() -> NextVersion:
-            """Store the version, and return it: None would mean an error."""
+            """Store the version, and return it, because None would mean an error."""
             keep_version(opened.workspace, opened.taxonomy.ref, planned.version)
             return planned
 
@@ -446,11 +446,7 @@ class TeachingScreen(TableScreen[JudgeError]):
             self.mast.judge_traces(planned.traces, planned.plan)
 
     def show_judge_progress(self, message: JudgeProgress) -> None:
-        """Show the progress of the judge, and at the end the key that lists the new version.
-
-        Args:
-            message: The progress.
-        """
+        """Show the progress of the judge, and at its end the key that lists the new version."""
         message.show_in(self.hints)
         if message.done and not message.problem:
             key = self.mast.key_of("everywhere.runs")

@@ -1,4 +1,4 @@
-"""The search for text in all traces of the library, and the list of its hits."""
+"""The search for text in all traces of the library, and the list of hits."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from mast_tui.ui.library.screen import LibraryScreen
 
 MOST_HITS: Final = 10_000
-"""The number of spans after which a search ends."""
+"""The number of hits at which a search ends."""
 
 REPORT_INTERVAL: Final = 0.1
-"""The seconds between updates of the list; the first hit is shown at once."""
+"""Seconds between updates of the list. The first hit is shown at once."""
 
 NAME_CELLS: Final = 30
 """The most cells of the name of a trace."""
@@ -52,7 +52,7 @@ class HitRow(NamedTuple):
 
     @property
     def short_name(self) -> str:
-        """The name of the trace without folders, safe to display."""
+        """The name of the trace's file, safe to display."""
         _, _, file_name = self.name.rpartition("/")
         return one_line(file_name)
 
@@ -102,7 +102,7 @@ class HitList(VirtualLines):
             self.rows_changed()
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render a hit: the trace, the span's number and kind, and the text around the match.
+        """Draw a hit: the trace, the span's number and kind, and the text around the match.
 
         Args:
             row: The position of the row.
@@ -130,7 +130,7 @@ class HitList(VirtualLines):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _preview_segments(self, hit: Hit, width: int, base: Style) -> list[Segment]:
-        """Return the part of the preview that fits into a width, with the match visible."""
+        """Return the part of the preview around the match, cut to a width."""
         text_before = one_line(hit.preview[: hit.match_start])
         match = one_line(hit.preview[hit.match_start : hit.match_end])
         text_after = one_line(hit.preview[hit.match_end :])
@@ -147,14 +147,14 @@ class HitList(VirtualLines):
 
 
 class _Batch(NamedTuple):
-    """The results of a search since the last batch; ``is_last`` at its end."""
+    """The results of a search since the last batch. ``is_last`` is true at the end."""
 
     results: Sequence[Hit | NotSearched]
     is_last: bool = False
 
 
 def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batch]:
-    """Run a search, and yield its results in batches; call this in a worker."""
+    """Run a search in a worker, and yield its results in batches."""
     results: list[Hit | NotSearched] = []
     last_report = 0.0
     hit_count = 0
@@ -175,14 +175,14 @@ def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batc
 
 @dataclass(slots=True)
 class _RunningSearch:
-    """A search, whose hits replace the list of traces until it is left.
+    """A search. Its hits replace the list of traces until it is left.
 
     Attributes:
-        needle: The text that is searched.
+        needle: The text to search for.
         query: The text as a query.
         files: The search in the files.
         trace_id_by_place: The ids of the traces, by path and number of the record.
-        name_of: Returns the name of a trace in the list.
+        name_of: Returns the name of a trace.
         not_searched: The files that could not be searched.
         done: True once all files were searched.
     """
@@ -197,7 +197,7 @@ class _RunningSearch:
 
     @property
     def quoted_needle(self) -> str:
-        """The text that is searched, cut, and quoted if it is no regular expression."""
+        """The searched text, cut, and quoted unless it is a regular expression."""
         needle = one_line(self.needle, 40)
         return needle if self.query.regex else f"“{needle}”"
 
@@ -214,18 +214,18 @@ class _RunningSearch:
 
 
 class Contents:
-    """The search of contents: its input line, and the hits, which replace the list of traces."""
+    """The search of contents: its input line and its hits."""
 
     def __init__(self, screen: LibraryScreen) -> None:
         self.line = TextLine(
             placeholder="text to look for in all traces; /…/ is a regular expression", id="contents"
         )
-        """The input line; the screen composes it."""
+        """The input line, which the screen composes."""
         self.list = HitList(id="hits")
-        """The list of hits; the screen composes it."""
+        """The list of hits, which the screen composes."""
         self._screen = screen
         self._search: _RunningSearch | None = None
-        """The search whose hits are listed; None while traces are listed."""
+        """The search with listed hits; None while traces are listed."""
 
     def open(self) -> None:
         """Show the input line."""
@@ -238,9 +238,9 @@ class Contents:
         self._screen.hints.prompt(f"Text in all traces · Enter finds it{names_hint}{back_hint}")
 
     def start(self) -> None:
-        """Search the text of the input line, which must not be empty, in a worker.
+        """Search for the text of the input line in a worker. The text must not be empty.
 
-        Show an error if the text is a malformed regular expression.
+        Show an error for a malformed regular expression.
         """
         mast = self._screen.mast
         paths = mast.options.paths
@@ -270,7 +270,7 @@ class Contents:
         )
 
     def leave(self) -> bool:
-        """End the search, and list the traces again; return False if no search was open."""
+        """End the search, and list the traces again; return False without a search."""
         was_open = self.lists_hits or self.line.display
         self._screen.work.stop("contents")
         self._search = None
@@ -282,7 +282,7 @@ class Contents:
 
     @property
     def lists_hits(self) -> bool:
-        """True if hits are listed in place of the traces."""
+        """True if hits are listed instead of traces."""
         return self._search is not None
 
     @property
@@ -309,7 +309,9 @@ class Contents:
             self._screen.hints.say(message, error=True)
 
     def open_hit(self) -> None:
-        """Open the trace of the hit under the cursor at its span, and search for the same text."""
+        """Open the trace of the hit under the cursor at its span, and search for the same text
+        there.
+        """
         row = self.list.row
         search = self._search
         trace = None if row is None else self._screen.mast.catalog.traces.get(row.trace_id)
@@ -321,7 +323,7 @@ class Contents:
         self._screen.mast.go(ShowTrace(trace, location))
 
     def title_parts(self) -> Iterator[str]:
-        """Yield the parts of the title: the hits, the text that is searched, and the progress."""
+        """Yield the parts of the title: the hits, the searched text, and the progress."""
         search = self._search
         if search is None:
             return
@@ -337,7 +339,7 @@ class Contents:
             yield f"{len(search.not_searched):,} not searched"
 
     def empty_text(self) -> str:
-        """Return the text to show while a search has no hits; empty without a search."""
+        """Return the text for a search without hits; empty without a search."""
         search = self._search
         if search is None:
             return ""

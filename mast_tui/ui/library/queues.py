@@ -25,7 +25,7 @@ MOST_SAMPLED: Final = 1_000_000
 
 
 class QueueName(StrEnum):
-    """The name of a queue; all but ``all`` are known to the session too."""
+    """The name of a queue."""
 
     ALL = "all"
     MINE = "mine"
@@ -38,17 +38,17 @@ class QueueName(StrEnum):
 
 
 REVEALING_QUEUES: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
-"""Queues that reveal answers of others; the workspace records that the annotator has seen them."""
+"""The queues that reveal answers of others. The workspace records that they were opened."""
 
 
 class _QueueTexts(NamedTuple):
     """The texts of a queue.
 
     Attributes:
-        key: The key that chooses it in the dialog.
+        key: The key in the dialog.
         choice: The name in the dialog.
         empty: The message if the queue is empty.
-        title: The name in the title of the screen; None if it equals ``choice``.
+        title: The name in the title of the screen; None for ``choice``.
     """
 
     key: str
@@ -114,12 +114,12 @@ class QueueTraces:
 
     Attributes:
         request: The queue.
-        trace_ids: The ids of its traces; None for all traces.
-        keeps_order: Whether the queue has an order of its own; else the library sorts the traces.
-        modes: The slugs of the modes for which a trace is in the queue, by trace id.
+        trace_ids: The ids of the traces; None for all traces.
+        keeps_order: Whether to keep the order of ``trace_ids`` instead of sorting.
+        modes: The slugs of the modes that are the reason for a trace, by trace id.
         retests: The ids of the traces to label once more. They come next.
-        precision_text: A text on the precision of the figures for which the traces were chosen.
-        is_outsider: Whether the user is no annotator of the study.
+        precision_text: A text on the precision of figures, for a queue that improves it.
+        is_outsider: Whether the user is not an annotator of the study.
     """
 
     request: QueueRequest
@@ -134,13 +134,12 @@ class QueueTraces:
 def read_queue(
     opened: OpenWorkspace, request: QueueRequest | None, listed_ids: Sequence[str]
 ) -> QueueTraces:
-    """Read the traces of a queue. This is slow: call it in a worker.
+    """Read the traces of a queue. This is slow, so call it in a worker.
 
     Args:
         opened: The open workspace.
-        request: The queue; None for the initial queue, which is ``mine`` for annotators of a study
-            and ``all`` for other users.
-        listed_ids: The ids of the listed traces; without a study they all belong to the annotator.
+        request: The queue; None for ``mine`` for annotators of a study, and ``all`` for others.
+        listed_ids: The ids of the listed traces. Without a study, all of them are the annotator's.
 
     Raises:
         SessionError: The study has no such queue.
@@ -157,7 +156,7 @@ def read_queue(
         unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
         return QueueTraces(request, unfinished_ids, keeps_order=False)
     if study is None and request.name is QueueName.SAMPLE:
-        # Only a study has a seed of its own.
+        # Only a study has its own seed.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)
     return QueueTraces(
@@ -171,18 +170,18 @@ def read_queue(
 
 
 def _precision_text(opened: OpenWorkspace, study: Study | None) -> str:
-    """Return the text on the precision of the figures for which the traces were chosen."""
-    # This imports numpy, which would slow down the start of the library.
+    """Return the text on the precision of a prevalence, for the queue ``worth``."""
+    # This imports numpy, which would delay the start of the library.
     from mast_tui.ui.library.sample_width import sample_width_text
 
     return sample_width_text(opened, study)
 
 
 def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[QueueName, int]:
-    """Count the traces of each queue but the sample. This is slow: call it in a worker.
+    """Count the traces of each queue except the sample. This is slow, so call it in a worker.
 
-    The size of a queue of ``REVEALING_QUEUES`` would reveal answers of others. Its count is the
-    number of finished traces, which is the most that the queue can have.
+    The sizes of ``REVEALING_QUEUES`` would reveal answers of others. They are replaced by the most
+    possible: the number of finished traces.
 
     Args:
         opened: The open workspace.
@@ -198,11 +197,11 @@ def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[Qu
 def count_text(
     name: QueueName, counts: Mapping[QueueName, int], seen_sizes: Mapping[QueueName, int]
 ) -> str:
-    """Return the text beside a queue in the dialog: its size, or what opening it reveals.
+    """Return the text beside a queue in the dialog.
 
     Args:
         name: The queue.
-        counts: The result of ``count_queues``; empty while it is not known.
+        counts: The result of ``count_queues``; empty until it is known.
         seen_sizes: The sizes of the queues that were opened before.
     """
     if name is QueueName.SAMPLE:
@@ -264,13 +263,12 @@ def continued_queue(
 ) -> list[str]:
     """Return a changed queue that begins at the open trace.
 
-    After the open trace come the retests, the traces that came after it in the previous queue, new
-    traces, and the traces that came before it.
+    These follow: retests, traces after it in the previous queue, new traces, and traces before it.
 
     Args:
-        previous: The ids of the traces in the queue until now.
-        current: The ids of the traces in the queue from now on.
-        open_id: The id of the open trace; None for none.
+        previous: The ids of the traces in the previous queue.
+        current: The ids of the traces in the changed queue.
+        open_id: The id of the open trace, or None.
         retests: The ids of the traces to label once more.
     """
     if open_id is None or open_id not in previous:
@@ -309,7 +307,7 @@ class QueueChoice(Ask):
         Args:
             opened: The open workspace.
             listed_ids: The ids of the traces in the library.
-            current: The queue on screen, which Enter keeps.
+            current: The present queue. Enter keeps it.
             seen_sizes: The sizes of the queues that were opened before.
             key_of: Returns how the key of an action is shown.
         """
@@ -339,7 +337,6 @@ class QueueChoice(Ask):
         self.work.run("queues", count, self._show_counts)
 
     def _show_counts(self, counts: Mapping[QueueName, int]) -> None:
-        """Show each queue with its count."""
         self.show_answers(
             {
                 texts.key: f"{texts.choice:<{_NAME_CELLS}}"
@@ -350,7 +347,7 @@ class QueueChoice(Ask):
 
 
 class CurrentQueue:
-    """The queue that the library shows. A study's annotators begin with ``mine``."""
+    """The queue of the library. Annotators of a study begin with ``mine``."""
 
     def __init__(self, screen: LibraryScreen) -> None:
         self.traces = QueueTraces(QueueRequest())
@@ -361,27 +358,22 @@ class CurrentQueue:
         self._sizes: dict[QueueName, int] = {}
 
     def restart(self) -> None:
-        """Show the initial queue after a study was set up, if ``all`` or ``mine`` is on screen.
+        """Show the initial queue, because a study was set up.
 
-        The study decides which of the two is the initial queue. Any other queue stays.
+        This concerns ``all`` and ``mine`` only. Any other queue stays.
         """
         if self.traces.request.name in (QueueName.ALL, QueueName.MINE):
             self._chosen_request = None
         self.changed()
 
     def changed(self) -> None:
-        """Read the queue again after something was finished or set up."""
+        """Read the queue again, because something was finished or set up."""
         opened = self._screen.mast.opened
         if opened is not None and self._screen.is_mounted:
             self._start_reading(opened)
 
     def _start_reading(self, opened: OpenWorkspace, *, is_chosen: bool = False) -> None:
-        """Read the chosen queue in a worker, then show it or the problem.
-
-        Args:
-            opened: The open workspace.
-            is_chosen: Whether the user has just chosen the queue.
-        """
+        """Read the chosen queue in a worker, then show it or the problem."""
         request = self._chosen_request
         listed_ids = list(self._screen.mast.catalog.traces)
         self._screen.work.run(
@@ -391,21 +383,20 @@ class CurrentQueue:
         )
 
     def _show_read_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show a queue, which the user may just have chosen, and remember its size."""
         self.traces = traces
         if traces.trace_ids is not None:
             self._sizes[traces.request.name] = len(traces.trace_ids)
         self._screen.show_queue(traces, is_chosen=is_chosen)
 
     def choose(self) -> None:
-        """Ask for another queue; show an error if no workspace can be opened."""
+        """Ask for another queue, or show an error if no workspace is open."""
         if self._screen.mast.workspace.no_workspace_reason is not None:
             self._screen.hints.say("No workspace is open, so all traces are shown", error=True)
             return
         self._screen.mast.workspace.when_ready(self._ask_for_queue)
 
     def _ask_for_queue(self, opened: OpenWorkspace) -> None:
-        """Ask which queue to show, and show it; for a sample, ask for its settings first."""
+        """Ask which queue to show, and show it. Ask for the settings of a sample first."""
 
         def queue_chosen(key: str) -> None:
             name = next(name for name, texts in QUEUES.items() if texts.key == key)

@@ -16,12 +16,12 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
     """Return the interval of the mode with the least certain prevalence, and how to narrow it.
 
-    The text is empty if the judges' answers are hidden from the annotator, or if no traces were
-    drawn by chance. This is slow: call it in a worker.
+    The text is empty if judges' answers are hidden, or no traces were drawn by chance. This is
+    slow, so call it in a worker.
 
     Args:
         opened: The open workspace.
-        study: Its study, with the draws by which traces were chosen; None if there is none.
+        study: Its study, or None.
     """
     draws = [] if study is None else [draw for draw in study.draws if draw.chances]
     if not draws or opened.judges_hidden:

@@ -62,7 +62,7 @@ FILTER_HINT: Final = "a name, task or model; unread; with suggestions; failed â€
 """The hint in the empty filter."""
 
 MOST_PROBLEMS: Final = 5
-"""The most files without a trace that are named if no trace is found."""
+"""The most files without a trace that the empty library names."""
 
 MOST_TRACE_PROBLEMS: Final = 20
 """The most problems of one trace that are shown."""
@@ -80,7 +80,7 @@ ACTIONS_ON_THE_LIST: Final = ("sort", "queue", "compare")
 class LibraryScreen(MainScreen):
     """The list of traces.
 
-    Its matching rows, in their order, are the queue of the annotate screen.
+    The listed rows are the queue of the annotate screen.
     """
 
     CSS_PATH = LIBRARY
@@ -101,12 +101,12 @@ class LibraryScreen(MainScreen):
         self._shown_change_count = 0
         """The number of changes of the catalog that the rows show."""
         self._same_runs: Mapping[str, tuple[str, ...]] = {}
-        """The ids of the traces that are the same run, by trace id."""
+        """The ids of equal runs, by trace id."""
         self._compared_change_count = 0
-        """The number of changes of the catalog when runs were compared last."""
+        """The number of changes of the catalog at the last comparison of runs."""
 
     _widget_count = -1
-    """The number of widgets of the complete screen; it differs while the screen opens or closes."""
+    """The number of widgets of the complete screen. It differs while the screen opens or closes."""
 
     def compose(self) -> ComposeResult:
         """Yield the table, the facts of the trace under the cursor, and the input lines."""
@@ -132,7 +132,7 @@ class LibraryScreen(MainScreen):
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
-        """Read labels again, and the facts of the traces that other screens have read further."""
+        """Read labels again, and facts of traces that other screens have read further."""
         self.mast.catalog.learn()
         self._labels_changed()
 
@@ -147,13 +147,16 @@ class LibraryScreen(MainScreen):
         return bool(self.table.row_count) or self.mast.catalog.complete
 
     def awaits_content(self, action: str | None) -> bool:
-        """Return whether an action has to wait: it works on a row, and no trace was read yet."""
+        """Return whether an action has to wait.
+
+        Actions on a row wait for the first trace.
+        """
         return action in ROW_ACTIONS and not self.table.row_count and not self.mast.catalog.complete
 
     def refresh_rows(self) -> None:
-        """Update the rows of traces that were added, changed or removed since the last call.
+        """Update the rows of changed traces.
 
-        Once all files are read, compare in a worker which traces are the same run.
+        Once all files are read, find equal runs in a worker.
         """
         if not self.is_mounted or not self.query(LibraryList):
             return  # a screen that is being closed has lost its list
@@ -168,7 +171,7 @@ class LibraryScreen(MainScreen):
             self.work.run("same-runs", lambda: same_runs(traces), self._update_same_runs)
 
     def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
-        """Update the rows of traces that are now the same run as others, or no longer are.
+        """Update the rows of traces that are equal to other runs, or no longer are.
 
         Args:
             same_runs_by_id: The ids of the other traces of a run, by trace id.
@@ -185,7 +188,9 @@ class LibraryScreen(MainScreen):
             self._show_matching_rows(keeps_position=True)
 
     def _labels_changed(self) -> None:
-        """Read the progress of all annotators again, in the background as a server may be slow."""
+        """Read the progress of all annotators again in the background, because a server may be
+        slow.
+        """
         self.mast.writes.do(self._read_labels, HeldKeys.NOTHING)
 
     async def _read_labels(self) -> None:
@@ -195,7 +200,6 @@ class LibraryScreen(MainScreen):
         self.queue.changed()
 
     async def _read_view(self) -> None:
-        """Read the annotator's entry of each trace, and update the rows."""
         opened = self.mast.opened
         if opened is None or not self.is_mounted:
             return
@@ -208,7 +212,7 @@ class LibraryScreen(MainScreen):
         self._show_matching_rows(keeps_position=True)
 
     def show_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show a queue; if it reveals answers, also show the facts that were hidden until then.
+        """Show a queue, and the facts that were hidden until it was opened.
 
         Args:
             traces: The traces of the queue.
@@ -216,7 +220,7 @@ class LibraryScreen(MainScreen):
         """
         self._listing.narrow(traces.trace_ids, keeps_order=traces.keeps_order)
         if is_chosen and traces.request.name in REVEALING_QUEUES:
-            # In the background: the queue is shown at once, and the facts follow.
+            # The queue is shown at once, and the facts follow in the background.
             self.mast.writes.do(self._read_view_and_arrange, HeldKeys.NOTHING)
         if is_chosen:
             self.sort = Sort.QUEUE
@@ -228,9 +232,7 @@ class LibraryScreen(MainScreen):
     ) -> None:
         """Replace the annotator's entries, and update the rows that may have changed.
 
-        Args:
-            entry_by_trace: The annotator's entry of each trace, by trace id.
-            outcomes_visible: Whether the outcomes of traces without an entry are shown.
+        ``outcomes_visible`` is for traces without an entry.
         """
         previous_entries = self._entry_by_trace
         self._entry_by_trace = entry_by_trace
@@ -246,7 +248,7 @@ class LibraryScreen(MainScreen):
         self._update_rows([row.trace_id for row in self._listing if may_have_changed(row.trace_id)])
 
     def _update_rows(self, trace_ids: Collection[str]) -> None:
-        """Make the rows of some traces again; remove the rows of traces that no longer exist."""
+        """Make the rows of some traces again, and remove the rows of missing traces."""
         if not trace_ids:
             return
         traces = self.mast.catalog.traces
@@ -309,7 +311,7 @@ class LibraryScreen(MainScreen):
         queue = self.queue.traces
         shows_queue = queue.request.name is not QueueName.ALL
         if not catalog.complete and not catalog.checking:
-            # On a narrow screen the progress is more useful than the number of listed traces.
+            # On a narrow screen the progress is more useful than the number of traces.
             yield reading_progress(catalog)
         if shows_queue:
             yield queue.request.title
@@ -330,7 +332,7 @@ class LibraryScreen(MainScreen):
             yield f"{counted(problem_count, 'problem')}, see mast-tui inspect"
 
     def _count_text(self) -> str:
-        """Return the number of listed traces, and of all if these are more."""
+        """Return the number of listed traces, and of all traces if that is larger."""
         listed_count = len(self.table.rows)
         total = len(self._listing)
         count_text = counted(total, "sample trace" if self.mast.options.samples else "trace")
@@ -345,20 +347,17 @@ class LibraryScreen(MainScreen):
             self._show_list_or_reason()
 
     def workspace_failed(self) -> None:
-        """Show that there is no workspace; traces can be read without one."""
+        """Show that there is no workspace. Traces can be read without one."""
         self._show_title()
 
     def right_title_parts(self) -> tuple[str, ...]:
-        """Return the annotator, their role, and the number of traces that they have finished."""
+        """Return the annotator, the role, and the number of finished traces."""
         if self.mast.opened is None:
             return super().right_title_parts()
         return (*super().right_title_parts(), self.mast.trace_queue.finished_text())
 
     def _show_list_or_reason(self) -> None:
-        """Show the list of traces or of search hits, or the reason why it has no rows.
-
-        ``contents`` is the search in texts; while it lists hits, they replace the traces.
-        """
+        """Show the list of traces or of search hits, or the reason why it is empty."""
         contents = self.contents
         is_empty = not (contents.list.rows if contents.lists_hits else self.table.rows)
         self.table.display = not is_empty and not contents.lists_hits
@@ -391,7 +390,7 @@ class LibraryScreen(MainScreen):
         return self._no_traces_text()
 
     def _no_traces_text(self) -> str:
-        """Return that there are no traces, with the first problems, and what can be read."""
+        """Return a text about missing traces, with the first problems and the readable formats."""
         catalog = self.mast.catalog
         paths = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
         first_problems = islice(chain(catalog.troubles, catalog.skipped), MOST_PROBLEMS)
@@ -432,7 +431,6 @@ class LibraryScreen(MainScreen):
             self._about_pane.show_text("")
 
     def _describe(self, title: str, subtitle: str, text: str) -> None:
-        """Show a text about the row under the cursor, and the titles of its pane."""
         self._about_pane.border_title = plain_title(title)
         self._about_pane.border_subtitle = plain_title(subtitle)
         self._about_pane.show_text(text)
@@ -463,7 +461,7 @@ class LibraryScreen(MainScreen):
 
     @on(Input.Submitted, "#contents")
     def _contents_submitted(self, event: Input.Submitted) -> None:
-        """Search the contents of all traces; with an empty line, leave the search."""
+        """Search the contents of all traces, or leave the search if the line is empty."""
         if event.value.strip():
             self.contents.start()
         else:
@@ -471,7 +469,7 @@ class LibraryScreen(MainScreen):
 
     @property
     def pane(self) -> LibraryList | HitList:
-        """The list on screen: the traces, or the hits in them."""
+        """The list on screen: the traces or the hits."""
         return self.contents.list if self.contents.lists_hits else self.table
 
     @on(VirtualLines.Moved, "#traces, #hits")
@@ -481,7 +479,7 @@ class LibraryScreen(MainScreen):
 
     @on(VirtualLines.Chosen, "#traces, #hits")
     def action_open(self) -> None:
-        """Open the trace or search hit under the cursor; an unreadable file shows a hint."""
+        """Open the trace or search hit under the cursor, or show a hint for an unreadable file."""
         if self.contents.lists_hits:
             self.contents.open_hit()
             return
@@ -503,7 +501,7 @@ class LibraryScreen(MainScreen):
         self.hints.prompt(f"Filter by name, task or model Â· Enter keeps{contents_hint}{back_hint}")
 
     def action_contents(self) -> None:
-        """Switch between the filter of names and the search of contents, with the typed text.
+        """Switch between the filter of names and the search of contents, keeping the typed text.
 
         If neither is open, open the search.
         """
@@ -530,7 +528,7 @@ class LibraryScreen(MainScreen):
         self.hints.clear()
 
     def action_back(self) -> None:
-        """Leave the search of contents or the filter; if neither is open, show how to quit."""
+        """Leave the search of contents or the filter, or show how to quit."""
         if not self._leave_search():
             key_of = self.mast.key_of
             self.hints.say(
@@ -538,7 +536,7 @@ class LibraryScreen(MainScreen):
             )
 
     def _leave_search(self) -> bool:
-        """Close the search of contents or, if it is closed, the filter.
+        """Close the search of contents, or else the filter.
 
         Return False if neither is open.
         """
@@ -570,11 +568,11 @@ class LibraryScreen(MainScreen):
         )
 
     def queue_changed(self) -> None:
-        """Read the queue again after something was finished."""
+        """Read the queue again, because something was finished."""
         self.queue.changed()
 
     def reset_queue(self) -> None:
-        """Show the queue to begin with after a study was set up."""
+        """Show the initial queue, because a study was set up."""
         self.queue.restart()
 
     def action_queue(self) -> None:
@@ -655,8 +653,8 @@ class LibraryScreen(MainScreen):
             self._labels_changed()
 
     def show_changes_of_others(self) -> None:
-        """Read the labels again after another window or program has written."""
-        # A screen with another number of widgets is being opened or closed.
+        """Read the labels again, because another window or program has written."""
+        # With another number of widgets, the screen is being opened or closed.
         if self.is_current and len([*self.walk_children()]) == self._widget_count:
             self._labels_changed()
 
@@ -671,7 +669,7 @@ class LibraryScreen(MainScreen):
     def go_to_place(self, text: str) -> bool:
         """Move to a trace by its number in the list, its id or its name.
 
-        If hits are listed, the traces are listed again. Return False if there is no such trace.
+        Listed hits are replaced by the traces. Return False for an unknown trace.
         """
         target = text.strip().removeprefix("#")
         if self.contents.lists_hits:
@@ -687,9 +685,9 @@ class LibraryScreen(MainScreen):
 def _runs_to_compare(
     row: LibraryRow, candidates: Iterable[LibraryRow], traces: Mapping[str, Trace]
 ) -> list[FinderChoice]:
-    """Return the runs to choose from beside a run: those of its task first.
+    """Return the runs to choose from beside a run.
 
-    Among them, runs with another outcome come first.
+    Runs of the same task come first, and among them runs with another outcome.
     """
     task = traces[row.trace_id].summary.task
 

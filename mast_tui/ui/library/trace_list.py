@@ -42,9 +42,9 @@ GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FI
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryRow:
-    """One trace as the library shows it; facts that are hidden from the annotator are empty.
+    """A trace in the library. Facts that are hidden from the annotator are empty.
 
-    Keys for sorting and filtering are computed once, when they are first needed.
+    Keys for sorting and filtering are computed once, when first needed.
     """
 
     trace_id: str
@@ -69,12 +69,12 @@ class LibraryRow:
 
     @cached_property
     def natural(self) -> str:
-        """A sort key of the name by which ``2.json`` comes before ``10.json``."""
+        """A sort key that puts ``2.json`` before ``10.json``."""
         return natural(self.name)
 
     @cached_property
     def by_task(self) -> tuple[bool, str, int]:
-        """A sort key by task, then by trial; traces without a task come last."""
+        """A sort key by task, then by trial. Traces without a task come last."""
         task = natural(self.task_id) if self.task_id else ""
         return not self.task_id, task, int(self.trial or 0)
 
@@ -88,7 +88,7 @@ class LibraryRow:
 
     @property
     def _filter_conditions(self) -> tuple[tuple[str, bool], ...]:
-        """The conditions that a filter may name, and whether each is true of the trace."""
+        """The conditions that a filter may name, each with its truth for this trace."""
         return (
             ("unread", self.state is WorkState.UNTOUCHED),
             ("with suggestions", self.waiting > 0),
@@ -131,31 +131,33 @@ _SORT_KEYS: Final[Mapping[Sort, Callable[[LibraryRow], Any]]] = {
 
 
 def _rows_in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
-    """Return the rows in an order; rows that are equal in it are in the order of their names."""
+    """Return the rows in an order. Equal rows are in the order of their names."""
     return sorted(sorted(rows, key=attrgetter("natural")), key=_SORT_KEYS[sort])
 
 
 def _letters_in_order(word: str) -> re.Pattern[str]:
-    """Return a pattern for the beginning of a text with the letters of a word in order."""
-    # Possessive quantifiers, because a text that lacks a letter would take long without them.
+    """Return a pattern for texts with the letters of a word in order."""
+    # Possessive quantifiers keep the search fast in a text without a letter.
     return re.compile("".join(f"[^{letter}]*+{letter}" for letter in map(re.escape, word)))
 
 
 class TraceListing:
-    """The rows of all traces. The sorted rows are kept for the next key press."""
+    """The rows of all traces. Sorted rows are cached for the next key."""
 
     def __init__(self) -> None:
         self._rows: dict[str, LibraryRow] = {}
         self._sorted_rows: list[LibraryRow] | None = None
-        """The rows of the queue in the order ``_sort``; None after a change."""
+        """The sorted rows of the queue; None after a change."""
         self._sort = Sort.QUEUE
         self._queue_ids: tuple[str, ...] | None = None
         self._keeps_queue_order = False
-        """True if ``Sort.QUEUE`` keeps the order of ``_queue_ids`` and does not sort by state."""
+        """True if ``Sort.QUEUE`` keeps the order of ``_queue_ids`` instead of sorting by state."""
         self.similar_only = False
-        """True if the listed rows do not contain the needle, but its letters in this order."""
+        """True if the listed rows do not contain the needle, but its letters in order."""
         self.matches_elsewhere = 0
-        """The number of matching rows outside of the queue, if none in it matches."""
+        """The number of matching rows outside of the queue; counted only if none in the queue
+        matches.
+        """
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -165,11 +167,11 @@ class TraceListing:
 
     @property
     def has_places(self) -> bool:
-        """True if the spans to look at are known of some trace."""
+        """True if some trace has known spans to look at."""
         return any(row.look_here is not None for row in self)
 
     def put(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows; a row replaces the row of the same trace."""
+        """Add rows. A row replaces the row of the same trace."""
         self._rows.update((row.trace_id, row) for row in rows)
         self._sorted_rows = None
 
@@ -193,7 +195,7 @@ class TraceListing:
             self._sorted_rows = None
 
     def _sorted_queue_rows(self, sort: Sort) -> list[LibraryRow]:
-        """Return the rows of the queue, or of all traces if no queue is chosen, in an order."""
+        """Return the sorted rows of the queue, or of all traces without a queue."""
         if self._queue_ids is None:
             return _rows_in_order(self, sort)
         rows = [self._rows[trace_id] for trace_id in self._queue_ids if trace_id in self._rows]
@@ -202,14 +204,13 @@ class TraceListing:
         return _rows_in_order(rows, sort)
 
     def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
-        """Return the rows of the queue that contain every word of the needle, sorted.
+        """Return the sorted rows of the queue that contain every word of the needle.
 
-        If no row of the queue does, set ``matches_elsewhere`` to the number of other rows that do.
-        If there are none either, return the rows that have the letters of each word in order, and
-        set ``similar_only``.
+        Without any, count matching rows of other traces in ``matches_elsewhere``. Without these,
+        return rows with the letters of each word in order, and set ``similar_only``.
 
         Args:
-            needle: The text that the user has typed.
+            needle: The typed text.
             sort: The order of the rows.
         """
         if self._sorted_rows is None or self._sort is not sort:
@@ -232,7 +233,7 @@ class TraceListing:
         return matches
 
     def _count_outside_queue(self, terms: Sequence[str]) -> int:
-        """Return the number of rows of all traces with all words; 0 if no queue is chosen."""
+        """Return the number of rows of all traces with all words; 0 without a queue."""
         if self._queue_ids is None:
             return 0
         return sum(all(term in row.haystack for term in terms) for row in self)
@@ -251,8 +252,8 @@ def row_of(
     Args:
         trace: The trace.
         name: Its name in the list.
-        entry: The annotator's entry of the trace; None if the workspace has none.
-        outcomes_visible: Whether the outcome is shown if there is no entry.
+        entry: The annotator's entry of the trace, or None.
+        outcomes_visible: Whether to show the outcome without an entry.
         same_as: The names of traces that are the same run.
     """
     facts = trace.summary
@@ -280,7 +281,10 @@ def row_of(
 
 
 def tells_outcome(trace: Trace) -> bool:
-    """Return whether a trace has an outcome, so that its row depends on who may see it."""
+    """Return whether a trace has an outcome.
+
+    Its row then depends on who may see the outcome.
+    """
     return trace.summary.outcome != Outcome.UNKNOWN
 
 
@@ -288,13 +292,13 @@ SAME_RUN_MARK: Final = " ≡"
 """The mark after the name of a trace that is the same run as another."""
 
 WIDE_LINE: Final = 89
-"""The cells of the shortest line that shows everything about a trace."""
+"""The least cells of a line that shows everything about a trace."""
 
 OFTEN_FILLED: Final = 0.25
-"""The share of rows that must have a value in a column so that the column is shown."""
+"""The least share of filled rows at which some columns are shown."""
 
 MEASURED_ROWS: Final = 400
-"""The number of rows from which the widths of the columns are computed."""
+"""The number of rows that decide the widths of the columns."""
 
 
 def _short_name(name: str, cells: int) -> str:
@@ -319,7 +323,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "trace",
         lambda row: one_line(row.name) + (SAME_RUN_MARK if row.same_as else ""),
         lambda row: "quiet" if row.state is WorkState.FINISHED else "name",
-        # Only the longest names lose letters in their middle, so they give room first.
+        # The longest names lose letters in the middle, so they are cut first.
         ColumnWidth(cuts=((0, 28), (5, 12), (20, 1)), most=44, spare=12),
         cut=_short_name,
     ),
@@ -388,7 +392,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         ColumnWidth(11, cuts=((1, 8), (6, 5)), most=24, least_line=WIDE_LINE),
     ),
 )
-"""The columns. On narrow screens those of the lowest rank are dropped first."""
+"""The columns. On narrow screens columns of low rank are dropped first."""
 
 
 class LibraryList(ColumnTable[LibraryRow]):
@@ -403,7 +407,10 @@ class LibraryList(ColumnTable[LibraryRow]):
         self.troubles: Sequence[FileProblem] = ()
 
     def on_hide(self, event: events.Hide) -> None:
-        """Keep the focus while no trace matches the filter: Textual would give it to the filter."""
+        """Keep the focus while no trace matches the filter.
+
+        Textual would give it to the filter.
+        """
         event.prevent_default()
 
     @property
@@ -424,16 +431,16 @@ class LibraryList(ColumnTable[LibraryRow]):
         *,
         keeps_position: bool = False,
     ) -> None:
-        """List other rows; the cursor stays on its trace.
+        """List other rows. The cursor stays on its trace.
 
-        A cursor on the first row stays on the first row. If its trace is gone, the cursor keeps its
-        position with ``keeps_position``, else it moves to the first row.
+        A cursor on the first row stays there. If its trace is gone, the cursor goes to the first
+        row, or keeps its position with ``keeps_position``.
 
         Args:
             rows: The traces.
             troubles: The files that could not be read.
-            keeps_position: Whether to scroll so that the trace under the cursor keeps its line on
-                screen. If the cursor is not on screen, the first trace on screen keeps its line.
+            keeps_position: Whether the trace under the cursor keeps its line on screen. If the
+                cursor is not on screen, the first visible trace does.
         """
         top = round(self.scroll_y)
         is_cursor_on_screen = self.cursor in self.rows_on_screen()
@@ -444,8 +451,8 @@ class LibraryList(ColumnTable[LibraryRow]):
             new_cursor = self.cursor if keeps_position else 0
         self.rows = rows
         self.troubles = tuple(troubles)
-        # The last column is “finished by”. Whether it is empty is not visible in the measured rows,
-        # as the finished traces are last in a queue.
+        # The last column is “finished by”. Finished traces are last in a queue, so the measured
+        # rows do not show if the column is empty.
         self.columns = COLUMNS if any(row.finished_by for row in rows) else COLUMNS[:-1]
         self.cursor = new_cursor
         self.rows_changed()
@@ -460,8 +467,8 @@ class LibraryList(ColumnTable[LibraryRow]):
     def _position_among(
         self, rows: Sequence[LibraryRow], troubles: Sequence[FileProblem], position: int
     ) -> int | None:
-        """Return the position among other rows of the row that has a position now; None if gone."""
-        # The files that could not be read are listed below the traces.
+        """Return the position among other rows of a present row, or None if that is gone."""
+        # Unreadable files are listed below the traces.
         if position >= len(self.rows):
             return position - len(self.rows) + len(rows) if troubles else None
         trace_id = self.rows[position].trace_id
@@ -472,7 +479,7 @@ class LibraryList(ColumnTable[LibraryRow]):
         return [text_lengths(COLUMNS, row) for row in self.rows[:MEASURED_ROWS]]
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render a trace, the heading of the unreadable files (troubles), or one of these files.
+        """Draw a trace, an unreadable file, or the heading of unreadable files.
 
         Args:
             row: The position of the row.

@@ -1,4 +1,4 @@
-"""Programs of the user's machine: those that fill the clipboard, and the user's editor."""
+"""Programs of the user's machine: clipboard tools and the user's editor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.options import in_browser
 
 TERMINAL_CHARS: Final = 100_000
-"""The length at which a text for the terminal is cut, in code points: many accept no more."""
+"""The length in code points at which a text for the terminal is cut.
+
+Many terminals accept no more.
+"""
 
 _TIMEOUT: Final = 5.0
 
@@ -29,10 +32,11 @@ X11_TOOLS: Final = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard"
 def tools(
     environment: Mapping[str, str], platform: str = sys.platform
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that copy their input to a clipboard: that of the system, that of tmux.
+    """Return the installed commands that copy their input to the clipboard of the system or of
+    tmux.
 
-    A command is left out if it is not installed. Over SSH, the clipboard of this machine is not the
-    user's, unless the X11 display is forwarded. In a browser the page copies, without commands.
+    Over SSH, the clipboard of this machine is not the user's, unless the X11 display is forwarded.
+    In a browser the page copies, so there are no commands.
 
     Args:
         environment: The environment variables of the process.
@@ -56,10 +60,7 @@ def tools(
 
 
 def copy_by_tools(text: str) -> list[str]:
-    """Copy a text with all available tools; may take some seconds.
-
-    Args:
-        text: The text.
+    """Copy a text with all available tools. This may take some seconds.
 
     Returns:
         The names of the tools that copied the text; empty if the terminal must copy it.
@@ -68,9 +69,8 @@ def copy_by_tools(text: str) -> list[str]:
 
 
 def _copy_with(command: tuple[str, ...], text: str) -> bool:
-    """Run a command with the text as its input; return whether it succeeded."""
     try:
-        # xclip leaves a process running, which must not hold our terminal.
+        # xclip leaves a process running, so its output must not be connected to our terminal.
         result = subprocess.run(
             command,
             input=text.encode("utf-8", "replace"),
@@ -90,7 +90,8 @@ def copied_text(name: str, chars: int, tools_used: list[str]) -> str:
     Args:
         name: The name of the text, such as ``the text of #9``.
         chars: The length of the text in code points.
-        tools_used: The names of the tools that copied it; empty if the terminal or browser did.
+        tools_used: The names of the tools that copied it; empty if the terminal or browser copied
+            it.
     """
     if tools_used:
         return f"Copied {one_line(name)}, {chars:,} characters, by {' and '.join(tools_used)}"

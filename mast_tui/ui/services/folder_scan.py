@@ -1,4 +1,4 @@
-"""A scan of folders: the traces of the last scan, those of now, and the differences."""
+"""A scan of folders: the cached traces of the last scan, and the changes since."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class Differences:
-    """The differences between a scan and the last scan, whose traces are shown already."""
+    """The differences between a scan and the last scan."""
 
     def __init__(self, named_files: Iterable[str] = ()) -> None:
         self._named_files = frozenset(named_files)
-        """The files that the user named; a file found in a folder is read in another way."""
+        """The files that the user named. They are read differently from files in a folder."""
         self._unseen_cached: dict[str, Trace] = {}
-        """The cached traces that the scan has not found yet, by id."""
+        """The cached traces that were not found yet in this scan, by id."""
         self._cached_id_by_place: dict[tuple[str, int | None], str] = {}
         """The ids of the cached traces, by file and number of the record."""
         self._gone_ids: list[str] = []
@@ -57,21 +57,21 @@ class Differences:
         return report._replace(traces=tuple(changed_traces))
 
     def take_gone(self) -> list[str]:
-        """Return the ids of the traces that were found to be gone since the last call."""
+        """Return the ids of the traces that have disappeared since the last call."""
         gone_ids = self._gone_ids
         self._gone_ids = []
         return gone_ids
 
     def finish(self) -> None:
-        """End the scan; the traces that it has not found are gone."""
+        """End the scan. Traces that were not found have disappeared."""
         self._gone_ids += self._unseen_cached
         self.has_differences = self.has_differences or bool(self._unseen_cached)
         self._unseen_cached = {}
 
     def _note_change(self, trace: Trace) -> bool:
-        """Note a trace that the scan found, and return whether it is new or has changed.
+        """Record a found trace, and return whether it is new or has changed.
 
-        If its place in the file had a cached trace with another id, that trace is gone.
+        A cached trace with another id at the same place of the file has disappeared.
         """
         trace_id = _id_of(trace)
         cached = self._unseen_cached.pop(trace_id, None)
@@ -88,7 +88,7 @@ def _id_of(trace: Trace) -> str:
 
 
 def _is_unchanged(cached: Trace, trace: Trace) -> bool:
-    """Return whether a trace is shown in the same way as its cached trace."""
+    """Return whether a trace is displayed like its cached trace."""
     return (
         cached.summary == trace.summary
         and cached.record == trace.record
@@ -97,24 +97,24 @@ def _is_unchanged(cached: Trace, trace: Trace) -> bool:
 
 
 BATCH_SECONDS: Final = 0.1
-"""Seconds for which files are collected before they are reported."""
+"""Seconds between two reports of files."""
 
 BATCH_FILES: Final = 500
-"""The most files in one report, so that no key waits until they are listed."""
+"""The most files in one report, so that keys need not wait long for its listing."""
 
 
 def scan_paths(
     paths: Sequence[Path], stopped: Callable[[], bool], take: Callable[[ScanNews], object]
 ) -> Iterator[FilesRead | CachedTraces]:
-    """Scan paths; yield the cached traces of the last scan, then the changes since.
+    """Scan paths: yield the cached traces of the last scan, then the changes since.
 
-    The first item is always ``CachedTraces``, which may be empty. If traces have changed, the cache
-    is written for the next scan.
+    The first item is always ``CachedTraces``, which may be empty. The cache is written if there are
+    changes.
 
     Args:
         paths: The paths.
         stopped: Returns whether to stop.
-        take: Called with the changes found before a big document is read, and with the progress of
+        take: Receives the changes found before a big document is read, and then the progress of
             reading that document.
     """
     with LibraryCache(library_cache_path()) as library:
@@ -124,12 +124,12 @@ def scan_paths(
         for traces in chain((first_part,), cached_parts):
             yield CachedTraces(traces)
             differences.add_cached(traces)
-        # The walk imports much, so it begins after the first traces are on screen.
+        # The walk imports much, so the first traces are shown before it.
         yield from _Walk(paths, library, differences, stopped, take).changes()
 
 
 class _Walk:
-    """A walk over paths, which collects the changes since the last scan in batches."""
+    """A walk over paths that collects the changes since the last scan in batches."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Walk:
         self._batch = FilesRead([], done=False)
 
     def changes(self) -> Iterator[FilesRead]:
-        """Yield the changes, until the walk is stopped; at its end write the cache if needed."""
+        """Yield the changes until the walk is stopped. Write the cache at the end if needed."""
         due_time = monotonic() + BATCH_SECONDS
         for report in self._scan:
             if self._stopped():
@@ -167,7 +167,7 @@ class _Walk:
             self._library.keep_traces(self._paths, self._scanned_traces)
 
     def _add(self, report: FileReport) -> None:
-        """Add the report of a file to the batch, and its traces to those that were found."""
+        """Add the report of a file to the batch, and record that its traces were found."""
         for trace in report.traces:
             members = self._scan.members.get(str(trace.path), ())
             self._scanned_traces.append((trace, members))
@@ -178,7 +178,7 @@ class _Walk:
             self._batch.reports.append(changes)
 
     def _take_batch(self) -> FilesRead:
-        """Return the changes so far, and begin another batch."""
+        """Return the present batch, and begin another one."""
         batch = self._batch
         self._batch = FilesRead([], done=False)
         batch.total = self._scan.total
@@ -186,7 +186,7 @@ class _Walk:
         return batch
 
     def _wait_for_document(self, process: DocumentProcess) -> None:
-        """Pass on the changes so far, then the progress of a big document until its end."""
+        """Report the changes so far, then the progress of a big document until its end."""
         self._take(self._take_batch())
         while not process.wait(REPORT_SECONDS):
             if self._stopped():

@@ -1,10 +1,9 @@
 """The order of keys, mouse events and pastes.
 
-Textual sends each of them straight to a widget's own message queue: a key to the widget that has
-the focus at that moment, a click to the widget under the pointer. In a burst (a fast typist, a slow
-line) several would be on their way through different queues at once and could overtake each other:
-``/`` would open the search line while ``1 3`` behind it still set a label, and ``1`` ``3`` could
-arrive as ``3`` ``1``. So the next event is delivered only when the one before it has been handled.
+Textual sends each event straight to the message queue of a widget: a key to the widget with the
+focus, a click to the widget under the pointer. Fast input could therefore overtake itself: after
+``/``, the keys ``1 3`` would still set a label, or arrive as ``3 1``. So each event is delivered
+only after the one before it was handled.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import HeldKeys
 
 KEYS_FOLLOW: Final = 0.3
-"""Seconds after an event within which the next one is expected."""
+"""Seconds after an event in which another one is expected."""
 
 InputEvent: TypeAlias = events.Key | events.MouseEvent | events.Paste
 
@@ -42,18 +41,21 @@ SCROLLING: Final = (
 )
 
 WRITER_TURN: Final = 0.001
-"""Seconds in which the thread that writes to the terminal gets its turn."""
+"""Seconds that the thread that writes to the terminal gets before the next event."""
 
 ALLOWED_WHILE_SAVING: Final = ("move", "digit")
-"""Prefixes of the actions that may run while a label is being saved. They act on what is on screen
-already, and the label that is being saved changes none of it."""
+"""Prefixes of the actions that may run while a label is being saved. They do not depend on that
+label.
+"""
 
 DRAWING_TIME: Final = 0.05
-"""Seconds after which the queue goes on although the screen has not been drawn. A screen that the
-event has closed is never drawn again."""
+"""Seconds to wait for the screen to be drawn.
+
+A screen that the event has closed is never drawn again.
+"""
 
 CHECK_INTERVAL: Final = 0.5
-"""Seconds between two checks whether the widget that handles an event still exists."""
+"""Seconds between two checks that the widget that handles an event still exists."""
 
 
 class QueuedInputApp(TextualApp):
@@ -71,37 +73,39 @@ class QueuedInputApp(TextualApp):
             await self.deliver(event)
 
     async def deliver(self, event: events.Event) -> None:
-        """Handle an event as Textual does, which sends keys, mouse events and pastes to widgets."""
+        """Handle an event as Textual does."""
         await super().on_event(event)
 
 
 class InputQueue:
-    """The keys, mouse events and pastes that have arrived and are not handled yet."""
+    """The keys, mouse events and pastes that are not handled yet."""
 
     def __init__(self, app: QueuedInputApp) -> None:
         """Begin with an empty queue that delivers nothing before ``open`` is called."""
         self.delivered_count = 0
         """The number of keys, clicks and pastes delivered so far."""
         self.blocked = False
-        """Whether the next event waits until something is saved, or read."""
+        """Whether the next event waits until something is saved or read."""
         self._app = context_of(app)
         self._waiting: deque[InputEvent] = deque()
         self._busy = True
         """Whether an event is being handled, or the queue is not open yet."""
         self._step_number = 0
-        """A number that changes when an event is delivered and when it is handled."""
+        """A number that changes when an event is delivered, and when it is handled."""
         self._path_of_last_event: list[DOMNode] = []
-        """The widgets whose queues the last event passes; empty once the queue waits for them."""
+        """The widgets with the message queues of the last event; empty once the queue waits for
+        them.
+        """
         self._known_screen: Screen[object] | None = None
         """The last screen that is known to be mounted."""
         self._unread_screen: Screen[object] | None = None
-        """The screen whose content the next event waits for."""
+        """The screen with the content that the next event waits for."""
         self._check_timer: TimerHandle | None = None
         self._last_event_time = -KEYS_FOLLOW  # no event has come yet, so ``keys_come`` is False
 
     @property
     def keys_come(self) -> bool:
-        """True if an event has come a moment ago, so that another may follow."""
+        """True if an event has come just now, so that another may follow."""
         return monotonic() - self._last_event_time < KEYS_FOLLOW
 
     @property
@@ -110,20 +114,20 @@ class InputQueue:
         return not self._busy and not self._waiting
 
     def open(self) -> None:
-        """Deliver what arrived before the first screen was shown, and all that follows."""
+        """Deliver the events that have arrived before the first screen, and all later ones."""
         self._deliver_next_after(self._step_number, [])
 
     async def put(self, event: InputEvent) -> None:
         """Deliver an event, or keep it until the events before it are handled.
 
-        A move of the mouse waits only for an event that is being handled. Events that wait until a
-        screen has read its content are dropped once an event comes that does not need it.
+        A move of the mouse is not kept, unless another event is being handled. Events that wait for
+        the content of a screen are dropped when an event comes that does not need the content.
         """
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
             await self._app.deliver(event)
             return
         if self._unread_screen is not None and not self._awaits_same_content(event):
-            # The user, or a dialog, has gone on: nothing waits for the content any more.
+            # The user or a dialog has gone on, so no event waits for the content now.
             self._waiting.clear()
             self._unread_screen = None
             self.blocked = False
@@ -136,13 +140,13 @@ class InputQueue:
             self._wait_for_last_event()
 
     def put_back(self, event: events.Key) -> None:
-        """Put a key at the front of the queue, for the screen below the screen that received it."""
+        """Put a key at the front of the queue, for the screen below the one that received it."""
         self._waiting.appendleft(events.Key(event.key, event.character))
 
     def resume(self) -> None:
-        """Deliver the event that waited, after something was saved or read.
+        """Deliver the waiting event, after something was saved or read.
 
-        The waiting events are dropped if a dialog has opened over the content they waited for.
+        If a dialog has opened over the awaited content, all waiting events are dropped.
         """
         if not self.blocked:
             return
@@ -150,7 +154,7 @@ class InputQueue:
         if self._is_interrupted():
             self._waiting.clear()
         self._unread_screen = None
-        # What was saved or read may have opened a dialog, which gets the next key.
+        # Saving or reading may have opened a dialog. The dialog receives the next key.
         self._app.call_later(self._deliver_next_after, self._step_number, [])
 
     def _awaits_content(self, event: InputEvent, screen: Screen[object]) -> bool:
@@ -162,23 +166,23 @@ class InputQueue:
         active = screen.active_bindings.get(event.key)
         if active is None:
             return screen.awaits_content(action=None)
-        # Keys with priority act on the app, such as the one that quits.
+        # Keys with priority, such as the one that quits, act on the app.
         if active.binding.priority:
             return False
-        # A line to type on handles its keys itself: there, ``j`` is no move in the list.
+        # While the user types into a line, letters run no actions.
         is_typed = isinstance(screen.focused, Input)
         return screen.awaits_content(None if is_typed else active.binding.id)
 
     def _awaits_same_content(self, event: InputEvent) -> bool:
-        """Check if an event waits for the same content as the events before it."""
+        """Check if an event waits for the same content as the waiting events."""
         screen = self._app.screen
         return screen is self._unread_screen and self._awaits_content(event, screen)
 
     def _is_interrupted(self) -> bool:
-        """Check if a dialog has opened over a screen before the next event could reach it.
+        """Check if a dialog has opened while the next event still waits for content.
 
-        This is so while the screen has not read the content that the event needs. A dialog that
-        opens once the content has been read is a result of it, and receives the event.
+        A dialog that opens after the content was read is a result of the content, and receives the
+        event.
         """
         unread_screen = self._unread_screen
         if unread_screen is None or self._app.screen is unread_screen:
@@ -186,7 +190,7 @@ class InputQueue:
         return self._awaits_content(self._waiting[0], unread_screen)
 
     def _must_wait(self, event: InputEvent) -> bool:
-        """Check if an event has to wait until something is read or earlier changes are saved."""
+        """Check if an event must wait for content, or until earlier changes are saved."""
         if self._awaits_content(event, self._app.screen):
             return True
         held_keys = self._app.writes.holds
@@ -195,17 +199,14 @@ class InputQueue:
         if isinstance(event, events.Key):
             if held_keys is HeldKeys.ALL:
                 return True
-            # ``HeldKeys.MOST``: only actions run that the work in progress does not change.
+            # With ``HeldKeys.MOST``, only actions run that do not depend on the work in progress.
             screen = self._app.screen
             active = None if screen.is_modal else screen.active_bindings.get(event.key)
             return active is None or not active.binding.action.startswith(ALLOWED_WHILE_SAVING)
         return not isinstance(event, SCROLLING)
 
     async def _deliver_next(self) -> None:
-        """Deliver the next event and the mouse moves before it, unless the event must wait.
-
-        The event that follows is delivered once this one is handled.
-        """
+        """Deliver the next event and the mouse moves before it, unless the event must wait."""
         while self._waiting and isinstance(self._waiting[0], events.MouseMove):
             await self._app.deliver(self._waiting.popleft())
         self._busy = bool(self._waiting)
@@ -217,7 +218,7 @@ class InputQueue:
                 self._unread_screen = self._app.screen
             return
         target = await self._deliver(self._waiting.popleft())
-        # Twice, as an event may put another one into these queues; see _deliver_next_after.
+        # The path is passed twice, see ``_deliver_next_after``.
         self._path_of_last_event = [*target.ancestors_with_self] * 2
         if self._waiting:
             self._wait_for_last_event()
@@ -225,7 +226,7 @@ class InputQueue:
             self._wait_for_drawing()
 
     async def _deliver(self, event: InputEvent) -> DOMNode:
-        """Deliver an event, and return the widget to which Textual sends it."""
+        """Deliver an event, and return the widget that receives it."""
         self._step_number += 1
         if not isinstance(event, SCROLLING):
             self.delivered_count += 1
@@ -239,7 +240,7 @@ class InputQueue:
         return target
 
     def _target_of(self, event: InputEvent) -> DOMNode:
-        """Get the widget to which Textual sends an event."""
+        """Return the widget to which Textual sends an event."""
         if not isinstance(event, events.MouseEvent):
             return self._app.focused or self._app.screen
         if self._app.mouse_captured is not None:
@@ -253,16 +254,16 @@ class InputQueue:
     async def _deliver_key(self, event: events.Key, target: DOMNode) -> None:
         """Give a key to the question in the last line, or else to its action or its widget."""
         screen = self._app.screen
-        # Looked up only once, because it goes through all bindings and takes 1 ms. A line to type
-        # on handles its keys itself.
+        # The bindings are looked up only once, because this takes 1 ms. A line to type on handles
+        # its keys itself.
         active = None if isinstance(target, Input) else screen.active_bindings.get(event.key)
         if self._offer_as_answer(event.key, active, target):
             return
         if not isinstance(target, VirtualLines) or isinstance(screen, ModalScreen):
             await self._app.deliver(event)
             return
-        # Outside dialogs, lists and their containers handle no keys themselves, so the action is
-        # run here without the detour through their message queues.
+        # Outside dialogs, lists and their containers handle no keys themselves. Running the action
+        # here avoids their message queues.
         is_done = active is not None and await self._app.run_action(
             active.binding.action, active.node
         )
@@ -270,7 +271,7 @@ class InputQueue:
             self._nothing_bound(event)
 
     def _nothing_bound(self, event: events.Key) -> None:
-        """Report in the last line that a key does nothing here."""
+        """Say in the last line that a key does nothing here."""
         key = event.character if event.is_printable and event.character else event.key
         for bar in self._app.screen.query(HintBar):
             bar.say(
@@ -279,21 +280,20 @@ class InputQueue:
             )
 
     def _offer_as_answer(self, key: str, active: ActiveBinding | None, target: DOMNode) -> bool:
-        """Let the screen handle a key as the answer to its question in the last line.
+        """Offer a key to the screen as the answer to its question; return whether it is an answer.
 
-        ``active`` is the binding of the key, if any. Return False if there is no question, or the
-        key does not answer it.
+        ``active`` is the binding of the key, if any.
         """
         screen = self._app.screen
         if not isinstance(screen, MainScreen) or not screen.asks or isinstance(target, Input):
             return False
         if active is None:
             return screen.take_key(key, action=None)
-        # A key with priority, such as that of help, keeps its effect during a question.
+        # A key with priority, such as that of help, keeps its effect.
         return not active.binding.priority and screen.take_key(key, active.binding.id)
 
     def _wait_for_drawing(self) -> None:
-        """Draw what the last event has changed, unless another event comes before."""
+        """Let the screen draw the effect of the last event, unless another event comes before."""
         self._app.screen.call_after_refresh(self._wait_for_last_event_after_drawing)
         self._check_timer = get_running_loop().call_later(DRAWING_TIME, self._wait_for_last_event)
 
@@ -301,10 +301,7 @@ class InputQueue:
         get_running_loop().call_later(WRITER_TURN, self._app.call_later, self._wait_for_last_event)
 
     def _wait_for_last_event(self) -> None:
-        """Wait until the last event is handled; do nothing if the queue waits for it already.
-
-        The path has the widgets whose message queues the event passes.
-        """
+        """Wait until the last event is handled, unless the queue already waits for it."""
         path = self._path_of_last_event
         self._path_of_last_event = []
         if path:
@@ -313,14 +310,14 @@ class InputQueue:
     def _deliver_next_after(self, number: int, path: list[DOMNode]) -> None:
         """Wait until an event is handled, then deliver the next event.
 
-        This passes a callback through the same message queues as the event. A callback that is
-        put behind an event in a queue is called after it. The path leads through the queues twice:
-        the second time the callback comes behind the messages that a widget has posted while it
-        handled the event, such as ``Input.Submitted``.
+        A callback passes through the same message queues as the event. Each queue calls it after
+        the messages before it, so after the event. It passes the queues a second time, because
+        handling the event may post messages such as ``Input.Submitted``.
 
         Args:
-            number: The number of the wait; a later wait has a higher number and ends this one.
-            path: The widgets whose queues are still to be passed.
+            number: The number of the step that is awaited. If it is no longer the present step,
+                this call does nothing.
+            path: The widgets with the queues that are still to be passed.
         """
         if number != self._step_number:
             return
@@ -329,7 +326,7 @@ class InputQueue:
             self._check_timer = None
         screen = self._app.screen
         if screen is not self._known_screen:
-            # A screen calls back once it is mounted: before that it has no rows to act on.
+            # Until a screen is mounted, it has no rows to act on.
             self._known_screen = screen
             path.append(screen)
         while path:
@@ -341,10 +338,7 @@ class InputQueue:
         self._app.call_later(self._deliver_next)
 
     def _wait_for(self, node: DOMNode, number: int, path: list[DOMNode]) -> None:
-        """Continue with the next widget if this one is removed and never calls back.
-
-        ``number`` and ``path`` are the arguments of ``_deliver_next_after``.
-        """
+        """Continue with the next widget if this one is removed and never calls back."""
 
         def check() -> None:
             if node.is_running or node.is_attached:

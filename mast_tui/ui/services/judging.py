@@ -1,6 +1,6 @@
 """Running a judge on traces: the choice of a judge, its progress, and cancelling it.
 
-A judge runs in a thread. Its suggestions are in the workspace before they are reported.
+A judge runs in a thread. Its suggestions are stored before they are reported.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ REPORT_EVERY: Final = 20
 
 
 class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
-    """A dialog that returns the key of the judge and the plan of a model, or None after Escape.
+    """A dialog that returns the key of a judge and the plan of a model, or None after Escape.
 
-    A model that is chosen before its estimate is known is returned with the estimate.
+    If the user chooses a model before its estimate is known, the dialog waits for the estimate.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
             traces: The traces to judge.
             twins: Whether the twins judge can be chosen.
             default: The key of the judge that Enter chooses.
-            trace_judge_key: The key that judges the trace on the annotate screen.
+            trace_judge_key: The key that runs a judge on a single trace.
         """
         rows = _judge_rows(setup, twins=twins)
         count = len(traces)
@@ -134,12 +134,11 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         self.work.run_stages("estimate", estimate, self._show_plan, self._show_failed_estimate)
 
     def _show_progress(self, traces: int) -> None:
-        """Show the progress of the estimate."""
         if self._plan is None:
             self.say_below(f"{ESTIMATE_PROGRESS}: {traces:,} of {len(self._traces):,} traces …")
 
     def _show_plan(self, plan: Plan) -> None:
-        """Show the estimate; close the dialog with it if the user has chosen the model already."""
+        """Show the estimate. If the model is chosen already, close the dialog."""
         self._plan = plan
         self.say_below(estimate_text(plan))
         if self._is_model_chosen:
@@ -154,8 +153,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
     def take(self, key: str) -> bool:
         """Choose the judge of a key; return False if no judge has the key.
 
-        The dialog returns the key and the plan, which is None for a judge without an estimate. For
-        a model it waits until the estimate is known.
+        The dialog closes at once, or for a model when the estimate is known.
         """
         if key not in self.answers:
             return False
@@ -174,7 +172,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
 
 
 def _judge_rows(setup: Setup | None, *, twins: bool) -> list[tuple[str, str]]:
-    """Return the keys of the judges that can be chosen, with their descriptions."""
+    """Return the keys and descriptions of the judges that can be chosen."""
     rows = [(RULES_KEY, "the rules: offline, at once")]
     if twins:
         rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
@@ -190,7 +188,7 @@ def _judge_rows(setup: Setup | None, *, twins: bool) -> list[tuple[str, str]]:
 
 
 def tokens_of(text: str) -> str:
-    """Return the digits of a number of tokens, such as ``310,000``, ``310k`` or ``1.5M``.
+    """Return a number of tokens, such as ``310,000``, ``310k`` or ``1.5M``, as plain digits.
 
     Raises:
         MastError: The text is no whole number of tokens, or it is zero or too large.
@@ -220,8 +218,8 @@ class RunningJudge:
 
     Attributes:
         name: The name of the judge.
-        message: Its last report.
-        worker: The worker that runs it; None before the start.
+        message: The last report of the judge.
+        worker: The worker of the judge; None before the start.
         stopping: Whether the user has cancelled it.
     """
 
@@ -232,7 +230,7 @@ class RunningJudge:
 
 
 class JudgeRuns:
-    """The judge at work, of which there is at most one. ``J`` on any screen asks to cancel it."""
+    """The judge at work. There is at most one."""
 
     def __init__(self, app: MastApp) -> None:
         self.running_judge: RunningJudge | None = None
@@ -240,11 +238,11 @@ class JudgeRuns:
         self._app = app
 
     def begin(self, traces: Collection[Trace], plan: Plan | None = None) -> None:
-        """Run a judge on traces; if a judge is already running, ask whether to cancel that one.
+        """Ask which judge to run on traces. If a judge is at work, ask whether to cancel it.
 
         Args:
-            traces: The traces; the judge reads them without the masks of a study.
-            plan: The model to ask; without one the user chooses a judge.
+            traces: The traces, which are judged without the masks of a study.
+            plan: The plan of a model; None to let the user choose a judge.
         """
         if not isinstance(traces, OneByOne):  # ``OneByOne`` removes the masks itself.
             traces = [trace.with_masks(None) for trace in traces]
@@ -268,7 +266,7 @@ class JudgeRuns:
         """Ask whether to cancel the judge at work."""
 
         def cancel() -> None:
-            """Cancel the judge, unless it has ended before the answer."""
+            """Cancel the judge, unless it has ended meanwhile."""
             if self.running_judge is running_judge and running_judge.worker is not None:
                 running_judge.stopping = True
                 running_judge.worker.cancel()
@@ -292,7 +290,7 @@ class JudgeRuns:
             work: Runs the judge.
         """
         self.running_judge = RunningJudge(name, message)
-        # A message on screen would cover the report on the judge.
+        # A message in the last line would cover the report.
         for bar in self._app.screen.query(HintBar):
             bar.clear()
         self._show_report(message)
@@ -312,8 +310,7 @@ class JudgeRuns:
     def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show a report of the running judge, and pass it on to the screens.
 
-        If the last report is a problem that is too long for the last line, or that the visible
-        screen does not show, it is shown as an error too.
+        A final problem is also shown as an error if it is cut or no visible screen shows it.
         """
         running_judge = self.running_judge
         if message.done:
@@ -332,12 +329,12 @@ class JudgeRuns:
 
 
 class JudgingRequest:
-    """A request to judge some traces: the choice of the judge, its start, and its run."""
+    """A request to judge some traces: choosing, starting and running a judge."""
 
     def __init__(
         self, app: MastApp, runs: JudgeRuns, traces: Collection[Trace], opened: OpenWorkspace
     ) -> None:
-        """Prepare the request; no judge is chosen yet.
+        """Prepare the request.
 
         Args:
             app: The app.
@@ -350,14 +347,14 @@ class JudgingRequest:
         self._traces = traces
         self._opened = opened
         self._chosen_setting = f"judge.chosen:{opened.annotator}"
-        """The setting with the key of the judge that the annotator chose last."""
+        """The name of the setting for the judge that the annotator chose last."""
 
     # The choice
 
     async def choose_judge(self) -> None:
-        """Ask which judge to run, and start it; the choice is stored for the next time.
+        """Ask which judge to run, and start it; remember the choice.
 
-        On a single trace, the rules start without a question if no other judge is possible.
+        For a single trace, the rules judge starts without a question if it is the only judge.
         """
         setup = await self._model_setup()
         help_key = self._app.key_of("everywhere.help")
@@ -383,7 +380,7 @@ class JudgingRequest:
         self._app.ask(dialog, partial(self._start_chosen, twin_runs, hint))
 
     async def _model_setup(self) -> Setup | None:
-        """Return the setup of the configured model, as it was taught last; None without a model.
+        """Return the last taught setup of the configured model, or None without a model.
 
         If the model cannot be asked, show the reason.
         """
@@ -402,10 +399,10 @@ class JudgingRequest:
         return setup
 
     def _comparable_runs(self) -> Collection[Trace]:
-        """Return the runs in the library with which the twins judge compares these traces.
+        """Return the runs with which the twins judge compares these traces.
 
-        They have the same tasks. Only a task counts that some runs have solved and others have not.
-        The runs are to be read one after the other, since there may be many.
+        These are the library's runs of the same tasks, if some runs have solved the task and others
+        have not. They are read one after the other, because there may be many.
         """
         catalog_traces = self._app.catalog.traces
         current_traces = (
@@ -418,7 +415,7 @@ class JudgingRequest:
     def _start_chosen(
         self, twin_runs: Collection[Trace], hint: str, answer: tuple[str, Plan | None]
     ) -> None:
-        """Store the key of the chosen judge, and start it; a model is confirmed first."""
+        """Store the key of the chosen judge, and start it; a model needs a confirmation first."""
         key, plan = answer
         store_key = partial(self._opened.workspace.set_setting, self._chosen_setting, key)
         self._app.writes.do(partial(self._app.workspace.carry_out, store_key), HeldKeys.NOTHING)
@@ -432,7 +429,7 @@ class JudgingRequest:
     async def confirm_plan(self, plan: Plan) -> None:
         """Ask what a model may receive and spend, then start it.
 
-        - If all traces were judged before, show a message and do not start.
+        - If all traces were judged before, show a message instead.
         - For several traces, ask for the token limit.
         - For one trace, ask only before the first run with this server in this workspace.
         """
@@ -454,7 +451,7 @@ class JudgingRequest:
             self._ask_to_send(plan)
 
     def _ask_for_limit(self, plan: Plan, notice: str) -> None:
-        """Ask how many tokens a model may spend, below the notice on what is sent to it."""
+        """Ask how many tokens a model may spend, and show what is sent to it."""
         dialog = NoteScreen(
             f"Ask {plan.name} about {plan.estimate.to_judge:,} traces?",
             f"{plan.default_allowance():,}",
@@ -493,8 +490,6 @@ class JudgingRequest:
     # The run
 
     def _start_rules(self, hint: str) -> None:
-        """Start the rules judge; ``hint`` is shown after its end."""
-
         def run() -> None:
             judge = RulesJudge()
             self._run_offline_judge(RULES, judge, hint, judge.covered_by)
@@ -502,8 +497,6 @@ class JudgingRequest:
         self._runs.start(RULES, f"{RULES} looks at {counted(len(self._traces), 'trace')} …", run)
 
     def _start_twins(self, runs: Collection[Trace]) -> None:
-        """Start the twins judge; it reads runs of the same tasks, and judges all traces again."""
-
         def run() -> None:
             judge = TwinsJudge(self._read_runs(runs))
             self._run_offline_judge(TWINS, judge, judge.summary, covered_by=None)
@@ -511,8 +504,6 @@ class JudgingRequest:
         self._runs.start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
     def _start_model(self, plan: Plan) -> None:
-        """Start the model of a plan."""
-
         def run() -> None:
             worker = get_current_worker()
             report = self._runs.post_report
@@ -539,9 +530,9 @@ class JudgingRequest:
         Args:
             name: The name of the judge.
             judge: The judge.
-            hint: A hint for the last report.
-            covered_by: The names of judges whose verdicts include those of this judge. Traces that
-                they have judged are skipped. None judges all traces again.
+            hint: The hint in the last report.
+            covered_by: The names of judges. Traces that one of them has judged are skipped. None
+                judges all traces again.
         """
         worker = get_current_worker()
         traces_text = counted(len(self._traces), "trace")
@@ -570,7 +561,7 @@ class JudgingRequest:
         )
 
     def _result_message(self, name: str, summary: RunSummary) -> str:
-        """Return the message after the run of a judge: what it has done, and what it has found."""
+        """Return the message on the result of a judge."""
         traces_text = counted(sum(summary.traces.values()), "trace")
         if summary.stopped:
             return f"{name} was cancelled after {traces_text}"

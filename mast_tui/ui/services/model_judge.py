@@ -1,6 +1,6 @@
 """A model as judge, for the screens: the estimate of its run, the run, and its reports.
 
-Everything here is for worker threads.
+Everything in this module runs in worker threads.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 REPORT_WAIT_AFTER: Final = 5.0
-"""Seconds without an answer after which the waiting time is reported."""
+"""Seconds without an answer after which the wait is reported."""
 
 CHECK_EVERY: Final = 0.1
-"""Seconds between two checks whether the user has cancelled."""
+"""Seconds between two checks if the user has cancelled."""
 
 ALLOWANCE_FACTOR: Final = 1.25
 """The default allowance for several traces, as a multiple of the estimate."""
 
 ONE_TRACE_MARGIN: Final = 3
-"""The same multiple for one trace, which may have to be judged again in smaller pieces."""
+"""The default allowance for one trace.
+
+It is larger, because the trace may be judged again in smaller pieces.
+"""
 
 ROUND_TO: Final = 1_000
-"""The allowance is a multiple of so many tokens."""
+"""The unit, in tokens, to which an allowance is rounded up."""
 
 MIN_SHOWN_COST: Final = 0.01
 """The lowest cost that is shown as a number."""
@@ -53,7 +56,7 @@ MIN_SHOWN_COST: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run to come: its setup and its estimate."""
+    """A planned run: its setup and its estimate."""
 
     setup: Setup
     estimate: RunEstimate
@@ -68,7 +71,7 @@ class Plan:
         return replace(self, setup=replace(self.setup, allowance=Allowance(tokens=tokens)))
 
     def default_allowance(self) -> int:
-        """Return the suggested token limit, rounded up to a multiple of ``ROUND_TO``."""
+        """Return the suggested token limit."""
         margin = ONE_TRACE_MARGIN if self.estimate.traces == 1 else ALLOWANCE_FACTOR
         tokens = int((self.estimate.tokens_in + self.estimate.tokens_out) * margin)
         return math.ceil(tokens / ROUND_TO) * ROUND_TO
@@ -80,7 +83,7 @@ def model_name(setup: Setup) -> str:
 
 
 def estimate_text(plan: Plan) -> str:
-    """Return the estimate in sentences: requests, tokens, cost, and skipped or shortened traces."""
+    """Return the estimate of requests, tokens and cost in sentences."""
     estimate = plan.estimate
     if not estimate.to_judge:
         traces_text = "this trace" if estimate.traces == 1 else "all of these traces"
@@ -120,7 +123,7 @@ def run_model(
     Args:
         plan: The plan of the run.
         traces: The traces.
-        opened: The workspace to store the answers in.
+        opened: The workspace that stores the answers.
         report: Receives each report.
         is_cancelled: Returns whether the user has cancelled the run.
     """
@@ -142,10 +145,9 @@ def run_model(
 
 
 def _with_spent_tokens(setup: Setup, opened: OpenWorkspace) -> Setup:
-    """Return the setup with the tokens of an interrupted run added to the allowance.
+    """Return the setup with an allowance that includes the tokens of an interrupted run.
 
-    The allowance of the plan covers only the requests that are still to be sent, but the run
-    counts the tokens that it has spent before too.
+    The run counts these tokens too, but the plan's allowance does not.
     """
     if setup.allowance.tokens is None:
         return setup
@@ -164,7 +166,7 @@ async def run_until_cancelled(
     Args:
         work: The coroutine.
         is_cancelled: Returns whether to cancel it.
-        on_check: Called at each check while it runs.
+        on_check: Called at each check.
 
     Returns:
         Its result, or None if it was cancelled.
@@ -179,7 +181,7 @@ async def run_until_cancelled(
 
 
 def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> JudgeProgress:
-    """Return the last report of a run: its result, or the reason why it ended early.
+    """Return the last report of a run: its result, or the reason for its early end.
 
     Args:
         plan: The plan of the run.
@@ -207,7 +209,7 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> 
 
 
 def _problem_message(plan: Plan, summary: ModelRunSummary) -> str | None:
-    """Return the message why a run ended early or failed; None if it did not."""
+    """Return the message why a run ended early or failed, or None."""
     if summary.stopped is not None:
         reason = one_line(summary.stopped)  # worded for the command line
         reason = reason.replace("the same command continues the run", "run it again to continue")
@@ -224,10 +226,7 @@ def _problem_message(plan: Plan, summary: ModelRunSummary) -> str | None:
 
 
 class _RunReporter:
-    """Reports after each step of a run.
-
-    If suggestions are hidden from the user, the reports leave out their number.
-    """
+    """Reports after each step of a run."""
 
     def __init__(
         self, plan: Plan, hides_count: bool, report: Callable[[JudgeProgress], object]
@@ -252,7 +251,7 @@ class _RunReporter:
         self._wait_report_time = self._message_time
 
     def on_check(self) -> None:
-        """Report the waiting time, once a second, if nothing was reported for a while."""
+        """Report the waiting time every second, if nothing else was reported for a while."""
         now = time.monotonic()
         waiting_seconds = now - self._message_time
         if now - self._wait_report_time >= 1.0 and waiting_seconds >= REPORT_WAIT_AFTER:
@@ -281,16 +280,16 @@ class _RunReporter:
 
         Args:
             trace_id: The trace.
-            judgement: The judgement so far.
+            judgement: The judgement of the trace so far.
         """
         self._judged_window_count += 1
-        # In a run over several traces, ``on_trace`` adds them when a trace is done.
+        # In a run over several traces, ``on_trace`` counts the suggestions of a finished trace.
         if self._has_one_trace:
             self._suggestion_count = len(judgement.findings)
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
-        """Report the progress: the window of a single trace, or the traces and tokens of a run."""
+        """Report the windows of a single trace, or the traces and tokens of a longer run."""
         estimate = self._plan.estimate
         if self._has_one_trace:
             planned_windows = estimate.windows * self._plan.setup.parameters.samples
@@ -310,7 +309,7 @@ class _RunReporter:
 
         Args:
             message: The message.
-            trace_id: The trace with new suggestions; empty if no trace has any.
+            trace_id: The trace with new suggestions; empty for none.
         """
         self._message = message
         self._message_time = time.monotonic()

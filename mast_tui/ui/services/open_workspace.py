@@ -1,6 +1,6 @@
-"""The open workspace, with the annotator, the taxonomy, and what the annotator may see.
+"""The open workspace with its annotator, taxonomy and visibility.
 
-Nothing here is imported before the first frame is on screen: the workspace imports SQLAlchemy.
+The workspace imports SQLAlchemy, so nothing here is imported before the first frame.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class OpenWorkspace:
     annotator: str
     blind: bool
     adjudicates: bool = False
-    """Whether this person is an adjudicator of the study and not one of its annotators."""
+    """Whether this person is an adjudicator, but not an annotator, of the study."""
     decides: bool = True
-    """Whether this person is an adjudicator of the study, or it names none."""
+    """Whether this person is an adjudicator of the study, or the study has none."""
     masks: Masks | None = None
     """The masks of the study over the texts of traces; None if it masks nothing."""
     _last_view: Mapping[str, LibraryEntry] = field(default_factory=dict)
 
     def open(self, trace: Trace) -> Session:
-        """Return the annotator's session on a trace, with the visible work of others."""
+        """Return the annotator's session on a trace, including the visible work of others."""
         annotator = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, annotator, blind=self.blind)
-        # ``Session.open`` has read the annotator's own work already.
+        # ``Session.open`` has already read the annotator's own work.
         session.show_state(session.read_state(with_own_work=False))
         return session
 
@@ -74,16 +74,16 @@ class OpenWorkspace:
         return self.workspace.study(self.taxonomy.ref)
 
     def follow_study(self) -> None:
-        """Read the role and visibility of the annotator after a change of the study."""
+        """Update the role and visibility of the annotator after a change of the study."""
         self.learn_role()
         study = self.study()
-        # Made only when masking begins or ends: making them compiles many patterns.
+        # Making masks compiles many patterns, so it is done only when masking begins or ends.
         if self.masks is None or study is None or not study.redact:
             self.masks = trace_masks(study)
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Set ``decides`` and ``adjudicates``, which is False for one who annotates too."""
+        """Update the role of the annotator in ``decides`` and ``adjudicates``."""
         study = self.study()
         self.decides = (
             study is None or not study.adjudicators or self.annotator in study.adjudicators
@@ -115,8 +115,7 @@ class OpenWorkspace:
     def library_view(self) -> Mapping[str, LibraryEntry]:
         """Return the visible facts of each trace for the library, by trace id.
 
-        While a server is away, only the annotator's own work is new; the other facts are repeated
-        from the last call.
+        While a server is away, only the annotator's own work is updated.
         """
         entry_by_trace = dict(
             library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
@@ -135,7 +134,7 @@ class OpenWorkspace:
         """Return the traces of a queue in its order.
 
         Args:
-            kind: The queue, a value of ``QueueKind``.
+            kind: The value of a ``QueueKind``.
             n: The number of traces of a sample.
             seed: The seed of a sample; None for the seed of the study.
 
@@ -146,10 +145,10 @@ class OpenWorkspace:
 
     @property
     def judges_hidden(self) -> bool:
-        """True if judges' suggestions must not be shown, not even their number.
+        """True if the number of judges' suggestions is hidden from the annotator.
 
-        That is so for a blind annotator, and while a study hides suggestions on unfinished traces,
-        because the number would count these too.
+        It is hidden from a blind annotator, and while the study hides suggestions on an unfinished
+        trace, because the number would include them.
         """
         return self.blind or bool(self.hidden_traces() - self.finished())
 
@@ -166,14 +165,14 @@ class OpenWorkspace:
 
 
 class Opening:
-    """The steps to open a workspace: which one, whether to trust it, and who works in it."""
+    """The steps to open a workspace: finding it, trusting it, and naming its annotator."""
 
     workspace: Workspace
-    """The workspace, once it is open."""
+    """The open workspace. It is set by ``open``."""
     annotator: str | None = None
-    """The name of the annotator; None if the user must be asked."""
+    """The name of the annotator; None to ask the user."""
     study: Study | None = None
-    """The study under the taxonomy, once the workspace is open."""
+    """The study under the taxonomy, known after ``open``."""
     masks: Masks | None = None
     """The masks of the study over the texts of traces; None if it masks nothing."""
 
@@ -187,21 +186,24 @@ class Opening:
         self._options = options
         self._configured = configured
         self._sample_annotators: tuple[str, ...] = ()
-        """The annotators of the samples' labels, named to the first user; else empty."""
+        """The annotators of the samples' labels; empty unless the user is asked for a name."""
         self._has_asked_name = False
-        """True once the dialog for the name was made, which also says where labels are saved."""
+        """True once the dialog for the name was made."""
         is_named = options.workspace is not None or options.samples
         self.default = None if is_named else default_workspace_path(Path.cwd())
-        """The default workspace in this folder or above; None if the options name one."""
+        """The default workspace in this folder or a folder above; None if the options name one."""
 
     def distrust_reason(self) -> str | None:
-        """Return why someone else may have prepared the default workspace, or None."""
+        """Return a reason not to trust the default workspace, or None.
+
+        Another person may have prepared it.
+        """
         return None if self.default is None else why_not_trusted(self.default)
 
     def open(self, taxonomy: str) -> None:
         """Open the workspace, and read its study and annotator.
 
-        A new workspace of the samples gets the labels of the samples.
+        A new workspace of the samples is filled with their labels.
 
         Args:
             taxonomy: The taxonomy to label with, as ``id@version``.
@@ -226,11 +228,11 @@ class Opening:
 
     @property
     def lacks_masks(self) -> bool:
-        """True if the study masks texts, but its masks could not be made."""
+        """True if the study masks texts, but the masks could not be made."""
         return self.study is not None and self.study.redact and self.masks is None
 
     def name_question(self, present_name: str | None = None) -> NameScreen:
-        """Return the dialog that asks who labels, with the people of the study or the workspace.
+        """Return the dialog that asks for the name of the annotator.
 
         Args:
             present_name: The annotator who works here now; None at the start.
@@ -256,8 +258,8 @@ class Opening:
     def outside_notice(self, name: str) -> str | None:
         """Return a notice that labels under a name outside the study will not count, or None.
 
-        Only a name from the command line needs it: the dialog for the name has asked already, and
-        a server gives a name to each member.
+        Only a name from the command line needs the notice. The dialog for the name shows it itself,
+        and a server gives the names of its members.
         """
         if self._options.annotator is None or self.workspace.member is not None:
             return None
@@ -274,7 +276,7 @@ class Opening:
         return "You work blind, as last time: mast-tui --assisted shows suggestions"
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
-        """Register the annotator and the taxonomy, and return the workspace with both.
+        """Register the annotator and the taxonomy, and return the open workspace.
 
         Args:
             taxonomy: The taxonomy to label with.
@@ -300,14 +302,14 @@ class Opening:
             assisted=options.assisted,
             taxonomy=taxonomy.ref,
         )
-        # Modes keep the digits that they had in earlier versions of the taxonomy.
+        # Modes keep their digits from earlier versions of the taxonomy.
         opened = OpenWorkspace(workspace, workspace.with_places(taxonomy), name, blind)
         opened.learn_role()
         opened.masks = self.masks
         return opened
 
     def saved_text(self) -> str:
-        """Return the text that says where labels are saved, and that the samples have labels."""
+        """Return where labels are saved, and whether the samples have labels."""
         path = self.workspace.path
         location = "on the server of this workspace" if path is None else f"in {_short(path)}"
         text = f"Your labels are saved at once {location}."
@@ -319,7 +321,7 @@ class Opening:
     def welcome(self, app: MastApp, opened: OpenWorkspace) -> None:
         """Show the first keys, unless the user has closed them before.
 
-        If nobody was asked for a name, also show where labels are saved.
+        If nobody was asked for a name, the screen also says where labels are saved.
 
         Args:
             app: The app.
@@ -329,7 +331,7 @@ class Opening:
             return
 
         def remember_if_seen(was_on_screen: bool) -> None:
-            # A key pressed before the screen appeared closes it unseen.
+            # A key pressed before the screen appeared closes the screen unseen.
             if was_on_screen:
                 remember_welcome()
 
@@ -349,7 +351,7 @@ def people_in(workspace: Workspace) -> tuple[str, ...]:
 
 
 def _short(path: Path) -> str:
-    """Return a path as people write it: from the working folder or the home folder on."""
+    """Return a short path, relative to the working folder or the home folder."""
     path = path.absolute()
     for folder, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
         if path.is_relative_to(folder):
@@ -362,7 +364,7 @@ def _welcome_file() -> Path:
 
 
 def remember_welcome() -> None:
-    """Store that the welcome screen was closed; an error while writing is ignored."""
+    """Store that the welcome screen was closed. Errors while writing are ignored."""
     with contextlib.suppress(OSError):
         make_private(_welcome_file().parent)
         _welcome_file().touch(0o600)

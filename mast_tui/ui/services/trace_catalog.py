@@ -10,11 +10,11 @@ from weakref import WeakValueDictionary
 from mast_tui.traces.model import FileReport, Trace, TraceMasks
 
 READ_AT_ONCE: Final = 1 << 20
-"""The size up to which a file is read before its screen is shown."""
+"""The largest file that is read completely before its screen is shown, in bytes."""
 
 
 class FileProblem(NamedTuple):
-    """A file, or a part of one, that was not read."""
+    """A file, or a part of a file, that was not read."""
 
     path: str
     place: str
@@ -22,7 +22,7 @@ class FileProblem(NamedTuple):
 
     @property
     def text(self) -> str:
-        """File, place and message in one line; foreign text."""
+        """File, place and message in one line. They are foreign text."""
         return ": ".join(part for part in (self.path, self.place, self.message) if part)
 
 
@@ -30,19 +30,19 @@ class FileProblem(NamedTuple):
 class Catalog:
     """The traces under the paths, and the files that were skipped or could not be read.
 
-    The traces of a catalog have no spans; ``opened`` returns a trace whose spans can be read.
+    The listed traces have no spans; ``opened`` returns a trace with spans.
 
     Attributes:
         traces: The traces, by id.
-        changes: The ids of the traces that were added, changed or removed, in this order. A screen
-            remembers how many of them it has shown.
-        troubles: The problems: the unreadable files, and the broken parts of other files.
-        unreadable: The files of which nothing could be read.
+        changes: The ids of added, changed and removed traces, in order. A screen remembers how many
+            of them it has shown.
+        troubles: The unreadable files, and the broken parts of other files.
+        unreadable: The files without any readable part.
         skipped: The files that are no traces.
         looked_at: The number of files that were read.
         total: The number of files known so far.
-        checking: Whether some traces are from the last scan and are still to be checked.
-        being_read: The name of a big document that is being read, and how much of it was read.
+        checking: Whether traces of the last scan are still to be checked.
+        being_read: The name of a big document that is being read, with the progress.
         complete: Whether all files were read.
         masks: The masks over the texts of all traces; None if the study masks nothing.
     """
@@ -93,29 +93,28 @@ class Catalog:
 
         Args:
             trace: The trace.
-            new_reading: The new reading.
+            new_reading: The new reading of its file.
         """
         trace_id = trace.identity.trace_id
         new_id = new_reading.identity.trace_id
         if trace_id != new_id:
             self.remove((trace_id,))
-        # The catalog keeps a copy without spans, and only a weak reference to the reading.
+        # The catalog holds a copy without spans, and only a weak reference to the new reading.
         self.add_traces((new_reading.anew(),))
         self._open[new_id] = new_reading
 
     def remove(self, trace_ids: Iterable[str]) -> None:
-        """Remove traces that do not exist any more."""
+        """Remove traces that no longer exist."""
         for trace_id in trace_ids:
             if self.traces.pop(trace_id, None) is not None:
                 self.changes.append(trace_id)
 
     def opened(self, trace: Trace) -> Trace:
-        """Return a copy of a listed trace that can read its spans.
+        """Return a copy of a listed trace with readable spans.
 
-        The traces in the catalog have no spans. A copy that is still in use is returned again,
-        unless its file has changed. A new copy of a small file is read at once. The catalog itself
-        holds only the copy that was opened last, so that the memory of others is freed. A trace
-        that is not in the catalog is returned as it is.
+        A copy that is still in use is returned again, unless its file has changed. A new copy of a
+        small file is read completely. The catalog holds only the last copy, which frees the memory
+        of others. A trace that is not listed is returned unchanged.
         """
         trace_id = trace.identity.trace_id
         if self.traces.get(trace_id) is not trace:
@@ -123,7 +122,7 @@ class Catalog:
         opened_trace = self._open.get(trace_id)
         if opened_trace is None or opened_trace.change_reason() is not None:
             opened_trace = trace.anew()
-            # ``anew`` returns the trace itself if it was read completely before it was added.
+            # ``anew`` returns the trace itself if it was complete when it was added.
             if opened_trace is not trace:
                 if _is_small(opened_trace):
                     opened_trace.advance()
@@ -132,7 +131,7 @@ class Catalog:
         return opened_trace
 
     def learn(self) -> None:
-        """Update the listed traces whose summaries have changed since a screen opened them."""
+        """Update listed traces if a screen has read more of them."""
         for trace_id, opened_trace in list(self._open.items()):
             without_spans = opened_trace.anew()
             listed_trace = self.traces.get(trace_id)
@@ -144,9 +143,9 @@ class Catalog:
 
 
 class OneByOne(Collection[Trace]):
-    """Traces of a catalog for a judge, without masks, to be read one after the other.
+    """Traces for a judge, without masks, that are read one after the other.
 
-    None keeps its spans afterwards.
+    Their spans are not kept.
     """
 
     def __init__(self, traces: Collection[Trace]) -> None:
@@ -163,10 +162,10 @@ class OneByOne(Collection[Trace]):
 
 
 def _is_small(trace: Trace) -> bool:
-    """Return whether the file is small enough to be read before its screen is shown."""
+    """Return whether a file is read before its screen is shown."""
     try:
         size = trace.path.stat().st_size
     except OSError:
         return True  # reading the trace shows the error
-    # A trace may be in several files, which only the total counts.
+    # The total includes the other files of a trace in several files.
     return max(size, trace.loaded.total) <= READ_AT_ONCE

@@ -1,4 +1,4 @@
-"""The traces of a workspace whose files are on this machine, read to their end on request."""
+"""The traces of a workspace with files on this machine, read to their end on request."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mast_tui.workspace import TraceRecord, Workspace
 class TraceLoader:
     """The traces of a workspace, found among the open traces or in their files.
 
-    A trace that a screen is still reading is read again here, because only one thread may advance
-    it. The traces have the masks of the study, if it masks texts.
+    An incomplete open trace is read again from its file, because only one thread may advance it.
+    The traces have the masks of the study.
     """
 
     def __init__(
@@ -39,16 +39,19 @@ class TraceLoader:
         self._trace_by_id: dict[str, Trace | None] = {}
         self._lock = Lock()
         self.orders = SpanOrders(workspace, trace_of=self.read).load()
-        """The orders of the spans. A lookup may read files: use it in workers only."""
+        """The orders of the spans.
+
+        A lookup may read files, so it belongs in workers.
+        """
 
     def name_of(self, trace_id: str) -> str:
-        """Return the name of the file in which a trace was seen last, or else the trace's id."""
+        """Return the last known file name of a trace, or else the trace's id."""
         return self._name_by_id.get(trace_id, trace_id)
 
     def read(self, trace_id: str) -> Trace | None:
-        """Return a trace with all its spans; None if it is not on this machine.
+        """Return a trace with all its spans, or None if it is not on this machine.
 
-        The first call for a trace is slow: make it in a worker.
+        The first call for a trace is slow, so make it in a worker.
 
         Raises:
             WorkspaceError: The workspace cannot be read.
@@ -62,12 +65,12 @@ class TraceLoader:
         """Read traces that were not read yet, so that their spans have numbers.
 
         Args:
-            trace_ids: The ids of the traces; traces that were read before are skipped.
+            trace_ids: The ids of the traces.
             limit: The most traces to read.
             stopped: Returns whether to stop.
 
         Returns:
-            False if the caller has stopped, or all traces were read before.
+            False if ``stopped`` returned True, or no trace was unread.
 
         Raises:
             WorkspaceError: The workspace cannot be read.
@@ -82,7 +85,7 @@ class TraceLoader:
         return bool(unread_ids)
 
     def lacks_order(self, trace_id: str, targets: Iterable[Target]) -> bool:
-        """Return whether the position of a target's span in the trace is unknown.
+        """Return whether a span of a target has no known position in the trace.
 
         Args:
             trace_id: The id of the trace.
@@ -93,17 +96,17 @@ class TraceLoader:
         return any(order(key) is None for key in keys)
 
     def was_read(self, trace_id: str) -> bool:
-        """Return whether ``read`` was called for the trace, so that ``loaded`` has its result."""
+        """Return whether ``read`` was called for a trace."""
         return trace_id in self._trace_by_id
 
     def loaded(self, trace_id: str) -> Trace | None:
-        """Return the trace if it was read already, or None."""
+        """Return a trace that was read already, or None."""
         return self._trace_by_id.get(trace_id)
 
     def known_order(self, trace_id: str) -> Order:
-        """Return the order of the spans of a trace; no file is read.
+        """Return the order of a trace's spans, without reading files.
 
-        The order returns None for a span whose position is not known yet.
+        It returns None for a span with unknown position.
         """
         stored_order = self.orders.stored_order(trace_id)
 
@@ -115,12 +118,9 @@ class TraceLoader:
         return order
 
     def _find_trace(self, trace_id: str) -> Trace | None:
-        """Return a trace among the open traces, or else from the file in the workspace's record.
-
-        Return None if there is no file.
-        """
+        """Return a trace from the open traces, or else from its recorded file, or None."""
         record = self._record_by_id.get(trace_id)
-        # The workspace may know a trace by another id than its file.
+        # The id in the workspace may differ from the id in the file.
         possible_ids = {trace_id}
         if record is not None and record.identity is not None:
             possible_ids.add(record.identity.trace_id)
@@ -135,12 +135,13 @@ class TraceLoader:
         return self._read_from(record.path, trace_id)
 
     def _read_from(self, path: Path, trace_id: str, previous: Trace | None = None) -> Trace | None:
-        """Return the trace with an id in a file, read to its end, or None if it is not there.
+        """Return a trace from a file, read to its end, or None if it is not in the file.
 
         Args:
             path: The file.
             trace_id: The id of the trace in the workspace.
-            previous: An earlier reading of the trace, which must have the same record; or None.
+            previous: An earlier reading; the trace must have the same record number. None for any
+                record.
         """
         for trace in read_file(path, named=True).traces:
             is_same_record = previous is None or trace.record == previous.record
@@ -150,7 +151,7 @@ class TraceLoader:
         return None
 
     def _has_id(self, trace: Trace, trace_id: str) -> bool:
-        """Return whether the workspace knows a trace by an id, which may differ from its own."""
+        """Return whether a trace has an id in the workspace, which may differ from its own id."""
         record = self._record_by_id.get(trace_id)
         if record is not None and record.identity == trace.identity:
             return True

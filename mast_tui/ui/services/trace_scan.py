@@ -22,11 +22,11 @@ class FilesRead:
     """A report that more files were read.
 
     Attributes:
-        reports: The results of files that are new or changed since the last scan.
+        reports: The results of new or changed files.
         done: Whether the scan is at its end.
         total: The number of files known so far.
-        same: The number of read files without a change.
-        gone: The ids of traces that do not exist any more.
+        same: The number of files without a change.
+        gone: The ids of traces that no longer exist.
     """
 
     reports: list[FileReport]
@@ -38,7 +38,7 @@ class FilesRead:
 
 @dataclass
 class CachedTraces:
-    """A report with traces of the last scan; later reports have the changes."""
+    """A report of the traces of the last scan."""
 
     traces: Sequence[Trace]
 
@@ -55,10 +55,10 @@ ScanNews = FilesRead | CachedTraces | StillReading
 
 
 class ScanThread:
-    """A scan in a thread, which ends with the process.
+    """A scan in a thread that ends with the process.
 
-    After its first report the thread waits for ``go_on``. Then it passes all reports to ``take``;
-    the first report only if ``first`` has not returned it.
+    The thread pauses after its first report until ``go_on``. It passes all reports to ``take``,
+    except a first report that ``first`` has returned.
     """
 
     def __init__(
@@ -69,20 +69,20 @@ class ScanThread:
         """Start the thread.
 
         Args:
-            scan: Yields the reports, given a function that returns whether to stop.
-            take: Receives the reports, in the thread.
+            scan: Yields the reports; its argument is a function that returns whether to stop.
+            take: Receives the reports in the thread.
         """
         self.has_ended: Future[None] = Future()
         self._scan = scan
         self._take = take
         self._first_report: SimpleQueue[ScanNews] = SimpleQueue()
-        """The first report until ``first`` or, after ``go_on``, the thread takes it."""
+        """The first report, until ``first`` or the thread takes it."""
         self._continue_event = Event()
         self._stop_event = Event()
         Thread(target=copy_context().run, args=(self._run_scan,), name="read", daemon=True).start()
 
     def first(self, patience: float) -> ScanNews | None:
-        """Return the first report, or None if it does not come within ``patience`` seconds.
+        """Return the first report, or None if it takes more than ``patience`` seconds.
 
         A returned report is not passed to ``take``.
         """
@@ -91,7 +91,7 @@ class ScanThread:
         return None
 
     def go_on(self) -> None:
-        """Let the scan continue, as the first frame is on screen."""
+        """Let the scan continue, because the first frame is on screen."""
         self._continue_event.set()
 
     def stop(self) -> None:
@@ -100,7 +100,7 @@ class ScanThread:
         self._continue_event.set()
 
     def _run_scan(self) -> None:
-        """Run the scan; set ``has_ended`` to None at its end, or to its error."""
+        """Run the scan, and put None or its error into ``has_ended``."""
         self.has_ended.set_running_or_notify_cancel()
         try:
             self._pass_on_reports(self._scan(self._stop_event.is_set))
@@ -112,8 +112,7 @@ class ScanThread:
     def _pass_on_reports(self, scan: Iterator[ScanNews]) -> None:
         """Pass the reports of the scan on to ``_take``.
 
-        Hold the first report until ``go_on`` is called; if ``first`` has returned it to its caller
-        by then, do not pass it on.
+        The first report is held until ``go_on``, and skipped if ``first`` has returned it.
         """
         for index, report in enumerate(scan):
             if index:

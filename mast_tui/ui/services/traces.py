@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class Prefetch:
-    """The report on a single file, read in a thread that does not delay the end of the app.
+    """The report on a single file, read in a thread that ends with the process.
 
-    A small file is read before the first frame, which shows its spans. The first frame needs the
-    first spans and the totals only; the rest of the cache is loaded after it was drawn.
+    A small file is read before the first frame. The first frame needs only the first spans and the
+    totals, so the rest of the cache is loaded after it.
     """
 
     def __init__(self, options: AppOptions) -> None:
@@ -63,32 +63,31 @@ class Prefetch:
 
     @property
     def description(self) -> str:
-        """The name of the file and, for a big document, how much of it was read."""
+        """The name of the file, and the progress of reading a big document."""
         process = self._process
         return self._path.name + ("" if process is None else f": {process.progress.description}")
 
     def first_spans(self, patience: float) -> FileReport | None:
-        """Return the report once the first spans are read.
+        """Return the report once the first spans are read, or None after ``patience`` seconds.
 
-        Return None if this takes longer than ``patience`` seconds. The other spans of a cached
-        document are read after ``load_cache``.
+        The other spans of a cached document are read after ``load_cache``.
         """
         if self._thread is not None:
             self._first_spans_read.wait(patience)
         return self._report
 
     def load_cache(self) -> None:
-        """Let the thread load the rest of the cache, as the first frame was drawn."""
+        """Let the thread load the rest of the cache, because the first frame was drawn."""
         self._first_frame_drawn.set()
 
     def report(self, patience: float | None = None) -> FileReport | None:
-        """Return the report on the file, once it is read.
+        """Return the report once the whole file is read.
 
         Args:
-            patience: The seconds to wait for it; None for no limit.
+            patience: The longest wait in seconds; None for no limit.
 
         Returns:
-            The report, or None if it takes longer.
+            The report, or None after the longest wait.
         """
         self.load_cache()
         if self._thread is not None:
@@ -96,14 +95,14 @@ class Prefetch:
         return None if self.is_reading else self._report
 
     def stop(self) -> None:
-        """End the process that reads a big document; the report then says that it was stopped."""
+        """Stop reading a big document. The report then says that it was stopped."""
         self._stopped = True
         process = self._process
         if process is not None:
             process.stop()
 
     def _read_all(self) -> None:
-        """Read the file; once the first frame was drawn, load the cached spans of its traces."""
+        """Read the file. After the first frame, load the cached spans of its traces."""
         try:
             self._read_file_and_totals()
         finally:
@@ -114,7 +113,7 @@ class Prefetch:
                 trace.spans.load_cached()
 
     def _read_file_and_totals(self) -> None:
-        """Read the file and its cached totals; a big document is read by another process."""
+        """Read the file and its cached totals, a big document in another process."""
         process = self._process = BIG_DOCUMENTS.begin(self._path)
         if process is not None:
             if self._stopped:  # stopped before the process began
@@ -132,21 +131,20 @@ class Prefetch:
 
 
 LOOK_PATIENCE: Final = 0.3
-"""Seconds for which the first frame waits for the cached traces of a folder.
+"""Seconds that the first frame waits for the cached traces of a folder.
 
-The cache answers at once, even if it is empty; only a disk that hangs takes longer.
+The cache usually answers at once. It takes longer only on a disk that hangs.
 """
 
 
 _WORKSPACE: Final = Path(".mast-tui", "workspace.db")
-"""The path of the default workspace, as ``workspace.paths`` knows it too."""
+"""The path of the default workspace, also defined in ``workspace.paths``."""
 
 
 def _may_mask_texts(options: AppOptions) -> bool:
     """Return whether the workspace may have a study that masks texts.
 
-    A file is read without SQLAlchemy, which takes long to import. A server is not asked: it may
-    have such a study.
+    The file is read without SQLAlchemy, which is slow to import. A server may have such a study.
     """
     if options.samples:
         return False
@@ -155,7 +153,7 @@ def _may_mask_texts(options: AppOptions) -> bool:
     path = _workspace_file(options)
     if path is None:
         return False
-    # Start-up: only needed if there is a workspace.
+    # The import delays the start, and is needed only with a workspace.
     import sqlite3
 
     query = "SELECT 1 FROM studies WHERE json_extract(document, '$.redact') LIMIT 1"
@@ -170,7 +168,7 @@ def _may_mask_texts(options: AppOptions) -> bool:
 
 
 def _workspace_file(options: AppOptions) -> Path | None:
-    """Return the file of the workspace, or None if it does not exist yet."""
+    """Return the file of the workspace, or None if it does not exist."""
     if options.workspace is not None:
         paths = [Path(options.workspace).expanduser()]
     else:
@@ -181,26 +179,26 @@ def _workspace_file(options: AppOptions) -> Path | None:
 class TraceService:
     """The traces under the paths of the command line.
 
-    If the workspace may have a study that masks texts, no trace is shown before ``mask``.
+    If a study may mask texts, no trace is shown before ``mask`` is called.
     """
 
     def __init__(self, app: MastApp) -> None:
-        """Begin to read a single file at once; a folder waits for ``begin``."""
+        """Begin to read a single file. Folders wait for ``begin``."""
         self.prefetch = Prefetch(app.options)
         self.awaits_masks = _may_mask_texts(app.options)
-        """True while it is not known whether a study masks the texts of traces."""
+        """True until it is known if a study masks the texts of traces."""
         self._app = app
 
     @cached_property
     def catalog(self) -> Catalog:
         """The traces that were found so far."""
-        # Start-up: not needed for the first spans.
+        # The first spans do not need the catalog, so importing it would delay the start.
         from mast_tui.ui.services.trace_catalog import Catalog
 
         return Catalog()
 
     def mask(self, masks: TraceMasks | None) -> None:
-        """Mask the texts of all traces as the study asks; begin to read if reading waits for it."""
+        """Mask the texts of all traces as the study asks, and begin to read if that was waiting."""
         if masks is not None or self.catalog.masks is not None:
             self.catalog.mask(masks)
             self._app.masks_changed()
@@ -209,15 +207,14 @@ class TraceService:
             self.begin()
 
     def begin(self) -> None:
-        """Show the traces that were read for the first frame, and read the rest in the background.
+        """Show the traces read for the first frame, and read the rest in the background.
 
-        The first frame shows the trace of a single file, or the first cached traces of a folder.
-        Nothing happens while masks are awaited.
+        Do nothing while masks are awaited.
         """
         if self.awaits_masks:
             return
         report = self.prefetch.first_spans(0)  # the first frame waited for it
-        # This also lets the prefetch load the rest of a cached document.
+        # ``report`` also lets the prefetch load the rest of a cached document.
         if report is not None:
             report = self.prefetch.report(LOOK_PATIENCE)
         if report is not None and len(report.traces) == 1:
@@ -234,23 +231,23 @@ class TraceService:
         self._app.call_later(self.take, news)
 
     def _scan_news(self, stopped: Callable[[], bool]) -> Iterator[ScanNews]:
-        """Yield the results of reading the paths; runs in the thread of the scan."""
+        """Yield the results of reading the paths, in the thread of the scan."""
         if not self.prefetch.single:
-            # Start-up: not needed for a single file.
+            # A single file does not need this import, which would delay the start.
             from mast_tui.ui.services.folder_scan import scan_paths
 
             yield from scan_paths(self._app.options.paths, stopped, self._take_later)
             return
-        # Nothing is cached, so let the first frame appear without waiting for the file.
+        # A single file has no cached traces. This first report lets the first frame appear.
         yield CachedTraces(())
         while self.prefetch.report(REPORT_SECONDS) is None and self.prefetch.is_reading:
             yield StillReading(self.prefetch.description)
-        # Without a report, reading has raised an error: raise it again here.
+        # Without a report, reading the file has failed: read it again to raise the error here.
         report = self.prefetch.report() or read_file(self._app.options.paths[0], named=True)
         yield FilesRead([report], done=True)
 
     def take(self, news: ScanNews) -> None:
-        """Store progress, cached traces or read files of the scan, and let the screens show it."""
+        """Take over the news of the scan, and let the screens show it."""
         catalog = self.catalog
         match news:
             case StillReading(progress):
@@ -285,7 +282,7 @@ class TraceService:
 
 
 async def _wait_for_scan(scan: ScanThread) -> None:
-    """Wait for the end of a scan; stop it if the wait is cancelled."""
+    """Wait for the end of a scan. If the wait is cancelled, stop the scan."""
     try:
         await wrap_future(scan.has_ended)
     finally:
@@ -293,7 +290,7 @@ async def _wait_for_scan(scan: ScanThread) -> None:
 
 
 class TraceQueue:
-    """The order of the library or a study, in which the user goes from trace to trace."""
+    """The order in which the user goes from trace to trace."""
 
     def __init__(self, app: MastApp) -> None:
         self.ids: list[str] = []
@@ -308,12 +305,12 @@ class TraceQueue:
     def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
         """Return the trace some positions after another trace in the queue.
 
-        The last trace is followed by the first. A trace that is not in the queue is sought in the
+        The first trace follows the last one. If the trace is not in the queue, use the order of the
         catalog.
 
         Args:
             trace: The trace to start from.
-            step: The number of positions; negative for backwards.
+            step: The number of positions; negative to go back.
 
         Returns:
             The trace, or None if there is no other trace.
@@ -339,7 +336,7 @@ class TraceQueue:
         return f"No other trace is in the queue · {key} in the library chooses another queue"
 
     async def count_finished(self) -> None:
-        """Read again which traces the annotator has finished, and which a study assigns to them."""
+        """Read again which traces the annotator has finished, and which a study assigns."""
         opened = self._app.opened
         if opened is None:
             return
@@ -351,7 +348,10 @@ class TraceQueue:
 
     @property
     def all_finished(self) -> bool:
-        """True if the annotator has finished all of their traces, and all of them are known."""
+        """True if the annotator has finished all of their traces.
+
+        False as long as more traces may be found.
+        """
         assigned_ids = self._assigned_traces
         are_all_known = self._assigned_ids is not None or self._app.catalog.complete
         return are_all_known and bool(assigned_ids) and assigned_ids <= self._finished
@@ -365,7 +365,7 @@ class TraceQueue:
 
     @property
     def _assigned_traces(self) -> Set[str]:
-        """The ids of the traces that the study assigns to the annotator, or else of all traces."""
+        """The ids of the traces that the study assigns to the annotator, or of all traces."""
         return self._app.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
 
     def finished_text(self) -> str:

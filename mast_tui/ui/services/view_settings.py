@@ -24,8 +24,8 @@ class ViewSettings(NamedTuple):
     """The division of the annotate screen.
 
     Attributes:
-        text_share: The share of the span's text in the height of text and timeline, in per cent;
-            None if the user has not chosen a share.
+        text_share: The height of the span's text in per cent of the height of text and timeline;
+            None if the user has not chosen it.
         time_bar: Whether the timeline shows its time bar.
     """
 
@@ -39,7 +39,7 @@ class ViewSettings(NamedTuple):
         return LOW_SHARE if height < TALL else DEFAULT_SHARE
 
     def remember(self) -> None:
-        """Store the settings for the next start; an error while writing is ignored."""
+        """Store the settings for the next start. Errors while writing are ignored."""
         with contextlib.suppress(OSError):
             path = _settings_path()
             make_private(path.parent)
@@ -47,7 +47,7 @@ class ViewSettings(NamedTuple):
 
 
 def remembered_settings() -> ViewSettings:
-    """Return the stored settings, with the default for each missing or invalid setting."""
+    """Return the stored settings, with defaults for missing or invalid ones."""
     try:
         document = json.loads(_settings_path().read_text("utf-8"))
     except (OSError, ValueError):

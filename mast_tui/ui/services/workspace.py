@@ -26,14 +26,14 @@ WATCH_EVERY: Final = 0.5
 """Seconds between two checks of the workspace."""
 
 READ_AHEAD_EVERY: Final = 30.0
-"""The least seconds between two reads of the labels needed while a server is away."""
+"""The least seconds between two reads of the labels that are needed without a server."""
 
 WRITE_PAUSE: Final = 3.0
 """Seconds without a write after which the write-ahead log is merged into the file."""
 
 
 class WorkspaceWatcher:
-    """A thread that watches an open workspace and sends changes that wait for its server.
+    """A thread that watches an open workspace, and sends changes that wait for its server.
 
     The thread ends with the process.
     """
@@ -43,7 +43,7 @@ class WorkspaceWatcher:
 
         Args:
             workspace: The open workspace.
-            app: Notified of changes, on its own thread.
+            app: Notified of changes in its own thread.
         """
         self._workspace = workspace
         self._app = app
@@ -51,12 +51,11 @@ class WorkspaceWatcher:
         self._merged_write = 0.0
         """The time of the last write that was merged into the file."""
         self._read_ahead_at = 0.0
-        """The time at which labels were last read ahead, in case the server goes away; 0 to read
-        them ahead as soon as possible."""
+        """The time of the last reading ahead; 0 to read ahead as soon as possible."""
         self._has_new_changes = False
-        """Whether someone has written since then."""
+        """Whether someone has written since the last reading ahead."""
         self._reported_people: tuple[str, ...] = ()
-        """The other people at the same item of whom the app was last notified."""
+        """The other people at the present item, as last reported to the app."""
         self._reported_send_error = ""
         Thread(target=self._watch_until_stopped, name="workspace-watch", daemon=True).start()
 
@@ -67,7 +66,7 @@ class WorkspaceWatcher:
     def _watch_until_stopped(self) -> None:
         """Check the workspace regularly, until ``stop`` is called.
 
-        A missing file is reported once, until it is there again.
+        A missing file is reported once, until it exists again.
         """
         is_lost = False
         while not self._stop_event.wait(WATCH_EVERY):
@@ -88,7 +87,7 @@ class WorkspaceWatcher:
                 continue  # the next write reports the error
 
     def _check_presence(self) -> None:
-        """Tell the app if other people have come to the same item or have left it."""
+        """Tell the app if other people have come to the present item or have left it."""
         presence = self._workspace.presence
         people = () if presence is None else presence.annotators_here()
         if people != self._reported_people:
@@ -98,7 +97,7 @@ class WorkspaceWatcher:
     def _send_waiting_changes(self) -> None:
         """Send the changes that wait for the server, and report the result.
 
-        An error that is the same as the last one is not reported again.
+        The same error is not reported twice in a row.
         """
         outbox = self._workspace.outbox
         if outbox is None or not outbox.waiting:
@@ -146,9 +145,9 @@ class WorkspaceWatcher:
 
 
 def rescue_path(path: Path) -> Path:
-    """Return a path to save a workspace whose file was deleted, moved or replaced.
+    """Return a path to save a workspace again if its file was deleted, moved or replaced.
 
-    It is the same path if no file is there now, or else an unused path beside it.
+    This is the same path if it is free, else a free path beside it.
     """
     if not path.exists():
         return path
@@ -165,7 +164,7 @@ class WorkspaceService:
     """The workspace of the app, opened in the background, and the person who works in it."""
 
     def __init__(self, app: MastApp) -> None:
-        """Begin without a workspace; ``app`` shows questions and messages."""
+        """Begin without a workspace."""
         self.opened: OpenWorkspace | None = None
         """The open workspace, or None."""
         self.no_workspace_reason: str | None = None
@@ -173,25 +172,25 @@ class WorkspaceService:
         self._app = app
         app.writes.when_file_gone = self._offer_rescue
         self._opening: Opening | None = None
-        """The steps by which the workspace was opened; None before."""
+        """The steps that opened the workspace; None before them."""
         self._watcher: WorkspaceWatcher | None = None
         self._steps_when_ready: list[Callable[[OpenWorkspace], object]] = []
         """The functions to call once the workspace is open."""
         self._copy_refused = False
-        """Whether the user has refused to write a new file for the one that is gone."""
+        """Whether the user has refused to write a new file for the missing one."""
 
     # Opening
 
     def open(self, *, trusted: bool) -> None:
-        """Open the workspace, then ask who labels. This is slow: call it in a worker.
+        """Open the workspace, then ask who labels.
 
-        If someone else may have prepared the workspace, ask first whether to open it. If it cannot
-        be opened, show the reason.
+        Call it in a worker, because it is slow. If another person may have prepared the workspace,
+        ask first whether to open it. If it cannot be opened, show the reason.
 
         Args:
-            trusted: Whether to open it without that question.
+            trusted: True to open it without that question.
         """
-        # Start-up: it imports SQLAlchemy.
+        # The import of SQLAlchemy would delay the start.
         from mast_tui.ui.services.open_workspace import Opening
 
         call = self._app.call_later
@@ -211,7 +210,7 @@ class WorkspaceService:
         call(self._ask_for_name, opening)
 
     def _ask_for_trust(self, path: str, reason: str) -> None:
-        """Ask whether to open a workspace that someone else may have prepared."""
+        """Ask whether to open a workspace that another person may have prepared."""
         read_only = partial(
             self._continue_without_workspace, "the workspace that was found here was not opened"
         )
@@ -240,7 +239,7 @@ class WorkspaceService:
         self._app.traces.mask(None)
 
     def _refuse_without_masks(self, reason: str) -> None:
-        """Show why the texts of the study cannot be masked, and end the app: none may be shown."""
+        """Show why the texts of the study cannot be masked, and end the app."""
         self._app.ask_key(
             "The traces of this study cannot be shown",
             f"The study masks personal data and secrets, but {one_line(reason)}",
@@ -250,7 +249,7 @@ class WorkspaceService:
         )
 
     def not_opened(self, reason: str) -> None:
-        """Show why the workspace could not be opened, and ask whether to read without labelling."""
+        """Show why the workspace could not be opened, and offer to read without labelling."""
         self._continue_without_workspace(reason)
         self._app.ask_key(
             "The workspace could not be opened",
@@ -261,7 +260,7 @@ class WorkspaceService:
         )
 
     def _ask_for_name(self, opening: Opening) -> None:
-        """Ask for the name of the annotator unless it is known, and begin to work.
+        """Begin to work, after asking for the name of the annotator if it is unknown.
 
         Without a name the app ends.
         """
@@ -276,14 +275,7 @@ class WorkspaceService:
             begin_as(opening.annotator)
 
     async def _work_as(self, opening: Opening, name: str) -> None:
-        """Register the annotator, run the steps that wait for the workspace, and start to watch it.
-
-        Also show messages about the workspace.
-
-        Args:
-            opening: The workspace that is being opened.
-            name: The name of the annotator.
-        """
+        """Register the annotator, run the waiting steps, and watch the workspace."""
         opened = await self._attach(opening, name)
         if opened is None:
             return
@@ -308,9 +300,9 @@ class WorkspaceService:
         self.when_ready(lambda opened: self._app.writes.do(partial(self._ask_for_another, opened)))
 
     async def _ask_for_another(self, opened: OpenWorkspace) -> None:
-        """Ask for the name of another annotator, unless a server decides about the name.
+        """Ask for the name of another annotator.
 
-        The present annotator's unsent changes must be sent first.
+        This is refused if a server decides about names, or changes still wait for the server.
         """
         opening = self._opening
         assert opening is not None
@@ -331,12 +323,6 @@ class WorkspaceService:
         self._app.ask(opening.name_question(opened.annotator), begin_as)
 
     async def _continue_as(self, opening: Opening, name: str) -> None:
-        """Register another annotator, and show everything as this person may see it.
-
-        Args:
-            opening: The steps by which the workspace was opened.
-            name: The name of the annotator.
-        """
         if await self._attach(opening, name) is not None:
             await self._app.annotator_changed()
             self._app.answer(f"You label as {one_line(name)} now")
@@ -345,10 +331,6 @@ class WorkspaceService:
         """Register an annotator, and mask the traces as the study asks.
 
         Return None if the workspace refuses the annotator.
-
-        Args:
-            opening: The steps by which the workspace was opened.
-            name: The name of the annotator.
         """
         opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
         if opened is not None:
@@ -359,9 +341,9 @@ class WorkspaceService:
     # Requests of screens
 
     def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
-        """Call a function with the workspace: now if it is open, otherwise once it is opened.
+        """Call a function with the workspace, now or once it is open.
 
-        Functions that wait for the workspace are called in the order of the requests.
+        Waiting functions are called in the order of the requests.
         """
         if self.opened is not None:
             work(self.opened)
@@ -369,7 +351,7 @@ class WorkspaceService:
             self._steps_when_ready.append(work)
 
     def waiting_text(self) -> str:
-        """Return the text in place of the annotator while no workspace is open."""
+        """Return the text shown in place of the annotator while no workspace is open."""
         return (
             "workspace not open yet"
             if self.no_workspace_reason is None
@@ -377,12 +359,14 @@ class WorkspaceService:
         )
 
     def unsent_text(self) -> tuple[str, ...]:
-        """Return the number of changes that wait for the server as one text; no text if none do."""
+        """Return a text with the number of changes that wait for the server, or nothing for
+        none.
+        """
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 
     def report_refused(self, changes: Sequence[WaitingChange]) -> None:
-        """Report the changes that the server refused, and the file that has them."""
+        """Report the changes that the server refused, and the file in which they are kept."""
         outbox = None if self.opened is None else self.opened.workspace.outbox
         assert outbox is not None
         trace_ids = dict.fromkeys(str(change.events[0].trace_id) for change in changes)
@@ -421,7 +405,7 @@ class WorkspaceService:
             step: Reads or writes the workspace.
 
         Returns:
-            Its result, or None if the workspace refuses it; the reason is shown.
+            The result, or None after an error, which is shown.
         """
         try:
             return await self._app.writes.run(step)
@@ -432,7 +416,9 @@ class WorkspaceService:
     # The file of the open workspace
 
     def check_exists(self) -> None:
-        """Check that the file of the workspace still exists; if not, offer to write a new file."""
+        """Check that the file of the workspace still exists, and offer to write a new file
+        otherwise.
+        """
         opened = self.opened
         if opened is not None:
             # If the file is gone, the queue of writes calls ``_offer_rescue``.
@@ -440,12 +426,10 @@ class WorkspaceService:
             self._app.writes.do(check, HeldKeys.NOTHING)
 
     async def _offer_rescue(self) -> bool:
-        """Ask whether to write the workspace to a new file because its own is gone, and write it.
+        """Offer to write the workspace to a new file, because its own is gone.
 
-        After a refusal, the question is asked again only for work that a key has requested.
-
-        Returns:
-            Whether the new file was written, so that the failed work can run again.
+        Return whether the file was written, so that the failed work can run again. After a refusal,
+        ask again only for work that a key has requested.
         """
         assert self.opened is not None
         if self._copy_refused and not self._app.writes.asked_for:
@@ -469,7 +453,7 @@ class WorkspaceService:
     def _ask_for_copy(
         self, lost_path: Path, path: Path, set_refused: Callable[[bool], None]
     ) -> None:
-        """Ask whether to write the workspace to a new path; pass on whether the user refuses."""
+        """Ask whether to write the workspace to a new path, and report if the user refuses."""
         destination = "to the same file" if path == lost_path else f"to {path.name} beside it"
         refuse = partial(set_refused, True)
         self._app.ask_key(
@@ -490,6 +474,6 @@ class WorkspaceService:
             self._watcher.stop()
 
     def close(self) -> None:
-        """Close the workspace and leave its file complete."""
+        """Close the workspace, which completes its file."""
         if self._opening is not None:
             self._opening.workspace.close()

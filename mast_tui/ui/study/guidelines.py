@@ -42,7 +42,7 @@ MOST_RANGES: Final = 3
 """The most span ranges of a case that are named."""
 
 DATE_CHARS: Final = 10
-"""The characters of the date in a time (ISO 8601)."""
+"""The length of the date in a time (ISO 8601)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class PageParagraph:
     Attributes:
         style: The style of the text, such as ``heading``.
         text: The text.
-        below: The quieter lines below the text.
-        entry: The guideline or case that it describes; None if there is none.
+        below: The quiet lines below the text.
+        entry: The guideline or case that the paragraph describes, or None.
     """
 
     style: str
@@ -77,7 +77,7 @@ def page_paragraphs(
         taxonomy: The taxonomy.
         name_of: Returns the name of a trace by its id.
         order_of: Returns the order of the spans of a trace by its id.
-        how_to_write: A sentence on how to write the first guideline, shown if there is none.
+        how_to_write: A sentence for a page without guidelines.
     """
     paragraphs = [
         PageParagraph("heading", "Definition"),
@@ -109,7 +109,6 @@ def _case_paragraphs(
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
-    """Return the paragraph of a guideline, with its author, date and source trace."""
     source = f"{one_line(guideline.written_by)} · {guideline.written_at[:DATE_CHARS]}"
     if guideline.trace_id is not None:
         source += f" · at {one_line(name_of(guideline.trace_id))}"
@@ -117,7 +116,7 @@ def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) ->
 
 
 def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
-    """Return a key that is the same for all cases that were decided in one step.
+    """Return a key shared by all cases that were decided in one step.
 
     A step decides one verdict, or the span ranges of a trace.
     """
@@ -129,12 +128,8 @@ def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
 def _decided_cases_paragraph(
     cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
-    """Return a paragraph on cases that were decided together, with reasons, adjudicator and date.
-
-    Args:
-        cases: The cases.
-        name_of: Returns the name of a trace by its id.
-        order: The order of the spans of the trace.
+    """Return a paragraph on cases that were decided together, with reasons, adjudicator and
+    date.
     """
     first_case, *_ = cases
     decisions = [case.decision for case in cases]
@@ -156,17 +151,17 @@ MOST_LINES: Final = 200
 """The most rows of a line of a paragraph."""
 
 WIDEST_LINE: Final = 100
-"""The cells of the widest lines; longer ones are hard to read."""
+"""The cells of the widest lines, because longer lines are hard to read."""
 
 _GLYPHS: Final = {"guideline": "• ", "case": "→ "}
 
 
 _PageRow = StyledRow[PageParagraph]
-"""A row of a paragraph; an empty row belongs to the paragraph below it."""
+"""A row of a paragraph. An empty row belongs to the paragraph below it."""
 
 
 class PageLines(StyledRows[PageParagraph]):
-    """Paragraphs wrapped to the width, with a cursor; keys work on the entry of its row."""
+    """Paragraphs wrapped to the width, with a cursor."""
 
     css_prefix = "page-lines"
     css_parts = ("cursor", "heading", "text", "guideline", "case", "below")
@@ -186,7 +181,7 @@ class PageLines(StyledRows[PageParagraph]):
 
         Args:
             paragraphs: The paragraphs.
-            keep_cursor: Whether the cursor keeps its row; else it moves to the top.
+            keep_cursor: Whether the cursor keeps its row instead of moving to the top.
         """
         self.paragraphs = paragraphs
         if not keep_cursor:
@@ -209,7 +204,7 @@ class PageLines(StyledRows[PageParagraph]):
     def next_entry(self) -> bool:
         """Move the cursor to the next guideline or case; return False if there is no other.
 
-        After the last row the search continues at the first.
+        The first row follows the last one.
         """
         current_paragraph = self.item
         for offset in range(1, len(self.rows) + 1):
@@ -227,7 +222,7 @@ def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
     """Return the rows of a paragraph, wrapped to a width."""
     if paragraph.style == "heading":
         return [StyledRow([(paragraph.text, paragraph.style)], paragraph)]
-    # One column stays free. A screen that is too narrow cuts the rows.
+    # One column stays free. On a screen that is too narrow, rows are cut.
     cells = max(8, width - 1 - INDENT)
     rows = []
     prefix = _GLYPHS.get(paragraph.style, "  ")
@@ -269,9 +264,9 @@ class GuidelinesScreen(OpensTraces):
         Args:
             mode_slug: The mode of the first page.
             may_write: Whether guidelines can be written.
-            occasion: The trace id and the item of the decision from which a new guideline of this
-                mode follows.
-            go_to_case: Moves to a chosen case on the screen below. If it returns False, the trace
+            occasion: The trace id and the item of the decision that is the reason for a new
+                guideline of this mode.
+            go_to_case: Moves the screen below to a chosen case. If it returns False, the trace
                 opens on the annotate screen.
         """
         super().__init__()
@@ -328,7 +323,7 @@ class GuidelinesScreen(OpensTraces):
         taxonomy = opened.taxonomy
 
         def read_page() -> tuple[ModePage, TraceLoader]:
-            # Without a connection to the server, the page shows the local copy.
+            # Without a connection to the server, the local copy is read.
             with workspace.reading_local_copy():
                 page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
                 case_ids = [case.trace_id for case in page.cases]
@@ -340,7 +335,7 @@ class GuidelinesScreen(OpensTraces):
     def _update_page(self, page_and_loader: tuple[ModePage, TraceLoader]) -> None:
         """Show a page that was read, with the loader of its traces.
 
-        Then read the traces whose spans are shown by key, to show their numbers instead.
+        Then read its traces, to show numbers of spans in place of keys.
         """
         page, self._loader = page_and_loader
         is_same_mode = self._mode_page is not None and self._mode_page.mode == page.mode
@@ -350,7 +345,7 @@ class GuidelinesScreen(OpensTraces):
         self.read_orders(self._loader, places, partial(self._show_page, keep_cursor=True))
 
     def _show_page(self, *, keep_cursor: bool) -> None:
-        """Show the page that was read, with the numbers of spans that are known so far."""
+        """Show the page with the numbers of spans that are known so far."""
         page = self._mode_page
         loader = self._loader
         if page is None or loader is None:
@@ -401,7 +396,6 @@ class GuidelinesScreen(OpensTraces):
         self.open_at(TraceLocation(case.trace_id, key=next(span_keys, None)))
 
     def _say_read_only(self) -> None:
-        """Show on which screen guidelines are written."""
         key_of = self.mast.key_of
         self.hints.say(
             "Guidelines are only read here; write them in adjudication "
@@ -411,7 +405,7 @@ class GuidelinesScreen(OpensTraces):
     def action_write(self) -> None:
         """Ask for a new guideline of the mode.
 
-        The guideline records the decision from which the user opened the page on this mode, if any.
+        It records the decision that was the reason to open this page, if there is one.
         """
         if not self.may_write:
             self._say_read_only()
@@ -454,15 +448,12 @@ class GuidelinesScreen(OpensTraces):
         )
 
     def action_redo(self) -> None:
-        """Repeat the change that was undone last on this page."""
+        """Repeat the last undone change on this page."""
         redo = partial(GuidelineBook.redo, mode=self.mode_slug)
         self._change_page(redo, "Redone", "Nothing to redo")
 
     def _require_guideline(self) -> Guideline | None:
-        """Return the guideline under the cursor.
-
-        If there is none, or the page is read-only, show a hint and return None.
-        """
+        """Return the guideline under the cursor, or show a hint and return None."""
         if not self.may_write:
             self._say_read_only()
             return None
@@ -482,13 +473,7 @@ class GuidelinesScreen(OpensTraces):
         write_text: Callable[[GuidelineBook, str], Guideline | None],
         message: str,
     ) -> None:
-        """Ask for the text of a guideline, and write it unless it is empty.
-
-        Args:
-            text: The text to begin with.
-            write_text: Writes the entered text.
-            message: The message after writing.
-        """
+        """Ask for the text of a guideline, and write it unless it is empty."""
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
         def text_entered(new_text: str) -> None:
@@ -507,10 +492,7 @@ class GuidelinesScreen(OpensTraces):
     ) -> None:
         """Change the guidelines, show a message, and read the page again.
 
-        Args:
-            change: Writes the change; returns None if there was nothing to change.
-            message: The message after the change.
-            message_if_none: The message if there was nothing to change; None for ``message``.
+        If ``change`` returns None, nothing has changed, and ``message_if_none`` is shown.
         """
         opened = self.mast.opened
         if not self.may_write:
@@ -533,6 +515,6 @@ class GuidelinesScreen(OpensTraces):
 
 
 def _counts_text(page: ModePage) -> str:
-    """Return the number of guidelines and of decided cases, without those that are 0."""
+    """Return the number of guidelines and of decided cases, without zeros."""
     counts = {"guideline": len(page.guidelines), "decided case": len(page.cases)}
     return " · ".join(counted(count, noun) for noun, count in counts.items() if count)

@@ -54,9 +54,9 @@ class Overlap:
     """The progress on the traces that several annotators label.
 
     Attributes:
-        traces: The number of these traces.
-        finished: The number that all of their annotators have finished.
-        begun: The number that only some of their annotators have finished.
+        traces: The number of traces.
+        finished: The number of traces that all of their annotators have finished.
+        begun: The number of traces that some of their annotators have finished.
     """
 
     traces: int
@@ -72,10 +72,9 @@ class StudyView:
         study: The study.
         progress: The progress of each annotator.
         overlap: The progress on the traces with several annotators.
-        is_for_annotator: Whether the reader is an annotator of the study, who sees neither others'
-            retests nor what is left to decide.
-        conflicts: The number of open conflicts. It is None if it would reveal answers of others,
-            or is not counted yet.
+        is_for_annotator: Whether the reader is an annotator of the study, who sees neither the
+            retests of others nor the open conflicts.
+        conflicts: The number of open conflicts; None if it is hidden or not counted yet.
     """
 
     study: Study
@@ -88,15 +87,15 @@ class StudyView:
 def study_view(
     opened: OpenWorkspace, open_traces: Sequence[Trace] = (), *, count_conflicts: bool = True
 ) -> StudyView | None:
-    """Read the study with the open taxonomy. This is slow: call it in a worker.
+    """Read the study with the open taxonomy. This is slow, so call it in a worker.
 
     Args:
         opened: The open workspace.
         open_traces: The traces of the library.
-        count_conflicts: Whether to count open conflicts, for which files of traces may be read.
+        count_conflicts: Whether to count open conflicts, which may read files of traces.
 
     Returns:
-        The study, or None if there is none.
+        The study, or None without one.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
@@ -108,7 +107,7 @@ def study_view(
     is_annotator = opened.annotator in study.annotators
     conflicts = None
     if count_conflicts and not is_annotator:
-        # Without the order of spans, ranges that overlap would count as conflicts.
+        # Without the order of spans, overlapping ranges would count as conflicts.
         orders = SpanOrders(workspace, open_traces)
         traces_with_conflicts = conflicts_by_trace(
             workspace, opened.taxonomy, annotators=study.annotators, order_of=orders
@@ -141,7 +140,7 @@ def _count_overlap(opened: OpenWorkspace, study: Study) -> Overlap:
 def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
     """Return progress as a bar: ``█`` finished, ``▒`` begun, ``·`` neither.
 
-    Each part that is not 0 has at least one cell, and the bar is full only if all is finished.
+    Each part above 0 has at least one cell, and the bar is full only if all is finished.
 
     Args:
         finished: The number of finished traces.
@@ -162,7 +161,10 @@ def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
 
 
 def _bar_cells(part: int, total: int, cells: int) -> int:
-    """Return the cells of a part; all cells only for the whole total, no cell only for 0."""
+    """Return the cells of a part of the bar.
+
+    Only the whole total has all cells, and only 0 has none.
+    """
     if part >= total:
         return cells
     least_cells = 1 if part else 0
@@ -170,12 +172,12 @@ def _bar_cells(part: int, total: int, cells: int) -> int:
 
 
 SEVERAL_ANNOTATORS: Final = ""
-"""The name in the row of the traces that several annotators label."""
+"""The name in the row of traces with several annotators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyRow:
-    """A row of the table, with the counts of traces that the reader may see.
+    """A row of the table, with counts that the reader may see.
 
     Attributes:
         name: The annotator, or ``SEVERAL_ANNOTATORS``.
@@ -183,9 +185,9 @@ class StudyRow:
         assigned: The number of assigned traces.
         finished: The number of finished traces.
         begun: The number of begun traces.
-        shared: The number of traces with others; empty if it is hidden or says nothing.
-        withheld: The number of traces without suggestions; empty if it is hidden or 0.
-        retest: The progress of retests; empty if it is hidden or none are planned.
+        shared: The number of traces that others label too; empty if hidden or needless.
+        withheld: The number of traces without suggestions; empty if hidden or 0.
+        retest: The progress of retests; empty if hidden or not planned.
     """
 
     name: str
@@ -218,7 +220,9 @@ class StudyRow:
 
 
 def table_rows(view: StudyView, reader: str) -> list[StudyRow]:
-    """Return a row for each annotator, then a row for the traces of several annotators, if any.
+    """Return a row for each annotator, and a row for traces with several annotators.
+
+    The last row is left out if there are no such traces.
 
     Args:
         view: The study.
@@ -241,8 +245,8 @@ def table_rows(view: StudyView, reader: str) -> list[StudyRow]:
 def _row_of(progress: StudyProgress, reader: str, view: StudyView) -> StudyRow:
     """Return the row of an annotator as far as the reader may see it.
 
-    An annotator sees the retests to do now, and the shares of traces, only in their own row, as in
-    ``mast-tui study``.
+    An annotator sees current retests and shares of traces only in the own row, as in ``mast-tui
+    study``.
     """
     row = StudyRow(
         name=progress.name,
@@ -307,7 +311,7 @@ COLUMNS: Final[Sequence[TableColumn[StudyRow]]] = (
 
 
 def progress_text(view: StudyView) -> str:
-    """Return the progress of the whole study: finished traces, and open conflicts if known."""
+    """Return the number of finished traces, and of open conflicts if known."""
     overlap = view.overlap
     text = f"{overlap.finished:,} of {overlap.traces:,} finished by all of their annotators"
     if not overlap.traces:
@@ -352,7 +356,6 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
 
 
 def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
-    """Return the sentence on the conflicts that are left to decide."""
     if view.conflicts:
         conflicts = counted(view.conflicts, "conflict")
         return f"{conflicts} left to decide: {adjudicate_key} opens them."
@@ -392,10 +395,7 @@ def _joined_names(names: Iterable[str]) -> str:
 def _labelling_text(study: Study, shared_count: int, count: int) -> str:
     """Return the sentence on the number of annotators of each trace.
 
-    Args:
-        study: The study.
-        shared_count: The number of traces with several annotators.
-        count: The number of all traces.
+    ``shared_count`` is the number of traces with several annotators.
     """
     if study.per_trace == 1:
         return f"Each trace is labelled by one of them, drawn by seed {study.seed}."
@@ -410,7 +410,7 @@ def _labelling_text(study: Study, shared_count: int, count: int) -> str:
 
 
 def _conditions_text(study: Study) -> str:
-    """Return the sentence on hidden suggestions, with their share of traces."""
+    """Return the sentence on hidden suggestions, with the share of these traces."""
     if study.blind:
         return "They work blind: suggestions and outcomes are hidden until they finish."
     if not study.withheld:
@@ -446,10 +446,10 @@ def _adjudication_rules(study: Study) -> str:
 
 
 def _with_only_traces(study: Study, ids: Iterable[str]) -> Study:
-    """Return the study with only these traces, as a single batch.
+    """Return the study with these traces alone, as a single batch.
 
-    The study has them already, under the ids from before their registration. The record of the
-    draw is dropped if their number has changed since, as it would no longer fit.
+    They are the traces of the study, with new ids from their registration. If their number has
+    changed, the record of the draw no longer fits and is dropped.
     """
     batch = tuple(sorted(set(ids)))
     draws = study.draws if len(batch) == len(study.traces) else ()
@@ -459,7 +459,10 @@ def _with_only_traces(study: Study, ids: Iterable[str]) -> Study:
 def _selections_to_add(
     study: Study, selections: Sequence[TraceSelection]
 ) -> Sequence[TraceSelection]:
-    """Return the selections with traces outside the study; the first one has only its traces."""
+    """Return the selections with traces outside the study.
+
+    The first selection is left out, because it is the study's own.
+    """
     study_ids = frozenset(study.traces)
     return [selection for selection in selections[1:] if not study_ids.issuperset(selection.ids)]
 
@@ -469,7 +472,7 @@ def _write_with_traces(
 ) -> str:
     """Register traces, write the study with them, and return a message.
 
-    With ``adds_traces`` the traces are added to those of the study, else they replace them.
+    With ``adds_traces`` the traces are added to the study, else they replace its traces.
     """
     trace_ids: list[str] = []
     for start in range(0, len(selection.traces), BATCH_SIZE):
@@ -477,7 +480,7 @@ def _write_with_traces(
         with opened.workspace.transaction():
             trace_ids += [register_opened_trace(opened.workspace, trace.anew()) for trace in batch]
     change_traces = with_traces if adds_traces else _with_only_traces
-    # Registered traces are selected by their ids alone.
+    # Traces that are registered already have no entry in ``traces``, only their ids.
     new_study = change_traces(study, trace_ids or list(selection.ids))
     set_study(opened.workspace, opened.annotator, new_study)
     if not adds_traces:
@@ -486,7 +489,7 @@ def _write_with_traces(
 
 
 def no_study_text(key: str) -> str:
-    """Return the purpose of a study, and the key that sets one up."""
+    """Return the text for an app without a study: its purpose, and the key to set one up."""
     return (
         "There is no study yet, so everyone labels all traces.\n\n"
         "A study fixes who labels which traces, in which order and under which conditions, and "
@@ -499,11 +502,14 @@ def no_study_text(key: str) -> str:
 
 
 BATCH_SIZE: Final = 100
-"""The traces that are registered in one transaction; others can write between transactions."""
+"""The number of traces registered in one transaction. Others can write between transactions."""
 
 
 class StudyScreen(TableScreen[StudyRow]):
-    """The progress of each annotator. An annotator sees nothing that reveals answers of others."""
+    """The progress of each annotator.
+
+    An annotator sees nothing that reveals answers of others.
+    """
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
     where = Where.STUDY
@@ -521,7 +527,7 @@ class StudyScreen(TableScreen[StudyRow]):
     def read_rows(self, opened: OpenWorkspace) -> None:
         """Read the study and its progress in a worker, then show it or the problem.
 
-        If nothing is on screen yet, the study is shown before its conflicts are counted.
+        The first time, the study is shown before its conflicts are counted.
         """
         is_first = self.view is None
         open_traces = list(self.mast.catalog.traces.values())
@@ -536,12 +542,7 @@ class StudyScreen(TableScreen[StudyRow]):
         self.work.run_stages("study", read_study, self._show_study, partial(self._show_study, None))
 
     def _show_study(self, view: StudyView | None, problem: str | None = None) -> None:
-        """Show the study.
-
-        Args:
-            view: The study; None shows the problem, or the purpose of a study if there is none.
-            problem: The reason why the study could not be read.
-        """
+        """Show the study, a problem, or the purpose of a study."""
         self.view = view
         if view is None:
             text = no_study_text(self.mast.key_of("study.set_up"))
@@ -569,7 +570,7 @@ class StudyScreen(TableScreen[StudyRow]):
     # Setting it up
 
     def action_set_up(self) -> None:
-        """Open the form of the study; show an error if no workspace can be opened."""
+        """Open the form of the study, or show an error if no workspace is open."""
         if self.mast.workspace.no_workspace_reason is not None:
             self.hints.say("No workspace is open, so nothing can be set up", error=True)
             return
@@ -577,7 +578,7 @@ class StudyScreen(TableScreen[StudyRow]):
 
     @piece_of_work
     async def _open_setup_form(self, opened: OpenWorkspace) -> None:
-        """Open the form of the study; if the user accepts it, set up the result."""
+        """Open the form of the study, and set up the accepted result."""
         previous = await self.mast.workspace.carry_out(opened.study)
         selections = await self._possible_selections(opened, previous)
         if not selections:
@@ -592,12 +593,7 @@ class StudyScreen(TableScreen[StudyRow]):
     async def _possible_selections(
         self, opened: OpenWorkspace, previous: Study | None
     ) -> tuple[TraceSelection, ...]:
-        """Return the selections of traces for a study; if there are none, show the reason.
-
-        Args:
-            opened: The open workspace.
-            previous: The study before the change; None if there is none.
-        """
+        """Return the selections of traces for a study; if there are none, show the reason."""
         catalog = self.mast.catalog
         if not catalog.complete:
             self.hints.say("Traces are still being looked for; try again when that is done")
@@ -614,7 +610,7 @@ class StudyScreen(TableScreen[StudyRow]):
         return selections
 
     async def _require_study(self) -> tuple[OpenWorkspace, Study] | None:
-        """Return the workspace and its study; if there is none, show a hint and return None."""
+        """Return the workspace and its study, or show a hint and return None."""
         opened = self.mast.opened
         study = None if opened is None else await self.mast.workspace.carry_out(opened.study)
         if opened is not None and study is not None:
@@ -661,7 +657,7 @@ class StudyScreen(TableScreen[StudyRow]):
 
     @piece_of_work
     async def action_join(self) -> None:
-        """Ask for the name of a new annotator, and offer to add them to the study."""
+        """Ask for the name of a new annotator, and offer to add this person to the study."""
         if await self._require_study() is None:
             return
 
@@ -697,10 +693,7 @@ class StudyScreen(TableScreen[StudyRow]):
     ) -> None:
         """Offer a change of the annotator under the cursor.
 
-        Args:
-            change: Returns the changed study, given the workspace, the study and the name.
-            title: The question, with ``{}`` for the name.
-            effect: A text on the effect of the change.
+        ``title`` is the question, with ``{}`` for the name.
         """
         opened_study = await self._require_study()
         if opened_study is None:
@@ -719,13 +712,7 @@ class StudyScreen(TableScreen[StudyRow]):
     async def _offer_change(
         self, change: Callable[[Study], Study], title: str, effect: str
     ) -> None:
-        """Show the effect of a change of the annotators, and make it if the user agrees.
-
-        Args:
-            change: Returns the changed study. If it raises `MastError`, the error is shown.
-            title: The question.
-            effect: A text on the effect of the change.
-        """
+        """Show the effect of a change of the annotators, and make it if the user agrees."""
         opened_study = await self._require_study()
         if opened_study is None:
             return
@@ -757,7 +744,7 @@ class StudyScreen(TableScreen[StudyRow]):
         *,
         adds_traces: bool = False,
     ) -> None:
-        """Register the traces of a study and write it, in a worker; then show it or the problem.
+        """Register the traces of a study and write it in a worker, then show the result.
 
         Args:
             opened: The open workspace.
@@ -768,7 +755,6 @@ class StudyScreen(TableScreen[StudyRow]):
         """
 
         def write_study() -> str:
-            """Write the study, and return a message about it."""
             if selection is None:
                 set_study(opened.workspace, opened.annotator, study)
                 return "The study is set up"
@@ -785,7 +771,6 @@ class StudyScreen(TableScreen[StudyRow]):
         self.mast.show_error(problem)
 
     def _show_success(self, opened: OpenWorkspace, message: str) -> None:
-        """Show the changed study with a message."""
         self.mast.study_changed()
         self.show_title()
         self.read_rows(opened)

@@ -46,7 +46,7 @@ class TraceSelection:
     Attributes:
         title: The title of the selection, with the number of traces.
         ids: The ids of the traces.
-        traces: The traces, to be registered; empty if the workspace has them already.
+        traces: The traces to register; empty if they are registered already.
     """
 
     title: str
@@ -151,14 +151,14 @@ FIELDS: Final = (
 
 
 def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
-    """Return the initial texts of the fields, by the names of the fields.
+    """Return the initial texts of the fields, by field name.
 
     Args:
         study: The study to change; None for the defaults of a new study.
         people: The names of the annotators of a new study.
     """
     if study is None:
-        # A study has at least two annotators; these two only stand in for the real names.
+        # A study needs at least two annotators, so these stand in for the real names.
         default_study = Study("", annotators=("a", "b"))
         default_texts = texts_of(default_study, people=())
         return {**default_texts, "annotators": ", ".join(people)}
@@ -189,7 +189,7 @@ def study_of(
         texts: The texts of the fields.
         taxonomy: The taxonomy, as ``id@version``.
         previous: The study before the change; None for a new study.
-        traces: The ids of its traces; empty to keep those of the previous study.
+        traces: The ids of its traces; empty to keep the previous ones.
 
     Raises:
         MastError: A field is wrong; the message names it.
@@ -222,7 +222,7 @@ def study_of(
 
 
 def _with_changed_weights(study: Study, weights: Mapping[str, float]) -> Study:
-    """Return the study with the weights of its annotators that differ from the present ones."""
+    """Return the study with the changed weights of its annotators."""
     batch_number = len(study.batches)
     changed_weights = {  # Annotators who get no more traces have no weight to change.
         name: weight
@@ -233,16 +233,15 @@ def _with_changed_weights(study: Study, weights: Mapping[str, float]) -> Study:
 
 
 def _name_with_weight(study: Study, name: str) -> str:
-    """Return the name of an annotator, followed by the weight if that is not 1: ``alice=2``."""
+    """Return the name of an annotator, with a weight other than 1: ``alice=2``."""
     weight = study.weight(name, len(study.batches))
     return name if weight == 1 and "=" not in name else f"{name}={weight:.10g}"
 
 
 def _parsed_weights(text: str) -> dict[str, float]:
-    """Return the weight of each annotator in ``alice=2, bob``: Alice gets twice as many traces.
+    """Return the weights of annotators, such as ``alice=2, bob``.
 
-    Raises:
-        MastError: A weight is malformed, a name is invalid or listed twice.
+    A weight is in proportion to the number of traces.
     """
     weights: dict[str, float] = {}
     for part in filter(str.strip, text.split(",")):
@@ -267,13 +266,7 @@ def share_text(share: float) -> str:
 def _parsed_share(text: str, title: str, previous: float) -> float:
     """Return a share between 0 and 1 from a percentage.
 
-    Args:
-        text: The text of the field.
-        title: The title of the field, for the error.
-        previous: The share before the change; it is returned exactly if its text is unchanged.
-
-    Raises:
-        MastError: The text is no percentage, or it is above 100 %.
+    If the text is unchanged, the previous share is returned exactly.
     """
     if text.strip() == share_text(previous):
         return previous
@@ -301,9 +294,9 @@ def trace_selections(
     registered: Sequence[str],
     previous: Study | None,
 ) -> tuple[TraceSelection, ...]:
-    """Return the selections of traces that a study can be about; empty if there are no traces.
+    """Return the selections of traces that a study can have; empty if there are no traces.
 
-    The selection of the present traces of the study is the first.
+    The first selection is that of the present study, if there is one.
 
     Args:
         library: The traces of the library.
@@ -332,7 +325,10 @@ def trace_selections(
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
-    """A study to set up, and its traces; a ``selection`` of None keeps the present traces."""
+    """A study to set up, and its traces.
+
+    A ``selection`` of None keeps the present traces.
+    """
 
     study: Study
     selection: TraceSelection | None
@@ -341,10 +337,10 @@ class PlannedStudy:
 def draw_sample(
     study: Study, selection: TraceSelection, records: Iterable[TraceRecord], texts: Texts
 ) -> PlannedStudy:
-    """Return the study of a sample of its traces, or of all if the form has no sample size.
+    """Return the study of a sample of its traces, or of all if no sample size is given.
 
     Args:
-        study: The study, about all traces of the selection.
+        study: The study with all traces of the selection.
         selection: The traces to draw from.
         records: The traces in the workspace.
         texts: The texts of the form's fields.
@@ -375,7 +371,7 @@ def draw_sample(
 
 
 def _record_of(trace: Trace) -> TraceRecord:
-    """Return a record of a trace with the facts over which a sample can be spread.
+    """Return a record of a trace with the facts for stratified samples.
 
     The spans of the trace are not read.
     """
@@ -401,7 +397,7 @@ EFFECTS: Final[Mapping[str, str]] = {
     "reasons": "It holds for decisions from now on.",
     "redact": "It holds at once. Quotes in labels made before stay as they are.",
 }
-"""The effect of a change of the protocol on work that is under way, by field."""
+"""The effect of a change of the protocol on present work, by field."""
 
 
 EARLY_LIMIT: Final = (
@@ -430,7 +426,7 @@ def preview_text(
         planned: The study to set up.
         changed: The title of each changed field, with its old and new text.
         lost_traces: The number of begun traces that each annotator loses, by name.
-        outside_text: A sentence on work that does not count in the study; empty if all counts.
+        outside_text: A sentence on work that does not count in the study; empty for none.
         has_finished_traces: Whether someone has finished a trace of the study.
     """
     if previous == planned:
@@ -451,7 +447,7 @@ def preview_text(
 
 
 def assignment_text(previous: Study | None, planned: Study) -> str:
-    """Return lines with the number of traces of each annotator, and how it changes.
+    """Return lines with the number of traces of each annotator, and its change.
 
     Args:
         previous: The study before the change; None for a new study.
@@ -478,7 +474,7 @@ def assignment_text(previous: Study | None, planned: Study) -> str:
 
 
 def _assignment_counts(previous: Study | None, planned: Study, name: str) -> str:
-    """Return the number of an annotator's traces with its change, and of those with conditions."""
+    """Return the number of an annotator's traces, its change, and the traces with conditions."""
     assigned_ids = assigned(planned, name)
     previous_count = len(assigned_ids) if previous is None else len(assigned(previous, name))
     change_text = f"{previous_count:,} → " if previous_count != len(assigned_ids) else ""
@@ -498,7 +494,7 @@ def _assignment_counts(previous: Study | None, planned: Study, name: str) -> str
 def effect_lines(
     previous: Study | None, planned: Study, lost_traces: Mapping[str, int]
 ) -> list[str]:
-    """Return a line for each effect of a change on work that is under way.
+    """Return a line for each effect of a change on present work.
 
     Args:
         previous: The study before the change; None for a new study.
@@ -545,7 +541,6 @@ class StudySetup(Form):
     """The form for a study, with a preview.
 
     It calls ``answered`` with the study once the user has accepted the preview.
-    An error is shown at its field, and the form stays open.
     """
 
     enter_effect = "shows the result"
@@ -562,8 +557,8 @@ class StudySetup(Form):
         Args:
             opened: The open workspace.
             previous: The study before the change; None for a new study.
-            selections: The selections of traces; the first is chosen at the beginning.
-            answered: Writes the study; called once the user has accepted the preview.
+            selections: The selections of traces. The first one is the initial choice.
+            answered: Receives the study after the user has accepted the preview.
         """
         self._selection_by_title = {selection.title: selection for selection in selections}
         title = "Change the study" if previous else "Set a study up"
@@ -596,7 +591,7 @@ class StudySetup(Form):
         planned = PlannedStudy(study, selection=None)
         if not keeps_traces:
             planned = draw_sample(study, selection, workspace.traces(), texts)
-        # The traces stay the same, so there is nothing to draw from.
+        # Without new traces there is nothing to draw from.
         elif texts["sample"].strip() or texts["over"].strip():
             raise MastError("sample: choose under traces what to draw from")
         check_changes(workspace, planned.study)

@@ -41,7 +41,7 @@ _CHANGE_STYLES: Final = {"+": "added", "-": "removed", "@": "hunk"}
 _SHORT_JSON_CHARS: Final = 70
 _MOST_JSON: Final = 1 << 16
 _ONE_LINE_CHARS: Final = 200
-"""The most characters of a text on the line of its name."""
+"""The most characters of a text that is shown on the line of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,15 @@ class TextPage:
 
 
 StyledLine = tuple[str, str | None]
-"""A line with the name of its style, or None; ``key`` styles only the part before the colon."""
+"""A line and the name of its style or None. ``key`` styles only the part before the colon."""
 
 
 def page_of(key: AnswerKey, index_of: Callable[[str], int | None]) -> TextPage:
-    """Return an answer key as a page, section by section.
+    """Return an answer key as a page of sections.
 
     Args:
         key: The answer key.
         index_of: Returns the index of the span with a key, or None.
-
-    Returns:
-        The text with its headings and names highlighted.
     """
     lines: list[StyledLine] = []
     for section, entries in key.sections():
@@ -83,7 +80,9 @@ def page_of(key: AnswerKey, index_of: Callable[[str], int | None]) -> TextPage:
 
 
 def section_page(key: AnswerKey, section: str) -> TextPage:
-    """Return one section of an answer key as a page, in which spans are named by their keys.
+    """Return one section of an answer key as a page.
+
+    Spans are named by their keys.
 
     Args:
         key: The answer key.
@@ -98,7 +97,7 @@ def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
 
     Args:
         path: The path of the file.
-        edits: The changes of the file so far, at least one.
+        edits: The changes of the file, the first one first; at least one.
     """
     lines: list[StyledLine] = [(one_line(path), "name")]
     for edit in reversed(edits):
@@ -115,7 +114,6 @@ def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
 
 
 def _page_of_lines(lines: Sequence[StyledLine]) -> TextPage:
-    """Join lines to one text, with their styles as parts."""
     parts = []
     offset = 0
     for line, style in lines:
@@ -129,9 +127,9 @@ def _page_of_lines(lines: Sequence[StyledLine]) -> TextPage:
 
 
 def _action_lines(actions: Named) -> Iterator[StyledLine]:
-    """Yield a line with the number and name of each action, and a line for each argument.
+    """Yield a line for each action, and one for each of its arguments.
 
-    Arguments that are not a JSON object have one line as they are.
+    Arguments that are no JSON object become one line.
     """
     number_width = len(str(len(actions)))
     indent = " " * (number_width + 4)
@@ -162,7 +160,7 @@ def _entry_lines(entries: Sequence[tuple[str, str]]) -> Iterator[StyledLine]:
 
 
 def _compact_json(text: str) -> str:
-    """Return short JSON on one line, a JSON list of texts as lines, and other texts as they are."""
+    """Return short JSON on one line, a JSON list of texts as lines, and other texts unchanged."""
     if text[:1] not in ("[", "{") or len(text) > _MOST_JSON:
         return text
     try:
@@ -178,7 +176,7 @@ def _compact_json(text: str) -> str:
 
 
 def _span_text(key: str, index_of: Callable[[str], int | None]) -> str:
-    """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span."""
+    """Return the number of a span from 1 (``#3``), or its key if the span is not in the trace."""
     index = index_of(key)
     return key if index is None else f"#{index + 1}"
 
@@ -193,7 +191,7 @@ def hidden_sentence(key_of: KeyOf) -> str:
 
 
 def answer_page(trace: Trace) -> TextPage:
-    """Write the answer key of a trace; if it has none, which files would contain an answer key."""
+    """Return the answer key of a trace as a page, or a page about the files that have one."""
     key = trace.meta.answer_key
     return page_of(key, trace.index_of) if key.entries() else TextPage(NO_ANSWER_KEY, ())
 
@@ -215,7 +213,7 @@ def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:
 
 
 def _usage_notes(trace: Trace, cost_of: CostOf | None) -> Iterator[str]:
-    """Yield notes: how time is counted, why money is missing, and if the sums are incomplete."""
+    """Yield notes on how time is counted, on missing prices and on incomplete sums."""
     yield "A tool has the time of its calls, and of results since the step before."
     yield "An agent has the other time until its steps. Tokens are those of the model calls."
     if cost_of is None:

@@ -12,25 +12,25 @@ from typing import Final, NamedTuple
 from mast_tui.ui.text.json_view import pretty_json
 
 MOST_LINES: Final = 2000
-"""The most lines that are compared, from the first that differs."""
+"""The most lines compared, from the first difference on."""
 
 MOST_CHARS: Final = 200_000
-"""The most code points that are compared, from the first that differs."""
+"""The most code points compared, from the first difference on."""
 
 MOST_WORDS: Final = 1000
-"""The most words of a line whose words are compared; a longer one is shown as changed."""
+"""The most words of a line in which words are compared."""
 
 WORDS_IN_ALL: Final = 20_000
-"""The most words of all lines whose words are compared."""
+"""The most words compared in all lines together."""
 
 NEAR_CHARS: Final = 200
 """The code points of a very long line that are shown around a difference."""
 
 MOST_FORMATTED_CHARS: Final = 1 << 16
-"""The most code points of JSON that is formatted before it is compared."""
+"""The longest JSON, in code points, that is formatted before the comparison."""
 
 CONTEXT_LINES: Final = 2
-"""The equal lines that are shown around those that differ."""
+"""The number of equal lines shown around different lines."""
 
 _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
@@ -40,11 +40,11 @@ class TextComparison:
     """The lines in which two texts differ.
 
     Attributes:
-        text: The lines, with ``-`` before those of the earlier text and ``+`` before those of the
+        text: The lines, with ``-`` before lines of the earlier text and ``+`` before those of the
             later text.
-        changed_ranges: The ranges of ``text`` that differ within changed lines, end exclusive.
+        changed_ranges: The ranges of ``text``, end exclusive, that differ within changed lines.
         is_equal: True if the texts are the same.
-        is_cut: True if the texts are longer than the compared parts.
+        is_cut: True if only a part of the texts was compared.
     """
 
     text: str
@@ -54,7 +54,7 @@ class TextComparison:
 
 
 class _Page:
-    """The text of a comparison while it is written.
+    """The text of a comparison under construction.
 
     Attributes:
         lines: The lines so far, each with its sign and line break.
@@ -83,8 +83,8 @@ class _Page:
 def compare(earlier_text: str, later_text: str) -> TextComparison:
     """Return the lines in which two texts differ, with some lines of context.
 
-    At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Longer texts first lose their
-    common beginning and end. Short JSON is formatted first.
+    At most ``MOST_LINES`` and ``MOST_CHARS`` of each text are compared. Longer texts first lose
+    their common beginning and end. Short JSON is formatted first.
 
     Args:
         earlier_text: The earlier text.
@@ -106,12 +106,12 @@ def compare(earlier_text: str, later_text: str) -> TextComparison:
 
 
 class _ComparedTexts(NamedTuple):
-    """Two texts, or the parts of them that are compared.
+    """Two texts, or the parts of them to compare.
 
     Attributes:
         earlier: The earlier text.
         later: The later text.
-        skipped_lines: The number of lines that are left out before ``later``.
+        skipped_lines: The number of lines cut off before ``later``.
     """
 
     earlier: str
@@ -120,7 +120,7 @@ class _ComparedTexts(NamedTuple):
 
     @property
     def is_too_long(self) -> bool:
-        """True if a text is longer than the part of it that can be compared."""
+        """True if a text is too long to compare as a whole."""
         return any(
             len(text) > MOST_CHARS or text.count("\n") >= MOST_LINES
             for text in (self.earlier, self.later)
@@ -128,7 +128,7 @@ class _ComparedTexts(NamedTuple):
 
 
 def _formatted(texts: _ComparedTexts) -> _ComparedTexts:
-    """Return two texts as formatted JSON; unchanged if one is no JSON, or too long."""
+    """Return two texts as formatted JSON; unchanged if one is no JSON or is too long."""
     if max(len(texts.earlier), len(texts.later)) > MOST_FORMATTED_CHARS:
         return texts
     pretty_earlier = pretty_json(texts.earlier)
@@ -139,7 +139,7 @@ def _formatted(texts: _ComparedTexts) -> _ComparedTexts:
 
 
 def _without_common_ends(texts: _ComparedTexts) -> _ComparedTexts:
-    """Cut the common beginning and end of two texts, except for some lines of context."""
+    """Cut off the common beginning and end of two texts, except for lines of context."""
     earlier, later, _ = texts
     shorter_length = min(len(earlier), len(later))
     common_begin = _equal_length(
@@ -165,11 +165,11 @@ def _without_common_ends(texts: _ComparedTexts) -> _ComparedTexts:
 
 
 def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
-    """Return the number of equal code points before the first that differs, found by bisection.
+    """Return the number of equal code points before the first difference, by bisection.
 
     Args:
         max_length: The most code points.
-        is_equal: Returns whether both texts have the same code points between two positions.
+        is_equal: Checks if both texts are equal between two positions.
     """
     low = 0
     high = max_length
@@ -185,8 +185,8 @@ def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
 def _start_of_context(text: str, offset: int) -> int:
     """Return the beginning of the line ``CONTEXT_LINES`` lines above an offset.
 
-    Stop below a line that is too long. If the offset is far from the beginning of its own line,
-    return the position ``NEAR_CHARS`` before the offset.
+    Stop below a line that is too long. In a long line, return the position ``NEAR_CHARS`` before
+    the offset.
     """
     start = text.rfind("\n", 0, offset) + 1
     if offset - start > NEAR_CHARS:
@@ -202,7 +202,8 @@ def _start_of_context(text: str, offset: int) -> int:
 def _end_of_context(text: str, offset: int) -> int:
     """Return the end of the line ``CONTEXT_LINES`` lines below an offset.
 
-    Stop above a line that is too long; cut the line at the offset if it is too long itself.
+    Stop above a line that is too long. In a long line, return the position ``NEAR_CHARS`` after the
+    offset.
     """
     end = offset
     for _line in range(CONTEXT_LINES + 1):
@@ -215,9 +216,9 @@ def _end_of_context(text: str, offset: int) -> int:
 
 
 def _add_differences(page: _Page, texts: _ComparedTexts) -> None:
-    """Add the lines that differ with their context, each group below the number of its first line.
+    """Add the different lines with their context; each group follows a line with its line number.
 
-    Lines after the first ``MOST_LINES`` of a text, or ``MOST_CHARS``, are left out.
+    Only the first ``MOST_LINES`` and ``MOST_CHARS`` of a text are compared.
     """
     earlier_lines = _compared_lines(texts.earlier)
     later_lines = _compared_lines(texts.later)
@@ -236,7 +237,7 @@ def _add_differences(page: _Page, texts: _ComparedTexts) -> None:
 
 
 def _add_change(page: _Page, removed_lines: Sequence[str], added_lines: Sequence[str]) -> None:
-    """Add removed and then added lines; if there are as many of each, compare their words."""
+    """Add removed and then added lines. If their numbers are equal, compare their words."""
     removed_ranges: list[Ranges] = [[] for _line in removed_lines]
     added_ranges: list[Ranges] = [[] for _line in added_lines]
     if len(removed_lines) == len(added_lines):
@@ -255,10 +256,10 @@ Ranges = list[tuple[int, int]]
 
 
 def _changed_words(earlier_line: str, later_line: str, page: _Page) -> tuple[Ranges, Ranges]:
-    """Return the ranges of an earlier and of a later line in which they differ.
+    """Return the ranges in which an earlier and a later line differ.
 
-    Subtract the number of words from ``page.words_left``. If no words are left, or a line is too
-    long, return no ranges.
+    Subtract the compared words from ``page.words_left``. If none are left or a line is too long,
+    return no ranges.
     """
     if page.words_left <= 0:
         return [], []

@@ -1,8 +1,7 @@
 """Highlighting of Markdown, code, JSON, diffs, tracebacks and the colours of a terminal.
 
-Parts of the shown text get names, for each of which the drawing widget has a style; the text itself
-does not change. The name of a part depends only on the text near it, so that any position of a long
-text is highlighted without reading all text before it.
+Parts of a text get names. The drawing widget has a style for each name. The name of a part depends
+only on nearby text, so any position of a long text is highlighted quickly.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PART_NAMES: Final = (
 
 MARKDOWN: Final = "markdown"
 OUTPUT: Final = "output"
-"""The output of a program: diffs, tracebacks and fences are highlighted, other text is plain."""
+"""The output of a program. Diffs, tracebacks and fences are highlighted, other text is plain."""
 DIFF: Final = "diff"
 JSON: Final = "json"
 
@@ -65,21 +64,24 @@ LANGUAGES: Final[Mapping[str, str]] = {
 }
 """The lexers by the names of languages and the suffixes of files.
 
-Other names have no lexer: they are foreign text, and not every lexer is fast on every text.
+Other names have no lexer, because not every lexer is fast on every text.
 """
 
 SEGMENT_CHARS: Final = 1 << 15
 """The code points of a segment in which fences and hunks are searched.
 
-The search starts one segment before. So the end of a fence that is longer than that may be taken
-for the begin of another fence.
+The search starts one segment earlier. The end of a longer fence may therefore be taken for the
+beginning of another fence.
 """
 
 LEXED_CHARS: Final = 1 << 11
-"""The code points of a program that are lexed at once; the lexer starts as many before."""
+"""The code points of a program that are lexed at once.
+
+The lexer starts as many code points earlier.
+"""
 
 COLOUR_REACH: Final = 1 << 12
-"""The code points before a position that are searched for a colour that is still set."""
+"""The code points before a position that are searched for the colour set there."""
 
 _MOST_SEQUENCE_CHARS: Final = COLOUR_REACH // 64
 """The most code points of a sequence that sets a colour."""
@@ -108,7 +110,7 @@ class TextRegion(NamedTuple):
         start: The first code point.
         end: The code point after the region.
         syntax: The syntax; empty if it is unknown.
-        indent: The columns by which all lines but the first are indented.
+        indent: The columns by which all lines except the first are indented.
     """
 
     start: int
@@ -121,7 +123,7 @@ class Highlighter:
     """The highlighted parts of a text with one syntax, or of JSON and the strings in it."""
 
     def __init__(self, text: Readable, syntax: str, pretty: PrettyText | None = None) -> None:
-        """Prepare a text; nothing of it is read yet.
+        """Prepare a text, without reading it.
 
         Args:
             text: The text as it is shown.
@@ -134,7 +136,7 @@ class Highlighter:
         self.changed()
 
     def changed(self) -> None:
-        """Begin with empty caches, because the text has changed."""
+        """Empty the caches, because the text has changed."""
         cached = lru_cache(_CACHE_SIZE)
         self._cached_parts = cached(self._find_parts)
         self._cached_regions = cached(self._find_regions)
@@ -143,9 +145,7 @@ class Highlighter:
         self._cached_colours = cached(self._find_colours)
 
     def parts(self, start: int, end: int) -> list[TextPart]:
-        """Return the parts in a range; later parts are drawn over earlier parts.
-
-        The parts of the last ranges are cached, because scrolling requests them again.
+        """Return the parts in a range. Later parts are drawn over earlier parts.
 
         Args:
             start: The first code point of the range.
@@ -154,11 +154,10 @@ class Highlighter:
         return self._cached_parts(start, end)
 
     def _find_parts(self, start: int, end: int) -> list[TextPart]:
-        """Return the parts in a range: first of its syntaxes, then the colours of a terminal."""
         return [*self._syntax_parts(start, end), *self._coloured_parts(start, end)]
 
     def _syntax_parts(self, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts in a range by the syntaxes of its regions."""
+        """Yield the parts in a range by the syntax of each region."""
         offset = start
         while offset < end:
             outer_region = self._region_at(offset)
@@ -173,7 +172,7 @@ class Highlighter:
             offset = max(outer_end, offset + 1)  # move on even after an empty region
 
     def _region_at(self, offset: int) -> TextRegion:
-        """Return the whole text as a region, or the region around a position of formatted JSON."""
+        """Return the whole text as a region; in formatted JSON, the region around an offset."""
         if self._pretty is None:
             return TextRegion(0, len(self._text), self._syntax)
         return self._pretty.region_at(offset)
@@ -181,9 +180,10 @@ class Highlighter:
     def _inner_regions(
         self, outer_region: TextRegion, start: int, end: int
     ) -> Iterator[tuple[TextRegion, int, int]]:
-        """Yield fences, hunks and the regions between them, each with the part that is in a range.
+        """Yield fences, hunks and the regions between them, each with its range within ``start``
+        and ``end``.
 
-        A region whose syntax has no fences or hunks is yielded itself.
+        A region with another syntax is yielded whole.
         """
         if outer_region.syntax not in (MARKDOWN, OUTPUT):
             yield outer_region, start, end
@@ -202,9 +202,9 @@ class Highlighter:
                 yield region, max(range_start, region.start), min(range_end, region.end)
 
     def _find_regions(self, outer_region: TextRegion, segment_start: int) -> list[TextRegion]:
-        """Return the regions of the segment that begins at an offset, and of the one before.
+        """Return the regions of the segment that begins at an offset, and of the segment before.
 
-        A region such as a fence may begin in the segment before.
+        A fence may begin in the segment before.
         """
         start = max(outer_region.start, segment_start - SEGMENT_CHARS)
         end = min(outer_region.end, segment_start + SEGMENT_CHARS)
@@ -216,7 +216,7 @@ class Highlighter:
         ]
 
     def _line_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts in a range of a region whose lines are highlighted one by one."""
+        """Yield the parts in a range of a region that is highlighted line by line."""
         offset = start
         while offset < end:
             block_start, block_end = block_at(self._text, offset)
@@ -227,9 +227,9 @@ class Highlighter:
             offset = max(block_end, offset + 1)  # goes on even if the region has ended
 
     def _find_line_parts(self, region: TextRegion, start: int, end: int) -> list[TextPart]:
-        """Return the parts of a block in a region whose lines are highlighted one by one."""
+        """Return the parts of a line of a region, or of a piece of a very long line."""
         line_start = start
-        # All lines of the region but the first are indented, and highlighted without the indent.
+        # Every line of the region except the first is indented. The indent is not highlighted.
         if start > region.start and self._text[start - 1] == "\n":
             line_start = min(end, start + region.indent)
         return [
@@ -238,35 +238,31 @@ class Highlighter:
         ]
 
     def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts in a range of a region whose syntax is a programming language."""
         first_block = (start - region.start) // LEXED_CHARS
         last_block = (end - 1 - region.start) // LEXED_CHARS
         for block in range(first_block, last_block + 1):
             yield from _cut_to_range(self._cached_code_parts(region, block), start, end)
 
     def _find_code_parts(self, region: TextRegion, block: int) -> list[TextPart]:
-        """Return the parts of a block, given by its number, of a programming language."""
+        """Return the parts of a numbered block of a region of code."""
         start = region.start + block * LEXED_CHARS
         end = min(region.end, start + LEXED_CHARS)
-        # The lexer begins a block earlier, as a string or comment may have begun there.
+        # The lexer begins a block earlier, because a string or comment may begin there.
         lexed_start = max(region.start, start - LEXED_CHARS)
         code = self._text[lexed_start:end]
         lexed_parts = _lexed_parts(_lexer_for(region.syntax), code, lexed_start)
         return list(_cut_to_range(lexed_parts, start, end))
 
     def _coloured_parts(self, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts in a range that a terminal would show in colour."""
+        """Yield the parts in a range that a terminal would colour."""
         for block_start in range(start // LEXED_CHARS * LEXED_CHARS, end, LEXED_CHARS):
             yield from _cut_to_range(self._cached_colours(block_start), start, end)
 
     def _find_colours(self, start: int) -> list[TextPart]:
-        """Return the coloured parts of the block that begins at ``start``.
-
-        The search begins before ``start``, because a colour may be set there.
-        """
+        """Return the coloured parts of the block that begins at ``start``."""
         end = min(len(self._text), start + LEXED_CHARS)
         search_start = max(0, start - COLOUR_REACH)
-        # A sequence that begins before ``end`` may end after it.
+        # The last sequence may reach beyond ``end``.
         text = self._text[search_start : end + _MOST_SEQUENCE_CHARS]
         parts: list[TextPart] = []
         if "\x1b[" not in text:
@@ -283,7 +279,7 @@ class Highlighter:
 
 
 def _cut_to_range(parts: Iterable[TextPart], start: int, end: int) -> Iterator[TextPart]:
-    """Yield the parts that are in a range, cut to the range."""
+    """Yield the parts that overlap a range, cut to the range."""
     for part in parts:
         part_start = max(part.start, start)
         part_end = min(part.end, end)
@@ -301,13 +297,13 @@ _DIFF_HEAD: Final = re.compile(
     r"diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null|\S+\.\w+)"
 )
 _HUNK_SIGNS: Final = frozenset(["", " ", "+", "-", "\\"])
-"""The first characters of the lines in a hunk."""
+"""The first characters of lines in a hunk."""
 
 _DIFF_SIGNS: Final = frozenset("@di-+")
 """The first characters of lines that may begin a hunk or the head of a diff."""
 
 _LINE_HEAD_CHARS: Final = 200
-"""The code points at the beginning of a line that are looked at."""
+"""The code points at the beginning of a line that decide its syntax."""
 
 
 def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
@@ -315,8 +311,8 @@ def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
 
     Args:
         text: The text; no fence is open before its first line.
-        syntax: Its syntax outside of fences and hunks.
-        indent: The columns by which all lines but the first are indented.
+        syntax: The syntax outside of fences and hunks.
+        indent: The columns by which all lines except the first are indented.
     """
     if not any(sign in text for sign in ("```", "~~~", "@@ -")):
         return [TextRegion(0, len(text), syntax, indent)]
@@ -329,7 +325,7 @@ def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
         text_start = line_start + indent if line_start else 0
         line = text[text_start : min(match.end(), text_start + _LINE_HEAD_CHARS)].rstrip("\r\n")
         line_syntax = classifier.syntax_of(line)
-        # Each line that opens or closes a fence is a region by itself.
+        # A line that opens or closes a fence is a region of its own.
         if line_syntax != region_syntax or line_syntax == FENCE:
             if line_start > region_start:
                 regions.append(TextRegion(region_start, line_start, region_syntax, indent))
@@ -340,23 +336,23 @@ def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
 
 
 class _LineClassifier:
-    """The syntax of the lines of a text, one after another."""
+    """A classifier that finds the syntax of the lines of a text in order."""
 
     def __init__(self, syntax: str) -> None:
         """Begin outside of fences and hunks."""
         self._outer_syntax = syntax
         """The syntax outside of fences and hunks."""
         self._syntax = syntax
-        """The syntax outside of hunks: that of the open fence, or the outer one."""
+        """The syntax outside of hunks: that of the open fence or of the text."""
         self._fence = ""
         """The sign of the open fence, such as three backticks; empty outside of fences."""
         self._old_lines_left = 0
-        """The lines of the present hunk that are still to come in the old file."""
+        """The lines of the hunk that are left in the old file."""
         self._new_lines_left = 0
-        """The lines of the present hunk that are still to come in the new file."""
+        """The lines of the hunk that are left in the new file."""
 
     def syntax_of(self, line: str) -> str:
-        """Return the syntax of the next line, and record an open fence or hunk."""
+        """Return the syntax of the next line, and remember an open fence or hunk."""
         hunk_sign = line[:1]
         if (self._old_lines_left or self._new_lines_left) and hunk_sign in _HUNK_SIGNS:
             if self._old_lines_left and hunk_sign not in ("+", "\\"):
@@ -380,7 +376,7 @@ class _LineClassifier:
         return self._syntax
 
     def _toggle_fence(self, line: str) -> bool:
-        """Open or close a fence if a line does so; return False for any other line."""
+        """Open or close a fence. Return False if the line does neither."""
         match = _FENCE.match(line)
         if match is None:
             return False
@@ -426,7 +422,7 @@ _JSON: Final = re.compile(
 
 
 def _markdown_parts(line: str) -> Iterator[TextPart]:
-    """Yield the parts of a line of Markdown: its kind of line, then the markup in it."""
+    """Yield the parts of a line of Markdown: first the kind of line, then its inline markup."""
     end = len(line.rstrip())
     if heading := _HEADING.match(line):
         yield TextPart(0, heading.end(), "markup")
@@ -484,7 +480,6 @@ def _diff_parts(line: str) -> Iterator[TextPart]:
 
 
 def _json_parts(line: str) -> Iterator[TextPart]:
-    """Yield the keys, strings, numbers and constants in a line of JSON."""
     for match in _JSON.finditer(line):
         if match["number"] is not None:
             yield TextPart(*match.span(), "number")
@@ -528,8 +523,7 @@ _NAMES_OF_TOKENS: Final = {
 
 @cache
 def _lexer_for(language: str) -> Any:
-    """Return the lexer of one of ``LANGUAGES``."""
-    # Start-up: the import is slow, and few texts are programs.
+    # The import is slow and would delay start-up; few texts are programs.
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language)
@@ -537,9 +531,9 @@ def _lexer_for(language: str) -> Any:
 
 @cache
 def _name_of(token: Any) -> str:
-    """Return the name of the style for a token of Pygments, empty for plain text.
+    """Return the style name for a token of Pygments; empty for plain text.
 
-    A token without a style of its own has that of its nearest parent.
+    Tokens inherit the style of their parents.
     """
     while token is not None:
         name = _NAMES_OF_TOKENS.get(str(token))
@@ -550,7 +544,7 @@ def _name_of(token: Any) -> str:
 
 
 def _lexed_parts(lexer: Any, code: str, code_start: int) -> Iterator[TextPart]:
-    """Yield the parts of a piece of code that begins at an offset of the text."""
+    """Yield the parts of a piece of code that begins at offset ``code_start`` of the text."""
     for offset, token, value in lexer.get_tokens_unprocessed(code):
         name = _name_of(token)
         if name and not value.isspace():
@@ -570,8 +564,7 @@ _HUE_CIRCLE: Final = ("red", "yellow", "green", "cyan", "blue", "magenta")
 class Pen(NamedTuple):
     """The colours in which a terminal would continue to write.
 
-    Colours are reduced to six hues and ``pale``, which a theme draws legibly. So no text is hidden
-    by a background of its own colour.
+    Colours are reduced to six hues and ``pale``, which are legible in any theme.
 
     Attributes:
         hue: The name of the colour of the text; empty for the default colour.
@@ -585,17 +578,20 @@ class Pen(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The style names of text written with the pen; without a hue the background counts."""
+        """The style names of text written with the pen.
+
+        A background counts only without a hue.
+        """
         hue = self.hue or self.ground
         return tuple(name for name in (hue, "strong" if self.strong else "") if name)
 
     def after(self, parameters: str) -> Pen:
         """Return the pen after a colour sequence (SGR) with parameters such as ``1;31``.
 
-        Parameters that do not change colour or weight are ignored.
+        Other parameters than colour and weight are ignored.
         """
         pen = self
-        # Valid codes are shorter than four digits; ``int`` fails on thousands of digits.
+        # ``int`` fails on thousands of digits, and valid codes have at most three.
         codes = iter([int(code[:4] or 0) for code in re.split("[;:]", parameters)])
         for code in codes:
             if code == 38:
@@ -617,15 +613,15 @@ _PEN_CHANGES: Final[Mapping[int, Mapping[str, Any]]] = {
     **{first + number: {"ground": hue} for first in (40, 100) for number, hue in enumerate(_HUES)},
     90: {"hue": "pale"},
 }
-"""The fields of a pen that a code (SGR) sets."""
+"""The fields of a pen that each code (SGR) sets."""
 
 
 def _mixed_hue(codes: Iterator[int]) -> str:
-    """Return the hue closest to an extended colour; empty for an unknown or bright grey colour.
+    """Return the hue closest to an extended colour; empty if unknown or bright grey.
 
     Args:
         codes: The codes after 38 or 48: ``5`` and one of 256 colours, or ``2`` and red, green and
-            blue. These codes are consumed.
+            blue. They are consumed.
     """
     colour_space = next(codes, 0)
     if colour_space == 5:

@@ -1,6 +1,6 @@
 """JSON formatted for reading, with a conversion between its offsets and those of the source.
 
-It is formatted from the top on demand, so that 100 MB cost as much as the part that is shown.
+It is formatted from the top on demand, so that a JSON text of 100 MB opens quickly.
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.ui.text.highlighting import DIFF, JSON, LANGUAGES, MARKDOWN, OUTPUT, TextRegion
 
 SLICE_CHARS: Final = 1 << 13
-"""The code points of the source that are formatted at a time, in a few milliseconds."""
+"""The code points of the source that are formatted at a time.
+
+This takes a few milliseconds.
+"""
 
 CHECKED_CHARS: Final = 1 << 18
-"""The most code points of a text that is parsed before it is formatted."""
+"""The longest text, in code points, that is parsed before it is formatted."""
 
 SHORT_CHARS: Final = 60
-"""The most code points of JSON that stays on its line, unless a string in it has line breaks."""
+"""The longest JSON, in code points, that stays on one line.
+
+With line breaks in a string, it is always formatted.
+"""
 
 INDENT: Final = "  "
 MOST_DEPTH: Final = 40
@@ -37,23 +43,23 @@ UNFOLDED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("arguments", "output", "stderr", "stdin", "stdout"), OUTPUT),
     **dict.fromkeys(("file_text", "new_str", "new_string", "old_str", "old_string"), OUTPUT),
 }
-"""The fields whose strings are shown unescaped, with the syntax of their text.
+"""The fields with strings that are shown unescaped, and the syntax of their text.
 
-If a file name comes before such a field, the name may give the syntax instead.
+In some fields a file name before the field decides the syntax.
 """
 
 _OF_FILES: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "old_string"]
 )
-"""The fields with the content of a file, whose syntax follows from a file name before them."""
+"""The fields with the content of a file. A file name before them decides their syntax."""
 
 _FILE_NAMES: Final = frozenset(["file", "file_name", "file_path", "filename", "path"])
 
 NESTED_CHARS: Final = 1 << 15
-"""The most code points of JSON in a string that is formatted too."""
+"""The longest string, in code points, in which JSON is formatted too."""
 
 LONG_STRING: Final = 200
-"""The most code points of a string on one line that is highlighted as a string only."""
+"""The longest string on one line, in code points, that is not searched for syntax."""
 
 _LONGEST_KEY: Final = 64
 _FLAT_CHARS: Final = 1 << 16
@@ -91,10 +97,10 @@ class _Level:
 
 
 class _Side:
-    """The source or the shown text, as far as it is formatted, in pieces.
+    """The source or the shown text, divided into pieces as far as it is formatted.
 
-    The pieces of both have the same numbers. If they have the same length in both, each code point
-    of one shows the code point at the same position of the other.
+    Both sides have the same number of pieces. In a piece of equal length, code points correspond
+    one to one.
     """
 
     def __init__(self) -> None:
@@ -107,10 +113,10 @@ class _Side:
         """The length of each piece."""
 
     def convert(self, offset: int, other: _Side) -> int:
-        """Convert an offset to one in the other side.
+        """Convert an offset to an offset in the other side.
 
-        An offset between two pieces is converted to the start of the next piece. An offset within a
-        piece of different lengths is converted to the start of the piece.
+        Between two pieces, the result is the start of the next piece. In a piece of different
+        lengths, it is the start of that piece.
 
         Args:
             offset: The offset.
@@ -128,9 +134,9 @@ class _Side:
         return other.starts[piece] + other.lengths[piece]
 
     def convert_range(self, start: int, end: int, other: _Side) -> tuple[int, int]:
-        """Convert a range to one in the other side.
+        """Convert a range to a range in the other side.
 
-        A range that ends in a piece whose lengths differ between the sides includes all of it.
+        In a piece of different lengths, the range extends to the end of the piece.
 
         Args:
             start: The first code point.
@@ -153,19 +159,17 @@ class _Side:
 
 
 class PrettyText:
-    """A formatted source; the part after ``shown_end`` is shown as it is.
+    """A formatted JSON text; the part after ``shown_end`` is shown unformatted.
 
-    It is read like a string: slices and ``find`` cost as much as they read. Offsets are code
-    points. An offset in added white space is converted to the begin of the next part of the source.
-    An offset in white space of the source that is not shown is converted to the begin of the next
-    shown part.
+    It can be sliced and searched like a string. Offsets are code points. An offset in white space
+    that only one side has is converted to the next part that both sides have.
     """
 
     def __init__(self, source: str) -> None:
         """Begin with nothing formatted."""
         self.source = source
         self.broken = False
-        """True if it is not JSON; the remaining source is shown as it is."""
+        """True if the source is no JSON. The remaining source is shown unchanged."""
         self._source_side = _Side()  # the source
         self._shown_side = _Side()  # the shown text
         self._new_texts: list[str] = []  # the shown texts that are not in a part yet
@@ -181,19 +185,19 @@ class PrettyText:
         self._last_string = ""  # a possible key
         self._key = ""  # the key of the current value
         self._file_syntax = ""  # the syntax that follows from the last file name
-        # The regions of long strings and of strings with line breaks; each has its own syntax.
+        # Long strings and strings with line breaks are regions with their own syntax.
         self._string_regions: list[TextRegion] = []
 
     # The formatted part
 
     @property
     def complete(self) -> bool:
-        """True if the whole source is formatted, or turned out not to be JSON."""
+        """True if the whole source is formatted, or is no JSON."""
         return self.broken or self._source_side.end >= len(self.source)
 
     @property
     def shown_end(self) -> int:
-        """The number of shown code points that are formatted; the rest is as in the source."""
+        """The number of shown code points that are formatted."""
         return self._shown_side.end
 
     @property
@@ -202,7 +206,7 @@ class PrettyText:
         return self._source_side.end
 
     def whole(self) -> str:
-        """Format the whole source, as far as it is JSON, and return the shown text."""
+        """Format the whole source if it is JSON, and return the shown text."""
         while not self.complete:
             self.extend()
         return self[:]
@@ -238,7 +242,7 @@ class PrettyText:
             return self[index : index + 1] if index >= 0 else self[len(self) + index :][:1]
         start, end, _step = index.indices(len(self))
         texts: list[str] = []
-        # The first part to use is the last one that begins at or before ``start``.
+        # Begin with the last part that starts at or before ``start``.
         for number in range(
             max(0, bisect_right(self._part_starts, start) - 1), len(self._shown_parts)
         ):
@@ -248,7 +252,7 @@ class PrettyText:
             part = self._shown_parts[number]
             texts.append(part[max(0, start - part_start) : end - part_start])
         shown_end = self._shown_side.end
-        # The rest is not formatted yet: it is the source, at other offsets.
+        # The rest is the unformatted source, at shifted offsets.
         if end > shown_end:
             shift = self._source_side.end - shown_end
             texts.append(self.source[max(start, shown_end) + shift : end + shift])
@@ -273,8 +277,8 @@ class PrettyText:
     def region_at(self, offset: int) -> TextRegion:
         """Return the region of the string around an offset, or of the JSON between two strings.
 
-        Short strings on one line belong to the JSON around them. Text that is not formatted is one
-        region without a syntax.
+        Short strings on one line belong to the JSON around them. Unformatted text is one region
+        without a syntax.
         """
         if offset >= self._shown_side.end:
             return TextRegion(self._shown_side.end, len(self), "")
@@ -293,7 +297,7 @@ class PrettyText:
     def _update_string_region(self) -> None:
         """Extend the region of the current string to the end of the formatted text.
 
-        A string without a region gets one once it is long or has line breaks.
+        A string gets a region once it is long or has line breaks.
         """
         start = self._string_shown_start
         end = self._shown_side.end
@@ -305,7 +309,6 @@ class PrettyText:
 
     @property
     def _string_syntax(self) -> str:
-        """The syntax of the current string, from its key or from the last file name."""
         if self._key in _OF_FILES and self._file_syntax:
             return self._file_syntax
         return UNFOLDED.get(self._key, OUTPUT)
@@ -332,8 +335,6 @@ class PrettyText:
     def range_to_source(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the source that a shown range shows.
 
-        A part that is shown for several code points of the source counts for all of them.
-
         Args:
             start: The first shown code point of the range.
             end: The shown code point after the range.
@@ -346,14 +347,14 @@ class PrettyText:
         """Show a text for a part of the source, and move on to the end of the part.
 
         Args:
-            text: The text. If it is as long as the part, each of its code points shows the code
-                point of the part at the same position.
+            text: The text to show. If it is as long as the part, their code points correspond one
+                to one.
             source: The offset of the part in the source.
             length: The number of code points of the part.
         """
         shown_side = self._shown_side
         source_side = self._source_side
-        # Extend the last piece if it ends here, and its code points show one each too.
+        # Extend the last piece if this text continues it, and code points correspond in both.
         if (
             len(text) == length
             and shown_side.starts
@@ -372,19 +373,18 @@ class PrettyText:
         self._source_side.end = source + length
 
     def _add_space(self, text: str) -> None:
-        """Show a text that has no part of the source."""
+        """Show added white space, which has no counterpart in the source."""
         self._new_texts.append(text)
         self._shown_side.end += len(text)
 
     def _begin_line(self, depth: int) -> None:
-        """Add a line break and the indent of a depth."""
         self._add_space("\n" + INDENT * min(depth, MOST_DEPTH))
 
     def _read_token(self, stop: int) -> None:
-        """Format the next token; of a string only its beginning.
+        """Format the next token, or the beginning of a string.
 
-        Only skip white space if nothing else comes before ``stop``. Set ``broken`` if the token is
-        not valid here.
+        Skip white space if there is nothing else before ``stop``. Set ``broken`` for an invalid
+        token.
         """
         space = _SPACE.match(self.source, self._source_side.end, stop)
         offset = self._source_side.end if space is None else space.end()
@@ -409,7 +409,7 @@ class PrettyText:
     def _is_expected(self, char: str) -> bool:
         """Check if a token with this first character is valid here."""
         if char in "}]":
-            # The innermost level is a list for "]", and an object for "}".
+            # "]" closes a list, and "}" closes an object.
             closes_level = bool(self._levels) and self._levels[-1].is_list == (char == "]")
             return closes_level and (self._is_level_empty or self._expected == "comma")
         if char in ",:":
@@ -417,7 +417,7 @@ class PrettyText:
         return self._expected == "value" or (self._expected == "key" and char == '"')
 
     def _begin_item(self, offset: int) -> None:
-        """Format the comma at an offset, after which the next item of the level follows."""
+        """Format the comma at an offset, and expect the next item."""
         self._add_text(",", offset, 1)
         level = self._levels[-1]
         if level.flat:
@@ -429,7 +429,6 @@ class PrettyText:
             self._key = ""
 
     def _close_level(self, char: str, offset: int) -> None:
-        """End the innermost object or list with the bracket at an offset."""
         level = self._levels.pop()
         if not (self._is_level_empty or level.flat):  # else the bracket stays on its line
             self._begin_line(len(self._levels))
@@ -439,9 +438,9 @@ class PrettyText:
         self._add_text(char, offset, 1)
 
     def _begin_value(self, char: str, offset: int) -> None:
-        """Format a scalar, or the beginning of a string (also of a key), an object or a list.
+        """Format a scalar, or the beginning of a string, an object or a list.
 
-        Set ``broken`` if the source has none of these at the offset.
+        Set ``broken`` if there is none of these.
         """
         scalar = None
         if char not in '"{[':
@@ -465,7 +464,6 @@ class PrettyText:
             self._open_level(char, offset)
 
     def _open_level(self, char: str, offset: int) -> None:
-        """Begin an object or a list with the bracket at an offset."""
         end = offset + _FLAT_CHARS
         is_flat = char == "[" and _FLAT.match(self.source, offset, end) is not None
         self._levels.append(_Level(char == "[", is_flat, self._key))
@@ -481,7 +479,7 @@ class PrettyText:
         Set ``broken`` if the source ends within the string.
         """
         start = self._source_side.end
-        # An escape has two characters, so a shorter range might not hold any complete part.
+        # An escape has two characters, so a shorter range may hold no complete part.
         match = _STRING_PART.match(self.source, start, max(stop, start + 2))
         end = start if match is None else match.end()
         if end > start:
@@ -498,9 +496,10 @@ class PrettyText:
             self.broken = True
 
     def _end_string(self, end: int) -> None:
-        """Format the closing quote at an offset, and record the string if it may be needed later.
+        """Format the closing quote at an offset.
 
-        A file name gives the syntax of the fields after it; a short string may be a key.
+        Remember the string as a possible key, or as the file name that gives later fields their
+        syntax.
         """
         start = self._string_start + 1
         self._string_start = -1
@@ -510,7 +509,7 @@ class PrettyText:
         self._last_string = self.source[start:end] if end - start <= _LONGEST_KEY else ""
         self._expected = "colon" if self._expected == "key" else "comma"
         self._add_text('"', end, 1)
-        # The quote belongs to the region of this string, but is no reason to begin one.
+        # The quote extends an existing region, but never begins one.
         has_region = bool(self._string_regions) and (
             self._string_regions[-1].start == self._string_shown_start
         )
@@ -518,7 +517,7 @@ class PrettyText:
             self._update_string_region()
 
     def _add_unescaped(self, part: str, source: int) -> None:
-        """Show a part of a string unescaped, with aligned lines.
+        """Show a part of a string unescaped, with its lines indented.
 
         Args:
             part: The part as it is in the source.
@@ -543,10 +542,7 @@ class PrettyText:
     # JSON in a string
 
     def _format_json_in_string(self, start: int) -> None:
-        """Format the content of a string that begins at an offset, if the content is JSON.
-
-        Otherwise change nothing.
-        """
+        """Format the content of the string that begins at an offset, if the content is JSON."""
         if self._expected != "value" or self.source[start : start + 1] not in ("{", "["):
             return
         match = _STRING_PART.match(self.source, start, start + NESTED_CHARS)
@@ -564,7 +560,7 @@ class PrettyText:
         self._add_nested_text(nested, nested_text, offsets, indent)
         for region in nested._string_regions:
             region_start = offsets[nested.to_source(region.start)]
-            # Exclude white space that the display adds after the last character.
+            # The display may add white space after the last character; exclude it.
             region_end = offsets[nested.to_source(region.end - 1) + 1]
             shown_range = self.range_to_shown(region_start, region_end)
             nested_indent = region.indent + len(indent)
@@ -579,9 +575,8 @@ class PrettyText:
         Args:
             nested: The formatted JSON.
             nested_text: Its whole text.
-            offsets: The offset in the source of this text of each code point of the source of
-                ``nested``.
-            indent: The white space before each line but the first.
+            offsets: For each code point of the source of ``nested``, its offset in this source.
+            indent: The white space before each line except the first.
         """
         shown_until = 0
         pieces = zip(
@@ -605,9 +600,10 @@ class PrettyText:
                 self._add_space(indent)
 
     def _add_mapped_text(self, text: str, offsets: Sequence[int]) -> None:
-        """Show a text by the offsets of its code points in the source, and of the end.
+        """Show a text that is partly escaped in the source.
 
-        Code points that are not escaped in the source are added together.
+        ``offsets`` are the offsets in the source of its code points and of its end. Unescaped code
+        points are added together.
         """
         start = 0
         while start < len(text):
@@ -622,7 +618,7 @@ class PrettyText:
 def _unescape_with_offsets(source: str, start: int, end: int) -> tuple[str, list[int]]:
     """Unescape the content of a string.
 
-    Return it with the offset in the source of each of its code points, and of the end.
+    Return it with the offsets in the source of its code points and of its end.
     """
     parts: list[str] = []
     offsets: list[int] = []
@@ -641,17 +637,17 @@ def _unescape_with_offsets(source: str, start: int, end: int) -> tuple[str, list
 
 
 def pretty_json(text: str) -> PrettyText | None:
-    """Return a JSON object or list as a formatted text; only its first part is formatted yet.
+    """Begin to format a JSON object or list, and return it.
 
     Return None for any other text, and for JSON that fits on a line.
     """
-    # Two characters are an empty object or list.
+    # An empty object or list has two characters.
     if len(text) <= 2 or not _looks_like_json(text):
         return None
-    # An escaped line break becomes a new line, so that the text does not fit on one.
+    # An escaped line break becomes a new line, so such a text does not fit on one line.
     if len(text) <= SHORT_CHARS and r"\n" not in text:
         return None
-    # A longer text takes too long to check, and is taken for JSON by its brackets.
+    # Parsing a longer text takes too long, so only its brackets are checked.
     if len(text) <= CHECKED_CHARS:
         try:
             load_json(text)

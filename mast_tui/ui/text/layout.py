@@ -1,8 +1,7 @@
-"""The layout of a text of any length in rows, with the columns of tables in Markdown aligned.
+"""The layout of a text of any length in rows, with aligned tables in Markdown.
 
-Line breaks depend only on the text near a position, so that the rows at any position of a long text
-are computed without reading all text before it. In tables only the drawn text changes: each padding
-belongs to a code point of the line, so that offsets stay those of the text.
+Line breaks depend only on nearby text. So rows at any position are computed without reading all
+text before it. Aligning a table changes only the drawn text, not its offsets.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from mast_tui.safe_text import safe_line_map
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
 _WORD_REACH_CHARS: Final = 1 << 16
-"""The code points within which a neighbouring word is searched."""
+"""The distance in code points within which a neighbouring word is searched."""
 
 _WORD_WINDOW: Final = 256
-"""The code points before an offset in which the beginning of its word is searched first."""
+"""The distance in code points that is searched first for the beginning of a word."""
 
 
 def word_at(text: str, offset: int) -> tuple[int, int] | None:
-    """Return the range of the word at an offset, else of the next word near it, else None.
+    """Return the range of the word at an offset, or of the next word near it, or None.
 
     Args:
         text: The text.
@@ -46,7 +45,7 @@ def word_at(text: str, offset: int) -> tuple[int, int] | None:
 
 
 def next_word(text: str, offset: int) -> tuple[int, int] | None:
-    """Return the range of the first word after an offset, or None if there is none near it.
+    """Return the range of the first word after an offset, or None if none is near.
 
     Args:
         text: The text.
@@ -57,7 +56,7 @@ def next_word(text: str, offset: int) -> tuple[int, int] | None:
 
 
 def previous_word(text: str, start: int) -> tuple[int, int] | None:
-    """Return the range of the last word before an offset, or None if there is none near it.
+    """Return the range of the last word before an offset, or None if none is near.
 
     Args:
         text: The text.
@@ -68,7 +67,7 @@ def previous_word(text: str, start: int) -> tuple[int, int] | None:
         window_start = max(0, start - window)
         word = None
         for match in _WORD.finditer(text, window_start, start):
-            # A word at the edge of the window may begin before it.
+            # A word at the edge of the window may begin before the edge.
             if match.start() > window_start or window_start == 0:
                 word = match.span()
         if word is not None or window_start == 0 or window > _WORD_REACH_CHARS:
@@ -78,12 +77,13 @@ def previous_word(text: str, start: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class QuoteCursor:
-    """A quote of some words, of which one end follows the cursor.
+    """A quote of whole words; one end of it follows the cursor.
 
     Attributes:
         anchor: The range of the word where the quote begins.
         head: The range of the word under the cursor, before or after the anchor.
-        extends: True if a move of the cursor extends the quote; else it moves a quote of one word.
+        extends: True if a move of the cursor extends the quote. False if it moves a quote of one
+            word.
     """
 
     anchor: tuple[int, int]
@@ -101,7 +101,7 @@ class QuoteCursor:
         return max(self.anchor[1], self.head[1])
 
     def at(self, word: tuple[int, int] | None) -> QuoteCursor:
-        """Return the quote with the cursor on another word; None leaves it unchanged."""
+        """Return the quote with the cursor on another word, or the same quote for None."""
         if word is None:
             return self
         return QuoteCursor(self.anchor if self.extends else word, word, self.extends)
@@ -112,19 +112,19 @@ class QuoteCursor:
 
 
 BLOCK_CHARS: Final = 4096
-"""The approximate code points of a block.
+"""The approximate size of a block in code points.
 
-Longer lines are cut into blocks, so that a line of 10 MB costs no more at a time than a short one.
+Longer lines are cut into blocks, so that a line of 10 MB is laid out in parts.
 """
 
 MAX_CLUSTER: Final = 32
-"""The most code points of a cluster, in which each code point belongs to the one before it."""
+"""The most code points of a cluster: code points that are displayed together."""
 
 _LEAST_BLOCK: Final = 64
-"""The fewest code points between the beginning of a line and its first cut."""
+"""The fewest code points between the beginning of a line and a cut."""
 
 REACH_CHARS: Final = 2 * BLOCK_CHARS
-"""The code points around a position on which the ends of its block depend."""
+"""The distance in code points at which text may change the ends of a block."""
 
 _ZERO_WIDTH_JOINER: Final = "\u200d"
 
@@ -135,11 +135,11 @@ class TextRow:
 
     Attributes:
         shown: The text of the row as it is displayed.
-        start: The first code point of the original that the row shows.
-        end: The code point of the original after the row.
-        columns: For each code point from ``start`` on, its offset in ``shown``; None if these are
-            the same.
-        indent: The cells at the left of the row, so that the rows of a line are aligned.
+        start: The first code point of the original text in the row.
+        end: The code point of the original text after the row.
+        columns: For each code point from ``start`` on, its offset in ``shown``; None if the offsets
+            are equal.
+        indent: The blank cells at the left of the row.
     """
 
     shown: str
@@ -149,7 +149,8 @@ class TextRow:
     indent: int = 0
 
     def slice_of(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the range in ``shown`` of a range of the original, or None if it is not shown.
+        """Return the range in ``shown`` of a range of the original, or None if nothing of it is
+        shown.
 
         Args:
             start: The first code point of the range.
@@ -160,14 +161,14 @@ class TextRow:
         return (first_column, end_column) if first_column < end_column else None
 
     def _column_of(self, offset: int) -> int:
-        """Return the offset in ``shown`` of a code point of the original, within the row."""
+        """Return the offset in ``shown`` of a code point of the original, limited to the row."""
         position = max(0, offset - self.start)
         if self.columns is None:
             return min(position, len(self.shown))
         return self.columns[min(position, len(self.columns) - 1)]
 
     def offset_at(self, column: int) -> int:
-        """Return the offset in the original of a code point of ``shown``, within the row.
+        """Return the offset in the original of a code point of ``shown``, limited to the row.
 
         Args:
             column: The offset of the code point in ``shown``.
@@ -179,7 +180,7 @@ class TextRow:
 
 
 class Readable(Protocol):
-    """The interface of texts that are read in parts; ``str`` is one."""
+    """A text that is read in parts, such as a ``str``."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, place: int | slice, /) -> str: ...
@@ -198,14 +199,13 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
         offset: The offset of a code point.
     """
     line_start, line_end = _line_around(text, offset)
-    # A line break has up to two code points, which do not make a line long.
+    # A line break of up to two code points does not make a line long.
     if line_start is not None and line_end is not None and line_end - line_start <= BLOCK_CHARS + 2:
         return line_start, line_end
-    # The line is long. It is cut near multiples of the block size: the block begins at the last
-    # cut before the offset, and ends at the next cut.
-    # Three multiples are tried for the first cut. The cut of the multiple after the offset may be
-    # before the offset, by up to MAX_CLUSTER. That of the multiple before it is missing near an end
-    # of the line.
+    # The line is long, and is cut near multiples of the block size. The block lies between the last
+    # cut before the offset and the next cut. Three multiples are tried for its start: the cut near
+    # the first may be just before the offset, and the cut near the second is missing at an end of
+    # the line.
     multiple = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
     cuts = (_cut_near(text, multiple - blocks * BLOCK_CHARS) for blocks in range(3))
     start = next((cut for cut in cuts if cut is not None and cut <= offset), line_start or 0)
@@ -221,7 +221,10 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
 
 
 def _line_around(text: Readable, offset: int) -> tuple[int | None, int | None]:
-    """Return the range of the line around an offset; None for an end that is out of reach."""
+    """Return the range of the line around an offset.
+
+    An end more than ``REACH_CHARS`` away is None.
+    """
     line_start: int | None = text.rfind("\n", max(0, offset - REACH_CHARS), offset) + 1
     if line_start == 0 and offset > REACH_CHARS:
         line_start = None
@@ -234,7 +237,7 @@ def _line_around(text: Readable, offset: int) -> tuple[int | None, int | None]:
 def _cut_near(text: Readable, multiple: int) -> int | None:
     """Return the offset of the cut near a multiple of the block size.
 
-    Return None near the beginning or end of a line, where there is no cut, and outside the text.
+    Return None near an end of a line, where lines are not cut, and outside the text.
     """
     if not 0 < multiple < len(text):
         return None
@@ -248,8 +251,8 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
     Args:
         text: The text.
         start: The first code point of the row.
-        end: The code point after the row and its line break.
-        rendered: True if the text is shown rendered, that is, without its sequences for colours.
+        end: The code point after the row, including its line break.
+        rendered: True to leave out colour sequences.
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
@@ -266,13 +269,13 @@ def cut_block(
         start: The first code point of the block.
         end: The code point after the block.
         width: The cells of a row.
-        starts: The array to which the starts are appended.
-        rendered: True to align the rows of a line with its first word, and to leave out the
-            sequences for colours.
+        starts: The array that the starts are appended to.
+        rendered: True to leave out colour sequences, and to indent the rows of a line after its
+            first.
     """
     starts.append(start)
     block = _without_break(text[start:end])
-    # By code point of the block its offset in ``shown``; None if these are the same.
+    # For each code point of the block its offset in ``shown``; None if the offsets are equal.
     shown, columns = safe_line_map(block, drops_colours=rendered)
     if columns is None and len(block) <= width and block.isascii():
         return
@@ -294,10 +297,9 @@ def cut_block(
 
 
 def _row_cut(text: str, row_start: int, width: int, *, is_ascii: bool) -> int | None:
-    """Return the offset at which a row ends: after a space in its second half, else at its width.
+    """Return the offset at which a row ends, or None if the rest of the text fits.
 
-    Return None if the rest of the text fits into the row. ``is_ascii`` tells that each code point
-    of the text has one cell.
+    The row ends after a space in its second half, else at its width.
     """
     if is_ascii:
         cut = row_start + width
@@ -313,7 +315,7 @@ _HANGING: Final = re.compile(r"(?:[-+>|] *|[*•] +|\d{1,3}[.)] +)*")
 """Bullets, numbers, signs of citations and signs of diffs at the beginning of a line."""
 
 _INDENT_CHARS: Final = 100
-"""The code points at the beginning of a line that are looked at for its indent."""
+"""The code points at the beginning of a line that decide its indent."""
 
 
 def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
@@ -327,7 +329,7 @@ def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
         text: The text.
         start: The first code point of the block.
         end: The code point after the block.
-        width: The cells of a row, of which the indent is at most a third.
+        width: The cells of a row. The indent is at most a third of it.
     """
     if start > 0 and text[start - 1] != "\n":
         return 0
@@ -344,19 +346,19 @@ def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
 
 
 def _without_break(line: str) -> str:
-    """Remove the line break; a stray carriage return stays, and is shown."""
+    """Remove the line break. A stray carriage return stays visible."""
     if line.endswith("\n"):
         return line[:-2] if line.endswith("\r\n") else line[:-1]
     return line
 
 
 def _next_row_start(block: str, columns: list[int] | None, row_start: int, cut: int) -> int:
-    """Return the code point at which the next row begins: at a cut, or a little before it.
+    """Return the code point at which the next row begins, at a cut or a little before it.
 
     Args:
         block: The block of text that is broken into rows.
-        columns: For each code point its offset in the shown text, or None if these are the same.
-        row_start: The start of the present row, which keeps at least one shown code point.
+        columns: For each code point its offset in the shown text; None if the offsets are equal.
+        row_start: The start of the present row, which keeps at least one code point.
         cut: The offset of the cut in the shown text.
     """
     if columns is None:
@@ -373,7 +375,7 @@ def _next_row_start(block: str, columns: list[int] | None, row_start: int, cut: 
 def _break_before(text: Readable, earliest: int, latest: int) -> int:
     """Return the last offset from ``earliest`` to ``latest`` at which a row may begin.
 
-    A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may consist of nothing else.
+    Clusters are kept together, unless they are longer than ``MAX_CLUSTER``.
     """
     for offset in range(latest, max(earliest - 1, latest - MAX_CLUSTER), -1):
         if not _belongs_to_previous(text[offset]) and text[offset - 1] != _ZERO_WIDTH_JOINER:
@@ -382,7 +384,7 @@ def _break_before(text: Readable, earliest: int, latest: int) -> int:
 
 
 def _belongs_to_previous(char: str) -> bool:
-    """Check if a code point is displayed together with its predecessor."""
+    """Check if a code point is displayed together with the code point before it."""
     return (
         char == _ZERO_WIDTH_JOINER
         or unicodedata.category(char)[0] == "M"
@@ -391,7 +393,7 @@ def _belongs_to_previous(char: str) -> bool:
 
 
 def _fitting_length(text: str, width: int) -> int:
-    """Return the number of code points, at least one, that fit into a number of cells."""
+    """Return the number of code points, at least one, that fit into ``width`` cells."""
     if cell_len(text) <= width:
         return len(text)
     low = 1
@@ -406,30 +408,29 @@ def _fitting_length(text: str, width: int) -> int:
 
 
 CHUNK_CHARS: Final = 4 * BLOCK_CHARS
-"""The approximate code points whose rows are computed at a time."""
+"""The approximate number of code points in a chunk. The rows of a chunk are computed together."""
 
 _CACHED_CHUNKS: Final = 16
 
 UNWRAPPED_WIDTH: Final = 1 << 20
-"""The width of a layout without line breaks, except between the blocks of a very long line."""
+"""The width of a layout in which only very long lines are broken."""
 
 
 class TextLayout:
     """A text wrapped to a width in cells, in chunks that are computed on demand.
 
-    The number of rows of a chunk is an estimate until the chunk is computed. The number of a row
-    may therefore change when a chunk above it is computed; offsets never change. Memory: a few
-    machine words a chunk, and the rows of some chunks.
+    The row count of a chunk is an estimate until the chunk is computed. Computing a chunk may
+    therefore change the row numbers below it. Offsets never change.
     """
 
     def __init__(self, text: Readable, width: int, *, rendered: bool = False) -> None:
-        """Compute the rows of the first chunk; estimate as many rows for each other chunk.
+        """Compute the rows of the first chunk, and estimate as many rows for each other chunk.
 
         Args:
             text: The text.
             width: The cells of a row.
-            rendered: True to align the rows of a line with its first word, to leave out the
-                sequences for colours, and to align the columns of tables.
+            rendered: True to leave out colour sequences, to indent continued lines, and to align
+                tables.
         """
         self.text = text
         self.width = max(4, width)
@@ -443,11 +444,11 @@ class TextLayout:
         self._row_counts = array("L", [1]) * chunk_count
         """The number of rows of each chunk, or an estimate."""
         self._is_exact = bytearray(chunk_count)
-        """For each chunk 1 if the number of its rows is exact, else 0."""
+        """For each chunk 1 if its row count is exact, else 0."""
         self._estimated_chunk_count = chunk_count
-        """The number of chunks whose number of rows is an estimate."""
+        """The number of chunks with an estimated row count."""
         self._first_estimated_chunk = 0
-        """The number of rows is exact for all chunks before this one."""
+        """The first chunk that may have an estimated row count."""
         self._cached_row_sums: list[int] | None = None
         rows_of_first_chunk = len(self._starts_in(0))
         for chunk in range(1, chunk_count):
@@ -461,14 +462,14 @@ class TextLayout:
     def changed_from(self, offset: int) -> None:
         """Forget the rows from a code point on, because the text has changed there."""
         self._tables.forget()
-        # Positions from ``offset - REACH_CHARS`` on may be in other blocks now. These begin at most
-        # ``REACH_CHARS`` earlier.
+        # A change affects blocks up to REACH_CHARS before it, and such a block begins up to
+        # REACH_CHARS earlier.
         first = max(0, offset - 2 * REACH_CHARS) // CHUNK_CHARS
         for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
             del self._cached_starts[chunk]
         for chunk in [chunk for chunk in self._chunk_starts if chunk >= first]:
             del self._chunk_starts[chunk]
-        # Each chunk probably has as many rows as the first one.
+        # As many rows are expected in each chunk as in the first.
         estimates = array("L", [self._row_counts[0]]) * max(1, self._chunk_count() - first)
         self._row_counts = self._row_counts[:first] + estimates
         self._is_exact = self._is_exact[:first] + bytearray(len(estimates))
@@ -477,7 +478,7 @@ class TextLayout:
         self._cached_row_sums = None
 
     def _chunk_count(self) -> int:
-        """Return the number of chunks that the text needs now; no chunk is empty."""
+        """Return the number of chunks that the text has now. No chunk is empty."""
         count = max(1, math.ceil(len(self.text) / CHUNK_CHARS))
         is_last_empty = count > 1 and self._chunk_start(count - 1) >= len(self.text)
         return count - 1 if is_last_empty else count
@@ -496,19 +497,19 @@ class TextLayout:
             self._starts_in(chunk)
 
     def work_out_next(self) -> None:
-        """Compute the first chunk whose number of rows is an estimate."""
+        """Compute the first chunk with an estimated row count."""
         if self._estimated_chunk_count:
             self._starts_in(self._first_chunk_to_compute())
 
     def row(self, index: int) -> TextRow:
-        """Return the row with a number; its chunk is computed."""
+        """Return the row with a number."""
         while True:
             chunk = bisect_right(self._row_sums(), index) - 1
             if chunk >= len(self._row_counts):
                 chunk = len(self._row_counts) - 1
             if self._is_exact[chunk]:
                 return self._row_in(chunk, index - self._row_sums()[chunk])
-            # With the exact number of rows of this chunk, the row may be in another: look again.
+            # The exact row count of this chunk may move the row into another chunk.
             self._starts_in(chunk)
 
     def row_of(self, offset: int) -> int:
@@ -522,7 +523,7 @@ class TextLayout:
         return self._row_in(chunk, row_in_chunk)
 
     def step(self, offset: int, rows: int) -> int:
-        """Return the start of the row a number of rows below or above a code point.
+        """Return the start of the row that is some rows below or above a code point.
 
         Only the chunks between the two rows are computed.
 
@@ -531,7 +532,7 @@ class TextLayout:
             rows: The number of rows, negative for rows above.
 
         Returns:
-            The start of the row; that of the first or last row if there are fewer rows.
+            The start of the row, limited to the first and the last row.
         """
         chunk, row_in_chunk = self._position_of(offset)
         row_in_chunk += rows
@@ -546,7 +547,7 @@ class TextLayout:
         return starts[max(0, min(row_in_chunk, len(starts) - 1))]
 
     def _position_of(self, offset: int) -> tuple[int, int]:
-        """Return the chunk of a code point, and the number of its row in the chunk."""
+        """Return the chunk of a code point, and the number of its row in that chunk."""
         offset = max(0, min(offset, len(self.text)))
         chunk = min(offset // CHUNK_CHARS, len(self._row_counts) - 1)
         if self._chunk_start(chunk) > offset:
@@ -556,8 +557,7 @@ class TextLayout:
     def _row_in(self, chunk: int, row_in_chunk: int) -> TextRow:
         """Return a row of a chunk by its number in the chunk.
 
-        In a rendered text, a complete line gets the aligned columns of its table, and a row that
-        continues a line is indented.
+        In a rendered text, tables are aligned, and continued rows are indented.
         """
         text = self.text
         starts = self._starts_in(chunk)
@@ -579,14 +579,13 @@ class TextLayout:
         return replace(row, indent=hanging_indent(text, block_start, block_end, self.width))
 
     def _chunk_start(self, chunk: int) -> int:
-        """Return the start of the first block of a chunk."""
         offset = chunk * CHUNK_CHARS
         if offset == 0 or offset >= len(self.text):
             return min(offset, len(self.text))
         chunk_start = self._chunk_starts.get(chunk)
         if chunk_start is None:
             block_start, block_end = block_at(self.text, offset)
-            # A block that begins in the previous chunk belongs to it as a whole.
+            # A block belongs to the chunk in which it begins.
             chunk_start = block_start if block_start == offset else block_end
             self._chunk_starts[chunk] = chunk_start
         return chunk_start
@@ -596,10 +595,7 @@ class TextLayout:
         return len(self.text) if is_last else self._chunk_start(chunk + 1)
 
     def _starts_in(self, chunk: int) -> array[int]:
-        """Return the starts of the rows of a chunk; compute them if they are not cached.
-
-        Also record that the number of rows of the chunk is exact.
-        """
+        """Return the starts of the rows of a chunk, and record that its row count is exact."""
         starts = self._cached_starts.get(chunk)
         if starts is not None:
             self._cached_starts.move_to_end(chunk)
@@ -617,12 +613,12 @@ class TextLayout:
         return starts
 
     def _compute_starts(self, start: int, end: int) -> array[int]:
-        """Compute the starts of the rows of all blocks from ``start`` to ``end`` (exclusive)."""
+        """Return the starts of the rows of all blocks from ``start`` to ``end`` (exclusive)."""
         text = self.text
         starts = array("Q")
         block_start = start
         while block_start < end:
-            # Fast path: most lines are short, and each is one block.
+            # Most lines are short blocks, so look for a near line break first.
             newline = text.find("\n", block_start, block_start + BLOCK_CHARS + 2)
             if newline >= 0 and (block_start == 0 or text[block_start - 1] == "\n"):
                 block_end = newline + 1
@@ -635,7 +631,7 @@ class TextLayout:
         return starts
 
     def _first_chunk_to_compute(self) -> int:
-        """Return the first chunk whose number of rows is still an estimate, or the chunk count."""
+        """Return the first chunk with an estimated row count, or the chunk count."""
         while (
             self._first_estimated_chunk < len(self._is_exact)
             and self._is_exact[self._first_estimated_chunk]
@@ -644,14 +640,14 @@ class TextLayout:
         return self._first_estimated_chunk
 
     def _row_sums(self) -> list[int]:
-        """Return the number of rows before each chunk, and the number of all rows at the end."""
+        """Return the number of rows before each chunk, and at the end that of all rows."""
         if self._cached_row_sums is None:
             self._cached_row_sums = list(accumulate(self._row_counts, initial=0))
         return self._cached_row_sums
 
 
 MOST_WRAPPED: Final = 12
-"""The most rows of a quote or a note; a longer one ends in an ellipsis."""
+"""The most rows of a wrapped quote or note."""
 
 
 def wrapped(text: str, cells: int, most_rows: int = MOST_WRAPPED) -> list[str]:
@@ -674,7 +670,10 @@ def wrapped(text: str, cells: int, most_rows: int = MOST_WRAPPED) -> list[str]:
 
 
 MOST_TABLE_CHARS: Final = 1 << 13
-"""The most code points of a table that is aligned, as its widths depend on all of its cells."""
+"""The longest table, in code points, that is aligned.
+
+Aligning a table reads all of it.
+"""
 
 _CELL_BAR: Final = re.compile(r"(?<!\\)\|")
 _TABLE_RULE: Final = re.compile(r"\s*\|(?:[ \t]*:?-+:?[ \t]*\|)+\s*$")
@@ -682,12 +681,12 @@ _TABLE_RULE: Final = re.compile(r"\s*\|(?:[ \t]*:?-+:?[ \t]*\|)+\s*$")
 
 @dataclass(frozen=True, slots=True)
 class _TableExtent:
-    """A table in a text.
+    """The range and the columns of a table in a text.
 
     Attributes:
         start: The offset of its first line.
         end: The offset after its last line.
-        widths: The width of each column; empty if the table is not aligned.
+        widths: The width of each column; empty for a table that is not aligned.
         alignments: The alignment of each column: ``left``, ``right`` or ``center``.
     """
 
@@ -698,13 +697,13 @@ class _TableExtent:
 
 
 class _Filling(NamedTuple):
-    """Characters that are inserted into a line, to pad a cell of a table.
+    """Characters inserted into a line to pad a cell of a table.
 
     Attributes:
         offset: The offset in the line.
         characters: The characters.
-        after_previous: True if they belong to the character before the offset, False if to the
-            character at the offset.
+        after_previous: True if they belong to the character before the offset. False if they belong
+            to the character at the offset.
     """
 
     offset: int
@@ -713,7 +712,7 @@ class _Filling(NamedTuple):
 
 
 class MarkdownTables:
-    """The alignment of the tables of a text that fit the width."""
+    """The tables of a text, aligned if they fit the width."""
 
     def __init__(self, text: Readable, width: int) -> None:
         """Prepare a text.
@@ -733,16 +732,16 @@ class MarkdownTables:
     def filled(
         self, start: int, shown: str, columns: Sequence[int] | None
     ) -> tuple[str, Sequence[int] | None]:
-        """Pad the cells of a line if it is a row of a table that fits the width.
+        """Pad the cells of a line if it is a row of an aligned table.
 
         Args:
             start: The offset of the line in the text.
             shown: The line, safe for display.
-            columns: The offset in ``shown`` of each code point; None if these are the same.
+            columns: For each code point its offset in ``shown``; None if the offsets are equal.
 
         Returns:
-            The padded line, and the offset in it of each code point. If the line is not padded,
-            both are unchanged.
+            The line and the offset in it of each code point, both unchanged if the line is not
+            padded.
         """
         if not _is_row(shown):
             return shown, columns
@@ -765,8 +764,7 @@ class MarkdownTables:
     def _table_around(self, start: int) -> _TableExtent:
         """Return the extent of the table around the line that begins at an offset.
 
-        If the table is too large, has no rule under its titles, or does not fit the width, its
-        extent has no widths, so that it is not aligned.
+        A table that is too large, too wide or without a rule below its titles has no widths.
         """
         table_start, rows_before = self._rows_before(start)
         table_end, rows_after = self._rows_from(start)
@@ -791,15 +789,15 @@ class MarkdownTables:
         return table
 
     def _rows_before(self, start: int) -> tuple[int, list[str]]:
-        """Return the offset of the first row of a table, and its rows before an offset, in order.
+        """Return the offset of the first row of a table, and the rows before ``start`` in order.
 
-        ``start`` is the offset at which a line of the table begins.
+        ``start`` is the beginning of a line of the table.
         """
         text = self._text
         rows: list[str] = []
         first = start
         while first > 0 and start - first <= MOST_TABLE_CHARS:
-            # The character before ``first`` is the line feed of the row.
+            # The character before ``first`` is the line break of the row.
             line_start = text.rfind("\n", max(0, first - 1 - MOST_TABLE_CHARS), first - 1) + 1
             if line_start == 0 and first - 1 > MOST_TABLE_CHARS:
                 break  # the line begins too far away
@@ -812,7 +810,7 @@ class MarkdownTables:
         return first, rows
 
     def _rows_from(self, start: int) -> tuple[int, list[str]]:
-        """Return the offset after the last row of a table, and the rows from an offset on."""
+        """Return the offset after the last row of a table, and its rows from ``start`` on."""
         text = self._text
         rows: list[str] = []
         end = start
@@ -828,7 +826,7 @@ class MarkdownTables:
 
 
 def _moved_columns(columns: Iterable[int], fillings: Sequence[_Filling]) -> list[int]:
-    """Return the columns of code points in a line after fillings were inserted into it.
+    """Return the columns of code points in a line after fillings were inserted.
 
     Columns and fillings are in ascending order.
     """
@@ -838,7 +836,7 @@ def _moved_columns(columns: Iterable[int], fillings: Sequence[_Filling]) -> list
     for column in columns:
         while filling_index < len(fillings):
             filling = fillings[filling_index]
-            # The characters before a bar belong to the bar, so its column stays before them.
+            # Padding before a bar moves the bar, but not the column at which it is inserted.
             first_moved = filling.offset if filling.after_previous else filling.offset + 1
             if first_moved > column:
                 break
@@ -858,13 +856,11 @@ def _is_row(line: str) -> bool:
 
 
 def _cell_texts(line: str) -> list[str]:
-    """Return the texts between the bars of a row."""
     bars = [bar.start() for bar in _CELL_BAR.finditer(line)]
     return [line[left + 1 : right] for left, right in pairwise(bars)]
 
 
 def _alignment_of(cell: str) -> str:
-    """Return the alignment of a column from its cell in the rule below the titles."""
     cell = cell.strip()
     if cell.endswith(":"):
         return "center" if cell.startswith(":") else "right"
@@ -874,7 +870,7 @@ def _alignment_of(cell: str) -> str:
 def _row_fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
     """Yield the padding of each cell of a row, next to its bars.
 
-    In the rule below the titles, the padding of a cell follows its last dash.
+    In the rule below the titles, padding follows the last dash.
     """
     is_rule = _TABLE_RULE.match(line) is not None
     bars = [bar.start() for bar in _CELL_BAR.finditer(line)]

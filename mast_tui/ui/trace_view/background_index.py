@@ -36,7 +36,6 @@ class TraceFacts(NamedTuple):
 class CellContent(Enum):
     """The content of a cell of the overview, the most important first.
 
-    Matches of the current search come before labels, and errors after labels, which are rarer.
     ``UNSEEN`` is for spans that are not indexed yet.
     """
 
@@ -55,21 +54,20 @@ COUNTED_KINDS: Final = (CellContent.USER, CellContent.AGENT, CellContent.TOOL, C
 """The kinds that ``SpanTotals`` counts, in its order."""
 
 READ_BYTES: Final = 32 * 1024
-"""The bytes of a file that one step reads; a key may wait for the end of a step."""
+"""The bytes of a file that one step reads."""
 
 SPANS_PER_STEP: Final = 1024
 """The number of spans that one step indexes."""
 
 COMPARISONS_PER_STEP: Final = 24
-"""The number of spans that one step compares; it may have to read their texts."""
+"""The number of spans that one step compares."""
 
 
 class BackgroundIndex:
-    """Times, names, kinds, errors, sub-agents and repeated steps of a trace, as far as it was read.
+    """An index of a trace: times, names, kinds, errors, sub-agents and repeated steps.
 
-    One thread calls ``step`` repeatedly, while other threads may read the results. Repeated
-    steps are searched for once ``search_repeats`` is set and the trace has been read to its end:
-    the search needs a module that should not delay the first screen.
+    One thread calls ``step`` repeatedly, while other threads may read the results. Repeated steps
+    are searched for once ``search_repeats`` is set and the trace has been read to its end.
     """
 
     def __init__(self) -> None:
@@ -77,25 +75,28 @@ class BackgroundIndex:
         self.sub_agents = SubAgentFinder()
         self.repeats = RepeatFinder()
         self._new_repeats: RepeatFinder | None = None
-        """The search that will replace ``repeats`` at its end; None if there is no such search."""
-        # It is set after the first screen, since the search needs one more module.
+        """The search that will replace ``repeats`` when it ends, or None."""
+        # It is set after the first screen, because the search imports one more module.
         self.search_repeats = False
         self.totals = SpanTotals()
         """Kinds and errors of the spans indexed so far."""
         self.facts = TraceFacts()
         """Times and names of the spans indexed so far."""
-        # A later line of the file may say that a step has failed, or when it ended. So a trace that
+        # Later lines of a growing file may change spans that are indexed already. So a trace that
         # has grown is indexed once more when it is complete.
         self._must_index_again = False
         self._new_totals = SpanTotals()
-        """The totals of the second indexing, which will replace ``totals`` at its end."""
+        """The totals of the second indexing. At its end they replace ``totals``."""
 
     def remaining(self, trace: Trace) -> int:
         """Return the number of spans that are not indexed."""
         return len(trace) - self.totals.span_count
 
     def _indexed_count(self, trace: Trace) -> int:
-        """Return the number of indexed spans that the trace has: stored totals may exceed it."""
+        """Return the number of indexed spans that the trace has.
+
+        Stored totals may count more spans than were read.
+        """
         return min(self.totals.span_count, len(trace))
 
     def complete(self, trace: Trace) -> bool:
@@ -111,12 +112,15 @@ class BackgroundIndex:
         return has_all_repeats or not self.search_repeats
 
     def include_last_time(self, trace: Trace) -> None:
-        """Include the time of the last span of a complete trace before the span is indexed."""
+        """Include the time of the last span before that span is indexed.
+
+        The trace must be complete.
+        """
         self.totals.peek(trace.span(len(trace) - 1))
         self._update_facts()
 
     def reread(self) -> None:
-        """Index all spans again in the next steps, because the trace may contain more of them."""
+        """Index all spans again in the next steps, because the file was read again."""
         self._must_index_again = True
         self._new_totals = SpanTotals()
         self._new_repeats = RepeatFinder()
@@ -125,7 +129,7 @@ class BackgroundIndex:
         """Index a few more spans.
 
         Args:
-            trace: The trace; always the same one.
+            trace: The trace, the same at each call.
             spans: The number of spans.
 
         Returns:
@@ -148,8 +152,8 @@ class BackgroundIndex:
     def _index_repeats(self, trace: Trace) -> None:
         """Compare a few more steps in the search for repeated steps.
 
-        If the trace has grown since a search ended (``closed``), begin a new search. The result of
-        the previous search stays until the new one has ended.
+        If the trace has grown since a search ended (``closed``), begin a new search. Keep the
+        previous result until the new search ends.
         """
         if self.repeats.closed and self._new_repeats is None:
             self._new_repeats = RepeatFinder()
@@ -175,10 +179,6 @@ class BackgroundIndex:
         self._update_facts()
 
     def _index_sub_agents(self, trace: Trace, limit: int) -> None:
-        """Look for sub-agents in up to ``limit`` more spans.
-
-        The spans of a single thread are passed all at once: no sub-agent begins or ends in them.
-        """
         first = self.sub_agents.span_count
         end = self._indexed_count(trace)
         if end - first > limit and not trace.has_one_thread(first, end):
@@ -186,7 +186,7 @@ class BackgroundIndex:
         self.sub_agents.read_until(trace, end)
 
     def _index_spans_again(self, trace: Trace, limit: int) -> None:
-        """Index the next spans of a complete trace again; at its end replace the totals."""
+        """Index the next spans of a complete trace again, and replace the totals at its end."""
         indexed_count = self._new_totals.span_count
         self._new_totals.add(trace.columns(indexed_count, indexed_count + limit))
         if self._new_totals.span_count >= len(trace):
@@ -196,7 +196,6 @@ class BackgroundIndex:
             self._update_facts()
 
     def _update_facts(self) -> None:
-        """Update ``facts`` from the totals."""
         totals = self.totals
         agents = self.facts.agents
         name_cells = self.facts.name_cells
@@ -220,7 +219,7 @@ def index_more(trace: Trace, index: BackgroundIndex, *, reads_to_end: bool) -> I
     Args:
         trace: The trace.
         index: The index of the trace.
-        reads_to_end: True to read the trace to its end; False to index only the spans read so far.
+        reads_to_end: False to index only the spans read so far.
 
     Yields:
         After each step, True if the trace has become complete, so that this is shown at once.

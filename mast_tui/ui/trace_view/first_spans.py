@@ -14,14 +14,11 @@ from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.timeline import TimelineLines
 
 MEASURED_SPANS: Final = 256
-"""The number of spans that determine the columns; the timeline that follows uses as many."""
+"""The number of spans that determine the columns, the same as in the timeline."""
 
 
 class FirstSpans(TimelineLines, can_focus=False):
-    """The top of a timeline, shown until the timeline of the annotate screen replaces it.
-
-    It never changes.
-    """
+    """The top of a timeline, shown until the timeline of the annotate screen replaces it."""
 
     def __init__(self, trace: Trace, screen: Size, *, wide: bool) -> None:
         """Index the first spans of a trace, and show them for a size of the screen."""
@@ -41,7 +38,7 @@ class FirstSpans(TimelineLines, can_focus=False):
 
 
 class FirstStrip(Overview):
-    """The overview beside the first spans, shown until that of the annotate screen replaces it."""
+    """The overview beside the first spans, until the annotate screen shows its own."""
 
     def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
         """Show the overview of the first spans for a size of the screen."""
@@ -62,5 +59,5 @@ class BelowFirstSpans(Widget):
         self.styles.height = f"{remembered_settings().share(screen.height)}fr"
 
     def render(self) -> str:
-        """Return nothing; by default a widget shows its name."""
+        """Return nothing, because a widget shows its name by default."""
         return ""

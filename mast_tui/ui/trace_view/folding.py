@@ -15,7 +15,9 @@ MAX_PERIOD: Final = 4
 
 
 class FoldedRun(NamedTuple):
-    """A run of equal steps in cycles. Folding hides all cycles but the first.
+    """A run of equal steps in cycles.
+
+    Folding hides all cycles but the first.
 
     Attributes:
         first: The first span.
@@ -46,7 +48,7 @@ class FoldedRun(NamedTuple):
 
 
 class FoldedSteps(NamedTuple):
-    """Spans that belong together: all steps of a sub-agent, or the steps under another step.
+    """Spans that belong together: the steps of a sub-agent, or those under another step.
 
     Folding hides all of them.
 
@@ -54,8 +56,8 @@ class FoldedSteps(NamedTuple):
         first: The first span.
         end: The span after the last one.
         agent: The agent that the row of the fold names.
-        head: The step that the spans belong to; the row of that step says what is hidden. If it is
-            None, the fold has a row of its own.
+        head: The step that the spans belong to. Its row says how many are hidden. None if the fold
+            has its own row.
     """
 
     first: int
@@ -73,10 +75,10 @@ Fold = FoldedRun | FoldedSteps
 
 
 class TimelineRows:
-    """The rows of a timeline: a row for each span that is not folded away or filtered out.
+    """The rows of a timeline: one for each span that is neither folded away nor filtered out.
 
-    Only the folds are stored, so finding the span of a row, or the row of a span, takes logarithmic
-    time in the number of folds. A filter replaces the folds while it is set.
+    Only the folds are stored. Finding the span of a row, or the row of a span, takes logarithmic
+    time in the number of folds. While a filter is set, folds have no effect.
     """
 
     def __init__(self) -> None:
@@ -89,13 +91,15 @@ class TimelineRows:
         self._hidden_ends = array("Q")
         """For each fold the span after the last one that it hides."""
         self._fold_rows = array("Q")
-        """For each fold its own row; for a fold with a head the row that follows the head."""
+        """For each fold the number of its row. For a fold with a head, this is the row after the
+        head.
+        """
         self._removed_row_count = 0
         """The number of rows that the folds save."""
         self._filter: Sequence[int] | None = None
         """The indices of the spans that have a row; None without a filter."""
         self._filter_count = 0
-        """The number of indices of the filter that count, from the first one on."""
+        """The number of indices at the beginning of the filter that are shown."""
 
     def __len__(self) -> int:
         if self._filter is not None:
@@ -126,7 +130,7 @@ class TimelineRows:
 
         Args:
             indices: The sorted indices of the spans; None to show all spans. The sequence is not
-                copied. Spans that are added to its end later are shown after the next call.
+                copied. Call again to show spans added to its end.
         """
         self._filter = indices
         self._filter_count = 0 if indices is None else len(indices)
@@ -159,14 +163,16 @@ class TimelineRows:
         return None
 
     def folded_under(self, index: int) -> Fold | None:
-        """Return the fold whose head is a step, or None; with a filter None."""
+        """Return the fold whose head is a step, or None.
+
+        With a filter return None.
+        """
         return None if self._filter is not None else self._fold_by_head.get(index)
 
     def folded_at(self, index: int) -> Fold | None:
         """Return the fold that a span belongs to, or None.
 
-        A span belongs to a fold if it is hidden by the fold, is the head of the fold, or is in the
-        visible first cycle of a run.
+        A fold contains the spans that it hides, its head, and the visible first cycle of a run.
         """
         if index in self._fold_by_head:
             return self._fold_by_head[index]
@@ -181,7 +187,7 @@ class TimelineRows:
     def row_of(self, index: int) -> int:
         """Return the row that shows a span, or the row of the fold that hides it.
 
-        With a filter, return the row of the nearest span that passes; 0 if no span passes.
+        With a filter, return the row of the nearest span that it shows, or 0.
         """
         if self._filter is not None:
             return self._nearest_row(self._filter, index)
@@ -198,7 +204,7 @@ class TimelineRows:
     def span_and_fold(self, row: int) -> tuple[int, Fold | None]:
         """Return the span that a row shows, and None.
 
-        For the row of a fold, return the first span that it hides, and the fold.
+        For the row of a fold, return the first hidden span and the fold.
         """
         if self._filter is not None:
             index = self._filter[row] if 0 <= row < self._filter_count else 0
@@ -213,12 +219,12 @@ class TimelineRows:
         return self._hidden_ends[position] + rows_after_fold, None
 
     def index_at(self, row: int) -> int:
-        """Return the span of a row; for a fold the first span that it hides."""
+        """Return the span of a row; for the row of a fold, its first hidden span."""
         index, _fold = self.span_and_fold(row)
         return index
 
     def _nearest_row(self, indices: Sequence[int], index: int) -> int:
-        """Return the row of the span nearest to ``index`` among the filter's ``indices``, or 0."""
+        """Return the row of the filtered span nearest to ``index``, or 0."""
         last_row = self._filter_count - 1
         row = min(bisect_left(indices, index, 0, self._filter_count), last_row)
         if row > 0 and abs(indices[row - 1] - index) < abs(indices[row] - index):
@@ -226,15 +232,13 @@ class TimelineRows:
         return max(0, row)
 
     def _replace_folds(self, folds: list[Fold]) -> None:
-        """Replace the folds, and compute their rows and the spans that they hide."""
         self._folds = folds
         self._fold_by_head = {fold.head: fold for fold in folds if fold.head is not None}
         self._hidden_starts = array("Q", (fold.hidden_from for fold in folds))
         self._hidden_ends = array("Q", (fold.end for fold in folds))
         self._fold_rows = array("Q")
         removed_row_count = 0
-        # The row of a fold is that of its first hidden span, without the rows that earlier folds
-        # remove.
+        # Earlier folds remove rows, so the first hidden span of a fold moves up by as many rows.
         for fold in folds:
             self._fold_rows.append(fold.hidden_from - removed_row_count)
             removed_row_count += fold.end - fold.hidden_from - _own_row_count(fold)
@@ -242,12 +246,11 @@ class TimelineRows:
 
 
 def _own_row_count(fold: Fold) -> int:
-    """Return 1 if a fold has a row of its own, and 0 if it is folded into the row of its head."""
     return 1 if fold.head is None else 0
 
 
 def _do_overlap(fold: Fold, other: Fold) -> bool:
-    """Check if two folds share a span or their head, or one hides the head of the other."""
+    """Check if two folds share a span or a head, or if one hides the head of the other."""
     return (
         (fold.head is not None and fold.head == other.head)
         or (fold.first < other.end and other.first < fold.end)
@@ -259,10 +262,11 @@ def _do_overlap(fold: Fold, other: Fold) -> bool:
 FIRST_CHILD_WITHIN: Final = 64
 """The number of spans after a step that are searched for its first child.
 
-There may be other spans between a call and its result: calls made at once follow each other."""
+Other spans may lie between a call and its result, because calls made at once follow each other.
+"""
 
 MAX_CHILDREN: Final = 2000
-"""The number of direct children that are followed."""
+"""The most direct children of a step that are folded."""
 
 
 def steps_of_sub_agent(trace: Trace, first: int, end: int) -> FoldedSteps:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MarkKind(StrEnum):
-    """The kind of a mark; ``MORE`` counts the marks for which a row has no space."""
+    """The kind of a mark. ``MORE`` stands for the marks without space in a row."""
 
     OWN = "own"
     SUGGESTION = "suggestion"
@@ -41,10 +41,10 @@ LOOK_HERE: Final = "┊"
 FIRST: Final = "┌"
 BETWEEN: Final = "│"
 LAST: Final = "└"
-"""Prefixes of a mark on the first row of a range, on the rows between, and on the last row."""
+"""The prefixes of a mark on the first row of a range, on the rows between, and on the last row."""
 
 _PARTS: Final = ("", FIRST, LAST, BETWEEN)
-"""The order of marks that differ in their prefix only: a range that ends in the row comes first."""
+"""The order of marks that differ only in their prefix."""
 
 _RANGE_PREFIXES: Final = {
     (False, False): FIRST,
@@ -52,7 +52,7 @@ _RANGE_PREFIXES: Final = {
     (True, False): BETWEEN,
     (True, True): LAST,
 }
-"""The prefix of a range in a row, by whether it begins before and ends in the row."""
+"""The prefix of a range in a row. The key is: begins before the row, ends in the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class GutterMark:
 
     Attributes:
         code: The code of a mode; empty for a note.
-        kind: The kind of the mark, which gives its glyph.
-        rank: The rank among the marks of one kind on one span; the lowest comes first.
-        part: The prefix for the part of a range that is in the row; empty if all of it is.
-        count: The number of marks that look alike.
+        kind: The kind of the mark. It decides the glyph.
+        rank: The order among the marks of one kind on one span; the lowest comes first.
+        part: The prefix for the part of a range that lies in the row; empty for a whole range.
+        count: The number of equal marks.
     """
 
     code: str
@@ -88,8 +88,7 @@ class GutterMarks:
     """The marks of a trace and the spans that they are on. The object never changes.
 
     A mark on a range is stored once. In a row the annotator's labels come first, then suggestions,
-    then the labels of other annotators, then notes. Marks that look alike become one mark with
-    their count.
+    labels of other annotators, and notes. Equal marks become one mark with their count.
     """
 
     def __init__(self, marks: Iterable[PlacedMark] = ()) -> None:
@@ -99,7 +98,7 @@ class GutterMarks:
         self._ranges: list[PlacedMark] = []
         """The marks on several spans, sorted by their spans."""
         self._number_of_mark: dict[GutterMark, int] = {}
-        """The order in which different marks were given."""
+        """For each distinct mark its number in the order of the constructor's ``marks``."""
         for placed_mark in marks:
             first, last, mark = placed_mark
             self._number_of_mark.setdefault(mark, len(self._number_of_mark))
@@ -110,7 +109,7 @@ class GutterMarks:
         self._marked_spans = sorted(self._marks_by_span)
         self._ranges.sort(key=itemgetter(0, 1))
         self._range_starts = [first for first, _, _ in self._ranges]
-        # For each position the furthest end of all ranges up to there.
+        # For each range, the furthest end of this range and all ranges before it.
         self._furthest_ends = list(accumulate((last for _, last, _ in self._ranges), max))
 
     def marks_on(self, index: int) -> tuple[GutterMark, ...]:
@@ -118,14 +117,14 @@ class GutterMarks:
         return self.marks_within(index, index + 1)
 
     def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
-        """Return the marks of a row that stands for one or more spans.
+        """Return the marks of a row that shows one or more spans.
 
         Args:
             first: The first span of the row.
             end: The span after the last one.
         """
         parts = self._parts_within(first, end)
-        # The usual cases, without the cost of counting and sorting.
+        # These usual cases need no counting and sorting.
         if not parts:
             return ()
         if len(parts) == 1:
@@ -138,11 +137,12 @@ class GutterMarks:
         return tuple(sorted(marks, key=self._sort_key))
 
     def _parts_within(self, first: int, end: int) -> list[tuple[GutterMark, str]]:
-        """Return the marks of a row, each with the prefix for the part of its range in the row."""
+        """Return the marks of a row with their prefixes."""
         parts: list[tuple[GutterMark, str]] = []
         for index in _indices_between(self._marked_spans, first, end):
             parts += [(mark, "") for mark in self._marks_by_span[index]]
-        # From the last range that begins in or before the row, back to where none reaches the row.
+        # Search backwards from the last range that begins before the row's end, until no range
+        # reaches the row.
         position = bisect_right(self._range_starts, end - 1) - 1
         while position >= 0 and self._furthest_ends[position] >= first:
             range_first, range_last, mark = self._ranges[position]
@@ -154,7 +154,7 @@ class GutterMarks:
         return parts
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
-        """Yield the marks that begin on spans of a range, each with the span where it begins.
+        """Yield the marks that begin in a range of spans, after the index of their first span.
 
         Args:
             first: The first span.
@@ -174,7 +174,6 @@ class GutterMarks:
 
 
 def _indices_between(sorted_indices: Sequence[int], first: int, end: int) -> Sequence[int]:
-    """Return the indices from ``first`` up to ``end`` (exclusive)."""
     start_position = bisect_left(sorted_indices, first)
     return sorted_indices[start_position : bisect_left(sorted_indices, end, start_position)]
 
@@ -183,7 +182,7 @@ NO_MARKS: Final = GutterMarks()
 
 
 def any_within(indices: Sequence[int], first: int, end: int) -> bool:
-    """Check if one of some sorted indices is in a range.
+    """Check if a range contains one of some sorted indices.
 
     Args:
         indices: The sorted indices.
@@ -203,7 +202,7 @@ def span_range_of(target: Target, index_of: Callable[[str], int | None]) -> tupl
 
     Returns:
         The two indices, or None for a target on the whole trace or outside this trace. If only one
-        end is in the trace, both are the index of that end.
+        end is in the trace, both indices are that end.
     """
     if target.first is None or target.last is None:
         return None
@@ -217,7 +216,9 @@ def span_range_of(target: Target, index_of: Callable[[str], int | None]) -> tupl
 def marks_by_span(
     targets: Iterable[tuple[Target, GutterMark]], index_of: Callable[[str], int | None]
 ) -> GutterMarks:
-    """Return the marks of targets by span; targets on the whole trace have none.
+    """Return the marks of targets, placed on their spans.
+
+    Targets on the whole trace have no mark.
 
     Args:
         targets: Targets and their marks.
@@ -241,7 +242,7 @@ class Pointing(Protocol):
 
 
 class Noted(NamedTuple):
-    """A note on a span, which has no mode."""
+    """A note on a span. It has no mode."""
 
     target: Target
     mode: str = ""
@@ -252,8 +253,8 @@ class _PlacedItem(NamedTuple):
 
     Attributes:
         item: The label, suggestion or note.
-        mark: Its mark; None if no span of it is in the trace.
-        is_complete: False if it has a span that the trace does not have (yet).
+        mark: The mark; None if none of the item's spans is in the trace.
+        is_complete: False if the trace lacks a span of the item.
     """
 
     item: Pointing
@@ -262,7 +263,7 @@ class _PlacedItem(NamedTuple):
 
 
 class MarkKeeper:
-    """The marks of one trace, updated with its labels. Only changed items are placed again."""
+    """The marks of one trace. Only items that have changed are placed again."""
 
     def __init__(
         self,
@@ -284,7 +285,7 @@ class MarkKeeper:
 
     @property
     def incomplete(self) -> bool:
-        """True if a target has a span that the trace does not have (yet)."""
+        """True if the trace lacks a span of a target."""
         return not all(placed.is_complete for placed in self._all_placed())
 
     def update(
@@ -298,7 +299,7 @@ class MarkKeeper:
         """
         has_grown = span_count != self._span_count
         self._span_count = span_count
-        # The numbers differ if items were only removed; the loop finds new and changed items.
+        # Fewer items mean that items were removed. The loop below finds new and changed items.
         has_changed = sum(map(len, items.values())) != len(self._all_placed())
         placed_items: dict[MarkKind, dict[str, _PlacedItem]] = {}
         for kind, items_of_kind in items.items():
@@ -306,7 +307,7 @@ class MarkKeeper:
             placed_items[kind] = {}
             for item_id, item in items_of_kind.items():
                 placed = placed_before.get(item_id)
-                # Nearly all are the same objects; comparing by value costs more.
+                # Most items are the same objects, and comparing values is slower.
                 is_same = placed is not None and (placed.item is item or placed.item == item)
                 if placed is None or not is_same or (has_grown and not placed.is_complete):
                     placed = self._place_item(kind, item)
@@ -322,7 +323,6 @@ class MarkKeeper:
         return [placed for by_id in self._placed_items.values() for placed in by_id.values()]
 
     def _place_item(self, kind: MarkKind, item: Pointing) -> _PlacedItem:
-        """Return an item with its mark."""
         target = item.target
         span_range = span_range_of(target, self._index_of)
         mark = None if span_range is None else (*span_range, self._mark_of(item.mode, kind))

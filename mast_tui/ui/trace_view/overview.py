@@ -32,13 +32,17 @@ MARKS: Final[Mapping[CellContent, MarkKind]] = {
     CellContent.OWN: MarkKind.OWN,
     CellContent.SUGGESTION: MarkKind.SUGGESTION,
 }
-"""The kind of mark for a content, the most important first."""
+"""The kind of mark for each content of a cell that is a mark, the most important first."""
 
 FEW_ERRORS: Final = 0.25
-"""If at most this share of the cells has errors, each of these cells shows its errors."""
+"""The largest share of cells with errors at which all of them show their errors."""
 
 STANDS_OUT: Final = 1.5
-"""The least ratio of a cell's share of errors to that of the run, to show them in other runs."""
+"""The least ratio of a cell's share of errors to that of the whole run.
+
+In a run with errors in more cells than ``FEW_ERRORS``, only cells with this ratio show their
+errors.
+"""
 
 
 class Cell(NamedTuple):
@@ -88,7 +92,10 @@ def cell_of(index: int, height: int, total: int) -> int:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a run. Their computation takes as long for a long run as for a short run."""
+    """The cells of a run.
+
+    Their computation takes no longer for a long run than for a short one.
+    """
 
     totals: SpanTotals
     marks: GutterMarks
@@ -110,7 +117,7 @@ class Cells:
         has_cell_per_span = total <= height
         cells_with_errors = sum(1 for count in error_counts if count)
         all_show_errors = has_cell_per_span or cells_with_errors <= FEW_ERRORS * height
-        # A multiple of the average share of errors.
+        # Cells show errors if their share of errors is well above the average.
         least_share = STANDS_OUT * sum(error_counts) / max(1, indexed_total)
         cells = []
         for (first, end), error_count in zip(ranges, error_counts, strict=True):
@@ -127,9 +134,9 @@ class Cells:
         The order of importance is:
 
         - a match of the search
-        - a mark that begins here
-        - an error: ``shows_errors`` says that one is in the range and is to be shown
-        - a mark that begins before
+        - a mark that begins in the range
+        - an error, if ``shows_errors``
+        - a mark that begins before the range
         - the most frequent kind of span
         """
         if any_within(self.matches, first, end):
@@ -152,10 +159,10 @@ class Cells:
         )
 
     def span_to_show(self, cell: Cell) -> int:
-        """Return the first span in a cell that has the error, match or mark shown by the cell.
+        """Return the span that a click on a cell leads to.
 
-        If the cell shows the kind of its spans, or a mark that begins before it, return its first
-        span.
+        This is the first span with the error, match or mark that the cell shows. For any other
+        content it is the first span of the cell.
         """
         if cell.content is CellContent.ERROR:
             errors = self.totals.errors
@@ -170,7 +177,7 @@ class Cells:
 
 
 def _content_of_marks(marks: Iterable[GutterMark]) -> CellContent | None:
-    """Return the most important content of these marks, or None if a cell shows none of them."""
+    """Return the most important of the marks that a cell can show, or None."""
     kinds = {mark.kind for mark in marks}
     return next((content for content, kind in MARKS.items() if kind in kinds), None)
 
@@ -189,7 +196,7 @@ GLYPHS: Final[Mapping[CellContent, str]] = {
 CURSOR: Final = "▶"
 ON_SCREEN: Final = "▏"
 BOTH: Final = "┇"
-"""The edge of a visible cell with spans to look at."""
+"""The edge of a visible cell with a span that probably contains the decisive step."""
 
 
 class _CellLook(NamedTuple):
@@ -222,8 +229,8 @@ class _CellLook(NamedTuple):
 class Overview(RenderCache):
     """A column of cells for the parts of a run, with the position of the timeline.
 
-    With two columns, the left column shows the cursor and the visible part of the timeline. With a
-    single column, its style does. A kind is underlined in a cell with errors.
+    In two columns, the left column shows the cursor and the visible part of the timeline. In one
+    column, the style of the cell shows them. An underlined kind means that the cell has errors.
     """
 
     css_prefix = "overview"
@@ -235,7 +242,10 @@ class Overview(RenderCache):
 
     @dataclass
     class CellChosen(Message):
-        """The report that a cell was clicked; ``index`` is the span that it leads to."""
+        """The report that a cell was clicked.
+
+        ``index`` is the span to go to.
+        """
 
         index: int
 
@@ -249,7 +259,7 @@ class Overview(RenderCache):
         """The cells as drawn last."""
 
     def _begin_trace(self, trace: Trace | None, background_index: BackgroundIndex) -> None:
-        """Begin with a trace, without marks and matches; nothing is drawn."""
+        """Begin with a trace, without drawing anything."""
         self.trace = trace
         self.background_index = background_index
         self._marks = NO_MARKS
@@ -319,7 +329,6 @@ class Overview(RenderCache):
             self._draw_cells({previous_cursor_cell, cursor_cell, *changed_cells})
 
     def _position_cells(self) -> tuple[int, range]:
-        """Return the cell of the cursor, and the cells of the visible spans."""
         height = self.size.height
         total = self._span_count
         first, last = self._on_screen
@@ -333,12 +342,11 @@ class Overview(RenderCache):
 
     @property
     def _span_count(self) -> int:
-        """The number of spans of the run, as far as this or an earlier reading has found them."""
+        """The number of spans of the run, including those known from an earlier reading."""
         trace = self.trace
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
     def _update_cells(self) -> None:
-        """Compute all cells again, and draw the changed cells."""
         self.cells = self._present_cells.compute(self.size.height, self._span_count)
         self._draw_cells()
 
@@ -347,7 +355,7 @@ class Overview(RenderCache):
         return Cells(self.totals, self._marks, self._matches)
 
     def _draw_cells(self, numbers: Container[int] | None = None) -> None:
-        """Draw the cells that have changed, among those in ``numbers``; None for all cells."""
+        """Draw the changed cells among those in ``numbers``; None stands for all cells."""
         previous_lines = self._lines
         cursor_cell, visible_cells = self._position_cells()
         draw_cell = cache(self._draw_cell)  # most cells look like other cells

@@ -17,7 +17,7 @@ from mast_tui.traces.model import Shape, Span, SpanColumns, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, FoldedRun
 
 LEAST_SIMILARITY: Final = 90
-"""The similarity in per cent from which two texts count as nearly equal."""
+"""The similarity in per cent at which two texts are nearly equal."""
 
 COMPARED_CHARS: Final = 200
 
@@ -28,10 +28,10 @@ EARLIER_REACH: Final = 500
 """The number of earlier spans that are searched for a repetition of a step."""
 
 _WINDOW_SPANS: Final = 256
-"""The number of spans whose kinds, agents and names are read at once."""
+"""The number of spans read at once for their kinds, agents and names."""
 
 _LOOKBACK_SPANS: Final = 2 * MAX_PERIOD
-"""The most spans between the start of a run that is not reported yet and the last searched span."""
+"""The number of spans before the last searched span in which an unreported run may begin."""
 
 _NUMBER: Final = re.compile(r"\d+")
 _NO_QUOTES: Final = dict.fromkeys(map(ord, "\"'`‘’“”"))
@@ -76,17 +76,18 @@ class StepFeatures:
 class _StretchSearch:
     """A search for stretches of steps that may repeat with one period.
 
-    In a stretch each step is like its predecessor: the step ``period`` steps before it. A run needs
-    at least ``period`` such steps in a row, so the search skips most steps without comparing them.
+    The predecessor of a step is the step ``period`` steps before it. In a stretch each step is like
+    its predecessor. A run needs at least ``period`` such steps in a row, so the search skips most
+    steps.
     """
 
     def __init__(self, period: int, first: int) -> None:
-        """Begin at the first step whose predecessor is not before the step ``first``."""
+        """Begin at the first step with a predecessor at or after the step ``first``."""
         self.period = period
         self._stretch_start = first + period
-        """All stretches that begin before this step have been reported."""
+        """The start of the next stretch. Stretches before it have been reported."""
         self._stretch_end = 0
-        """The end (exclusive) of the stretch that begins there; 0 if none does."""
+        """The end (exclusive) of the open stretch; 0 without an open stretch."""
 
     def candidates(
         self,
@@ -96,14 +97,14 @@ class _StretchSearch:
     ) -> Iterator[tuple[int, int]]:
         """Yield each stretch before ``end``: its first step, and the step after its last.
 
-        The steps of the first period, which the others repeat, are included. If the last stretch
-        reaches ``end``, the next call yields it again with its new end.
+        A stretch includes the first period, which the other steps repeat. A stretch that reaches
+        ``end`` is yielded again by the next call.
 
         Args:
             end: The first step that is not read yet.
-            has_same_head: Checks if a step has the same kind, agent and name as its predecessor,
-                the step one period before it. Its arguments are the step and the period.
-            is_similar: Checks if both also have nearly the same text.
+            has_same_head: Takes a step and the period, and checks if the step has the same kind,
+                agent and name as its predecessor.
+            is_similar: Checks if these two steps also have nearly the same text.
         """
         while self._stretch_end or self._begin_stretch(end, has_same_head, is_similar):
             while self._stretch_end < end and is_similar(self._stretch_end, self.period):
@@ -122,8 +123,8 @@ class _StretchSearch:
     ) -> bool:
         """Begin the next stretch before ``end``; return False if there is none."""
         while self._stretch_start + self.period <= end:
-            # A stretch needs ``period`` similar steps in a row, so the next one can only begin
-            # behind the last different step. Comparing texts is slow, so heads come first.
+            # A stretch needs ``period`` similar steps in a row, so it begins after the last
+            # different step. Heads are compared first, because comparing texts is slow.
             different_step = self._last_different_step(has_same_head)
             if different_step is None:
                 different_step = self._last_different_step(is_similar)
@@ -134,10 +135,9 @@ class _StretchSearch:
         return False
 
     def _last_different_step(self, is_similar: Callable[[int, int], bool]) -> int | None:
-        """Return the last of the next ``period`` steps that differs from the step before a period.
+        """Return the last of the next ``period`` steps that differs from its predecessor.
 
-        Return None if none differs. ``is_similar`` compares the step at an index with the step that
-        is a period earlier.
+        Return None if none differs.
         """
         next_steps = range(self._stretch_start, self._stretch_start + self.period)
         for index in reversed(next_steps):
@@ -153,7 +153,7 @@ class _Heads:
         """Begin with an empty window."""
         self._number_by_head: dict[tuple[SpanKind, str, str | None], int] = {}
         self._shapes: Sequence[Shape] = ()
-        """The shapes to which the columns of spans refer."""
+        """The list of shapes of the loaded columns."""
         self._number_of_shape: list[int] = []
         """For each shape the number of its head."""
         self._first = 0
@@ -169,7 +169,7 @@ class _Heads:
 
     def load(self, columns: SpanColumns) -> None:
         """Replace the window by the spans of some columns."""
-        # Another list gives the shapes other numbers.
+        # A new list of shapes numbers them anew.
         if columns.shape_list is not self._shapes:
             self._shapes = columns.shape_list
             self._number_of_shape = []
@@ -183,7 +183,7 @@ class _Heads:
         self._window = [self._number_of_shape[shape] for shape in columns.shapes]
 
     def is_same(self, index: int, period: int) -> bool:
-        """Check if a step has the kind, agent and name of the step ``period`` steps before it."""
+        """Check if a step has the same head as the step ``period`` steps before it."""
         position = index - self._first
         return self._window[position] == self._window[position - period]
 
@@ -194,13 +194,13 @@ class _Heads:
 
 @dataclass
 class _Streak:
-    """The last steps in a row that are like the steps ``period`` steps before them.
+    """The number of steps in a row that are like the steps ``period`` steps before them.
 
     Attributes:
         period: The number of steps between two steps that are compared.
         counts_nearly_equal: True if nearly equal steps count too.
-        length: The number of such steps.
-        has_unequal_steps: True if some of them are only nearly equal.
+        length: The number of these steps.
+        has_unequal_steps: True if some of these steps are only nearly equal.
     """
 
     period: int
@@ -209,10 +209,10 @@ class _Streak:
     has_unequal_steps: bool = False
 
     def run(self, end: int) -> FoldedRun | None:
-        """Return the complete cycles of the streak, which ends before ``end``.
+        """Return the complete cycles of the streak as a run, or None for fewer than two cycles.
 
-        Return None if there are fewer than two cycles. Also return None if ``counts_nearly_equal``
-        but all steps are equal: another streak has the same run then.
+        Also return None if nearly equal steps count but all steps are equal. Another streak has the
+        same run then.
         """
         step_count = self.period + self.length  # the first cycle is before the streak
         first = end - step_count
@@ -229,12 +229,10 @@ class _Streak:
 
 
 class RepeatFinder:
-    """The runs of repeated steps in a trace, found step by step.
+    """The runs of repeated steps in a trace, found while its spans are read.
 
-    Texts are compared only if kind, agent and name of enough steps in a row repeat, and only up to
-    the first text that differs. Runs never overlap: if two runs would, the run that hides more
-    steps stays; equal steps count twice as much as nearly equal steps. One thread may call
-    ``read_until`` while other threads ask for runs.
+    Runs never overlap. Of two runs that would overlap, the run that hides more steps stays. Equal
+    steps count twice. One thread may call ``read_until`` while other threads ask for runs.
     """
 
     def __init__(self, first: int = 0) -> None:
@@ -251,7 +249,7 @@ class RepeatFinder:
         self._candidates: list[tuple[int, int]] = []
         """The stretches that searches have reported: first and last span (exclusive)."""
         self._compared_until = first
-        """The span before which the steps of all candidates have been added to the streaks."""
+        """The span up to which (exclusive) candidates have been compared."""
         self._recent_features: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
         """The features of the steps that were compared last."""
         self._streaks = [
@@ -268,15 +266,16 @@ class RepeatFinder:
         """The runs that no later step can extend, in order."""
 
     def read_until(self, trace: Trace, end: int, *, is_last: bool = False) -> None:
-        """Read the spans up to ``end`` (exclusive); the end of the trace closes all runs.
+        """Read the spans up to ``end`` (exclusive). The end of the trace closes all runs.
 
-        Searches compare few steps, and report stretches in which steps may repeat. Only these steps
-        are all compared: similar steps in a row are a streak, and cycles of a streak are a run.
+        Searches compare few steps and report candidates: stretches in which steps may repeat. Only
+        the steps of candidates are all compared. Similar steps in a row are a streak, and the
+        cycles of a streak are a run.
 
         Args:
-            trace: The trace; always the same one.
+            trace: The trace, the same at each call.
             end: The span before which reading stops.
-            is_last: True to close all runs in any case, because no more spans will be read.
+            is_last: True to close all runs because no more spans will be read.
         """
         end = max(self.seen, min(end, len(trace)))
         first = max(0, self.seen - _LOOKBACK_SPANS)
@@ -292,7 +291,8 @@ class RepeatFinder:
             self._close_all_streaks(end)
             self._unfinished_run = None
         else:
-            # A stretch that begins up to ``_LOOKBACK_SPANS`` spans before may still be reported.
+            # A candidate that begins less than ``_LOOKBACK_SPANS`` before the end may still be
+            # reported.
             self._compare_steps(trace, max(self._compared_until, end - _LOOKBACK_SPANS))
             runs = [self._run_of_streak(streak, self._compared_until) for streak in self._streaks]
             open_runs = (run for run in runs if run is not None)
@@ -309,7 +309,6 @@ class RepeatFinder:
         return self._features_of(trace, index).resembles(predecessor)
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
-        """Return the features of a step; they are kept, as several streaks compare the step."""
         features = self._features_by_index.get(index)
         if features is None:
             features = StepFeatures(trace.span(index))
@@ -317,10 +316,10 @@ class RepeatFinder:
         return features
 
     def _compare_steps(self, trace: Trace, limit: int) -> None:
-        """Compare each step of the candidates with the steps before it, up to ``limit``.
+        """Compare the steps of the candidates before ``limit`` with the steps before them.
 
-        Candidates are stretches in which steps may repeat. A step between two of them ends all
-        streaks. Candidates that end before ``limit`` are dropped.
+        A step between two candidates ends all streaks. Candidates that end before ``limit`` are
+        dropped.
         """
         for candidate_first, candidate_end in sorted(self._candidates):
             if candidate_first >= limit:
@@ -336,7 +335,7 @@ class RepeatFinder:
             self._close_all_streaks(self._compared_until)
             self._compared_until = limit
         self._candidates = [(first, end) for first, end in self._candidates if end > limit]
-        # The next steps are compared with up to MAX_PERIOD steps before them.
+        # Later steps are compared with these only.
         self._features_by_index = {
             index: features
             for index, features in self._features_by_index.items()
@@ -344,10 +343,7 @@ class RepeatFinder:
         }
 
     def run_at(self, index: int) -> FoldedRun | None:
-        """Return the larger of the finished and the unfinished run with span ``index``, or None.
-
-        An unfinished run may still grow as the trace is read.
-        """
+        """Return the larger of the finished and the unfinished run with span ``index``, or None."""
         with self._lock:
             position = bisect_right(self._finished_runs, index, key=attrgetter("first")) - 1
             finished_run = None
@@ -360,7 +356,7 @@ class RepeatFinder:
         return unfinished_run if is_unfinished_larger else finished_run
 
     def runs(self) -> tuple[FoldedRun, ...]:
-        """Return all runs that no later step can extend, in order."""
+        """Return the runs that no later step can extend, in order."""
         with self._lock:
             return tuple(self._finished_runs)
 
@@ -388,9 +384,9 @@ class RepeatFinder:
         self._recent_features.clear()
 
     def _run_of_streak(self, streak: _Streak, end: int) -> FoldedRun | None:
-        """Return the run of a streak that ends before ``end``, or None if there is none.
+        """Return the run of a streak that ends before ``end``, or None.
 
-        A run that consists only of tools' results does not count: their texts are not compared.
+        A run of nothing but tools' results does not count, because their texts are not compared.
         """
         run = streak.run(end)
         if run is None or self._last_non_result < run.first:
@@ -398,7 +394,7 @@ class RepeatFinder:
         return run
 
     def _close_streak(self, streak: _Streak, end: int) -> None:
-        """End a streak before ``end``, and add its complete cycles to the finished runs."""
+        """End a streak before ``end``, and add its run to the finished runs."""
         run = self._run_of_streak(streak, end)
         streak.length = 0
         streak.has_unequal_steps = False
@@ -409,7 +405,7 @@ class RepeatFinder:
     def _add_if_larger(self, run: FoldedRun) -> None:
         """Add a run if it hides more steps than the finished runs that it overlaps.
 
-        Overlapped runs are cut to the cycles outside of the run. If the run is not larger, only its
+        Overlapped runs then keep the cycles outside of the run. If the run is not larger, only its
         cycles after the overlapped runs are added.
         """
         runs = self._finished_runs
@@ -442,7 +438,7 @@ def _cut_run(run: FoldedRun, first: int, end: int) -> FoldedRun | None:
 
 
 def _weight_of(run: FoldedRun | None) -> int:
-    """Return the number of steps that folding a run hides, doubled for equal steps; None has 0."""
+    """Return the number of steps that folding a run hides; each equal step counts twice."""
     if run is None:
         return 0
     hidden_count = run.end - run.hidden_from
@@ -464,7 +460,8 @@ def run_near(trace: Trace, index: int) -> FoldedRun | None:
 def earlier_repetition(trace: Trace, index: int) -> int | None:
     """Return the nearest earlier step that equals a step, or else the nearest similar step.
 
-    A tool's result repeats the result of the call that its own call repeats.
+    Results of tools are not compared. For a result, the earlier step is the result of the earlier
+    equal or similar call.
 
     Args:
         trace: The trace.
@@ -491,7 +488,7 @@ def earlier_repetition(trace: Trace, index: int) -> int | None:
 
 
 def _earlier_result(trace: Trace, result: Span) -> int | None:
-    """Return the result of the earlier call that the call of a result repeats, or None."""
+    """Return the result of the earlier call that this result's call repeats, or None."""
     call_index = None if result.parent is None else trace.index_of(result.parent)
     earlier_call_index = None if call_index is None else earlier_repetition(trace, call_index)
     if earlier_call_index is None:

@@ -49,7 +49,7 @@ class SpanText:
     """The text of one span at a time.
 
     A text that cannot be read is empty, so that nothing in it can be quoted or copied. If the file
-    of a trace has changed, the screen shows a warning once.
+    of a trace has changed, the user is warned once.
     """
 
     def __init__(self, screen: Screen[None]) -> None:
@@ -58,11 +58,11 @@ class SpanText:
         """The reason why the last text cannot be read, or None."""
         self._screen = screen
         self._read_span: tuple[Trace | None, int] = (None, -1)
-        """The trace and the index of the span whose text was read last."""
+        """The trace and the index of the span that was read last."""
         self._text = ""
-        """The text of this span."""
+        """The text of that span."""
         self._warned_trace: Trace | None = None
-        """The last trace with a warning that its file has changed."""
+        """The last trace with a warning on screen."""
 
     @property
     def empty_text(self) -> str:
@@ -74,7 +74,7 @@ class SpanText:
         self._read_span = (None, -1)
 
     def text_of(self, trace: Trace, index: int) -> str:
-        """Return the text of a span, empty if it cannot be read. The last text is kept.
+        """Return the text of a span, empty if it cannot be read.
 
         Args:
             trace: The trace.
@@ -87,9 +87,10 @@ class SpanText:
         return self._text
 
     def _read_text(self, trace: Trace, index: int) -> str:
-        """Read the text of a span, empty if it cannot be read; warn if the file has changed.
+        """Read the text of a span and set ``unreadable``. Return an empty text if it cannot be
+        read.
 
-        Also set ``unreadable``.
+        Warn if the file has changed.
         """
         try:
             text = trace.text(index)
@@ -127,7 +128,7 @@ def text_format(span: Span) -> str:
 
 
 def preview_start(span: Span, text: str) -> int:
-    """Return the offset at which a text has the preview that the timeline shows; 0 if nowhere.
+    """Return the offset in a text at which its preview begins; 0 if the preview is not in it.
 
     Some texts begin with a long prompt, and their preview is the answer after it.
 
@@ -137,16 +138,16 @@ def preview_start(span: Span, text: str) -> int:
     """
     preview_words = span.preview.split()
     is_cut = len(span.preview) >= PREVIEW_CHARS
-    # The preview of a call is a summary of its arguments, so it is no part of the text.
+    # The preview of a call summarises its arguments, so it is not part of the text.
     if span.preview_is_complete or not preview_words or span.kind is SpanKind.TOOL_CALL:
         return 0
-    # A preview has single blanks; the text may have more of them.
+    # In a preview, white space is reduced to single blanks.
     beginning = " ".join(text[: 4 * PREVIEW_CHARS].split())
     if is_cut and beginning.startswith(span.preview):
         return 0
     pattern = r"\s+".join(map(re.escape, preview_words))
     if not is_cut:
-        # The preview reaches the end of the text; the same words may occur earlier.
+        # An uncut preview is the end of the text; the same words may occur earlier.
         pattern += r"\s*\Z"
     match = re.search(pattern, text)
     return 0 if match is None else match.start()
@@ -155,21 +156,23 @@ def preview_start(span: Span, text: str) -> int:
 COUNTED_CHARS: Final = 1 << 20
 """The length up to which all rows of a text are counted in idle time.
 
-Of longer texts only visited parts are counted, and the size of the scroll bar is an estimate.
+In longer texts only visited parts are counted, and the size of the scroll bar is an estimate.
 """
 
 COUNTED_JSON_CHARS: Final = 1 << 16
-"""The length up to which all rows of JSON are counted: it must be formatted first."""
+"""The length up to which all rows of JSON are counted. It is shorter, because JSON must be
+formatted first.
+"""
 
 NEAR_CHARS: Final = 1 << 15
-"""The distance in code points over which JSON is formatted on demand, and words are searched."""
+"""The distance in code points over which words are searched and JSON is formatted on demand."""
 
 
 class DisplayedText:
     """A text as it is displayed, with conversions between offsets in the text and in the display.
 
-    Offsets are code points. JSON is formatted up to the part that was visited; each further part
-    changes the layout. Far beyond that, the display shows the text as it is.
+    Offsets are code points. JSON is formatted as far as it was visited. The rest is displayed
+    unchanged.
     """
 
     def __init__(self, text: str, text_format: str | None) -> None:
@@ -177,7 +180,7 @@ class DisplayedText:
 
         Args:
             text: The text.
-            text_format: Its format, see ``text_format``; None to show it as it is.
+            text_format: The format, see ``text_format``; None to show the text unchanged.
         """
         self.text = text
         self.rendered = text_format is not None
@@ -213,7 +216,7 @@ class DisplayedText:
         return (start, end) if self.pretty is None else self.pretty.range_to_shown(start, end)
 
     def range_to_source(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the text, in whole code points, that a range of the display shows.
+        """Return the range of the text that a range of the display shows.
 
         Args:
             start: The first code point of the display.
@@ -238,7 +241,7 @@ class DisplayedText:
         context_start = max(0, position - NEAR_CHARS)
         context = self.displayed[context_start : position + NEAR_CHARS]
         if self.rendered:
-            # Blanks of the same length keep the offsets.
+            # Blanks of the same length keep the offsets unchanged.
             context = COLOUR_SEQUENCE.sub(lambda sequence: " " * len(sequence[0]), context)
         match = search(context, position - context_start)
         if match is None:
@@ -247,7 +250,7 @@ class DisplayedText:
         return self.range_to_source(context_start + match_start, context_start + match_end)
 
     def format_rows(self, layout: TextLayout, top: int, row_count: int) -> bool:
-        """Format JSON until a number of rows from an offset on are formatted.
+        """Format JSON until a number of rows below an offset is formatted.
 
         Args:
             layout: The layout of the display.
@@ -268,7 +271,7 @@ class DisplayedText:
         return was_formatted
 
     def format_until(self, layout: TextLayout, end: int) -> bool:
-        """Format JSON up to an offset, unless that is far beyond the formatted part.
+        """Format JSON up to an offset, unless it is more than ``NEAR_CHARS`` away.
 
         Args:
             layout: The layout of the display.
@@ -298,7 +301,6 @@ class DisplayedText:
         layout.work_out_next()
 
     def _format_more(self, pretty: PrettyText, layout: TextLayout) -> None:
-        """Format a further part of the JSON, and report it to the layout and the highlighter."""
         changed_from = pretty.shown_end
         pretty.extend()
         layout.changed_from(changed_from)
@@ -316,9 +318,9 @@ TITLE_FRAME: Final = 5
 class SpanView(VirtualLines):
     """The text of a span with highlights; later highlights are drawn over earlier ones.
 
-    JSON is displayed in lines; Markdown, code and terminal colours are displayed with styles;
-    ``toggle_raw`` changes that. Offsets in public arguments and results are those of the text, not
-    of the display.
+    JSON is formatted in lines. Markdown, code and terminal colours are displayed with styles.
+    ``toggle_raw`` displays the text unchanged. Public methods take and return offsets in the text,
+    not in the display.
     """
 
     css_prefix = "span-view"
@@ -329,7 +331,7 @@ class SpanView(VirtualLines):
 
     @dataclass
     class EdgeDragged(VirtualLines.OfLines):
-        """The report that the border above the text was dragged to a line of the screen."""
+        """The report that the border above the text was dragged to line ``y`` of the screen."""
 
         y: int
 
@@ -348,8 +350,7 @@ class SpanView(VirtualLines):
         Args:
             id: The id of the widget.
             classes: The classes of the widget.
-            shows_visible_rows: True to show the numbers of the visible rows, and the number of all
-                rows, in the lower border.
+            shows_visible_rows: True to show the numbers of the visible rows in the lower border.
         """
         super().__init__(id=id, classes=classes)
         self._shows_visible_rows = shows_visible_rows
@@ -377,7 +378,7 @@ class SpanView(VirtualLines):
 
     @property
     def row_count(self) -> int:
-        """The number of rows; an estimate until all of a long text is laid out."""
+        """The number of rows; an estimate until the whole text is laid out."""
         return self._layout.rows
 
     def show_text(
@@ -391,15 +392,13 @@ class SpanView(VirtualLines):
     ) -> None:
         """Show another text.
 
-        Only lines that change are sent to the terminal.
-
         Args:
             text: The text.
             highlights: The parts to highlight; the first one is made visible.
             empty: The message to show if the text is empty.
-            text_format: The format, as the function ``text_format`` returns it; None to show the
-                text as it is.
-            opens_at: The offset in the text to show in the first row if there are no highlights.
+            text_format: The format, see the function ``text_format``; None to show the text
+                unchanged.
+            opens_at: The offset in the text to show first if there are no highlights.
         """
         previous_lines = self._lines_on_screen()
         self.text = text
@@ -437,9 +436,9 @@ class SpanView(VirtualLines):
         self._set_titles(upper_title, self._lower_title())
 
     def _set_titles(self, upper: Content | None, lower: Content | None) -> None:
-        """Set the titles of the border, and draw the changed titles.
+        """Set the titles of the border, and draw the changed ones.
 
-        Textual's own setter would draw the whole box.
+        Textual's own setter would draw the whole widget.
         """
         edge = self.gutter
         # ``_redraw_edge`` counts lines from the first line of the text, below the upper border.
@@ -457,8 +456,8 @@ class SpanView(VirtualLines):
     def _lower_title(self) -> Content | None:
         """Return the title of the lower border, or None.
 
-        It has the range of visible rows, shown as "lines", if some rows are scrolled out of view,
-        and the source of the text.
+        It consists of the range of visible rows, if some are out of view, and the source of the
+        text.
         """
         if not self._shows_visible_rows or not self.text:
             return self._source_title
@@ -480,10 +479,10 @@ class SpanView(VirtualLines):
         return Content(f"{position} · ") + self._source_title
 
     def _redraw_edge(self, y: int, alignment: str, titles: Sequence[Content | None]) -> None:
-        """Draw the line of the border at ``y``, which is counted from the content's first line.
+        """Draw the line of the border at ``y``, counted from the first line of the content.
 
-        ``titles`` are its previous and its new title. If they are on the left, draw the line only
-        as far as one of them reaches.
+        ``titles`` are the previous and the new title. If they are on the left, draw only the cells
+        of the longer one.
         """
         width = self.outer_size.width
         if alignment == "left":
@@ -495,7 +494,6 @@ class SpanView(VirtualLines):
         return [self.render_line(y) for y in range(self.lines_area.height)]
 
     def _redraw_changed_lines(self, previous_lines: Sequence[Strip]) -> None:
-        """Draw the lines that differ from ``previous_lines``; all lines if their number differs."""
         lines = self._lines_on_screen()
         if len(lines) != len(previous_lines):
             self.refresh()
@@ -506,7 +504,7 @@ class SpanView(VirtualLines):
                 self.refresh(Region(0, y, width, 1))
 
     def toggle_raw(self) -> None:
-        """Switch between the text with and without its format; the top row stays the same."""
+        """Switch between the formatted and the unchanged text; the top row stays the same."""
         first_offset = self.first_offset_on_screen
         self.raw = not self.raw
         self._displayed = DisplayedText(self.text, None if self.raw else self._format)
@@ -540,7 +538,7 @@ class SpanView(VirtualLines):
         height = self._visible_row_count
         top_row = round(self.scroll_y)
         if first_row < top_row or last_row >= top_row + height:
-            # A quarter of the screen shows the rows before it.
+            # A quarter of the screen is left for the rows before it.
             self._scroll_to_offset(layout.step(start, -(height // 4)))
         if not self.wrapped:
             self._reveal_sideways(start, end)
@@ -555,27 +553,26 @@ class SpanView(VirtualLines):
         left = row.indent + cell_len(row.shown[:range_start])
         right = row.indent + cell_len(row.shown[:range_end])
         if left < self._hidden_columns or right > self._hidden_columns + self._text_width:
-            # A quarter of the row shows the text before it.
+            # A quarter of the row is left for the text before it.
             self._scroll_sideways(left - self._text_width // 4)
 
     def toggle_wrap(self) -> None:
-        """Wrap long lines, or let them extend beyond the right side."""
+        """Switch between wrapped lines and lines that extend beyond the right side."""
         self.wrapped = not self.wrapped
         self._hidden_columns = 0
         self.rows_changed()
 
     def move_sideways(self, step: int) -> bool:
-        """Scroll right (negative: left); return False if lines are wrapped."""
+        """Scroll right, or left for a negative step. Return False if lines are wrapped."""
         if self.wrapped:
             return False
         line_widths = [cell_len(self._layout.row(row).shown) for row in self.rows_on_screen()]
-        # Longer lines may have been scrolled up: a key to the right never scrolls to the left.
+        # Longer lines may be above the screen. So a key to the right never scrolls to the left.
         most_columns = max(max(line_widths) - self._text_width, self._hidden_columns)
         self._scroll_sideways(min(self._hidden_columns + step * SIDE_CELLS, most_columns))
         return True
 
     def _scroll_sideways(self, hidden_columns: int) -> None:
-        """Hide some columns at the left, and draw the lines that change."""
         hidden_columns = max(0, hidden_columns)
         if hidden_columns != self._hidden_columns:
             previous_lines = self._lines_on_screen()
@@ -584,9 +581,9 @@ class SpanView(VirtualLines):
             self._redraw_changed_lines(previous_lines)
 
     def rows_changed(self) -> None:
-        """Adapt to a new size: lay the text out again; with the same width only update its rows.
+        """Adapt to a new size.
 
-        The text in the first row stays the same.
+        The text is laid out again only for a new width. The text in the first row stays the same.
         """
         previous_size = self.virtual_size
         if self.is_mounted:
@@ -605,7 +602,6 @@ class SpanView(VirtualLines):
 
     @property
     def _layout_width(self) -> int:
-        """The cells at which lines are wrapped."""
         return self._text_width if self.wrapped else UNWRAPPED_WIDTH
 
     @property
@@ -629,16 +625,16 @@ class SpanView(VirtualLines):
             self.call_later(self._count_in_idle_time, layout)
 
     def _update_rows(self) -> None:
-        """Lay out the visible rows, and update the scroll position and its title.
+        """Update the layout of the visible rows, the scroll position and its title.
 
-        The rows are not drawn: the usual setters would draw and lay out the whole screen.
+        Nothing is drawn, because Textual's usual setters would draw the whole screen.
         """
         layout = self._layout
         height = self._visible_row_count
         visible_and_next_page = 2 * height
         if self._displayed.format_rows(layout, self._top, visible_and_next_page):
             self._cache.clear()
-        # The last row of the text does not move above the lower edge.
+        # The last row of the text stays at the lower edge or below it.
         bottom = layout.step(self._top, height - 1)
         self._top = layout.step(bottom, 1 - height)
         top_row = layout.row_of(self._top)
@@ -672,7 +668,7 @@ class SpanView(VirtualLines):
         row = round(new_value)
         row_delta = row - round(old_value)
         if row_delta and self.is_mounted:
-            # Over short distances steps are exact, even if the numbers of rows are estimates.
+            # Over short distances steps are exact, even if row numbers are estimates.
             if abs(row_delta) <= self._visible_row_count:
                 self._set_top(self._layout.step(self._top, row_delta))
             else:
@@ -680,13 +676,13 @@ class SpanView(VirtualLines):
         super().watch_scroll_y(old_value, self.scroll_y)
 
     def move_by(self, delta: int) -> None:
-        """Scroll by ``delta`` rows; a text has no row cursor."""
+        """Scroll by ``delta`` rows."""
         self._scroll_to_offset(self._layout.step(self._top, delta))
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Scroll to a row; for the last row or a later row, scroll to the end of the text.
+        """Scroll a row to the top, or scroll to the end of the text for its last row.
 
-        A row of the text is always scrolled to the top, so ``in_upper_third`` has no effect.
+        ``in_upper_third`` has no effect.
         """
         if row >= self.row_count - 1:
             self._scroll_to_offset(len(self._displayed.displayed))
@@ -694,7 +690,10 @@ class SpanView(VirtualLines):
             self._scroll_to_offset(self._layout.row(max(0, row)).start)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the lines at the present width; the first frame comes before any resize event."""
+        """Draw the lines at the present width.
+
+        The first frame is drawn before any resize event.
+        """
         if self._layout.width != self._layout_width:
             previous_row_count = self.row_count
             self._lay_out()
@@ -715,7 +714,10 @@ class SpanView(VirtualLines):
         return Strip([Segment(" ", base_style), *strip], width)
 
     def _row_segments(self, row: TextRow, base_style: Style) -> Iterator[Segment]:
-        """Yield the pieces of a row, each in one style; styles of overlapping parts are added."""
+        """Yield the pieces of a row, each in one style.
+
+        The styles of overlapping parts are added.
+        """
         if row.indent:
             yield Segment(" " * row.indent, base_style)
         parts = [*self._format_parts(row), *self._highlight_parts(row)]
@@ -734,7 +736,6 @@ class SpanView(VirtualLines):
             yield Segment(row.shown[start:end], style)
 
     def _format_parts(self, row: TextRow) -> Iterator[TextPart]:
-        """Yield the columns of a row that the format of the text highlights."""
         highlighter = self._displayed.highlighter
         if highlighter is None:
             return
@@ -744,7 +745,6 @@ class SpanView(VirtualLines):
                 yield TextPart(*columns, part.name)
 
     def _highlight_parts(self, row: TextRow) -> Iterator[TextPart]:
-        """Yield the columns of a row that are in ``highlights``."""
         for highlight in self.highlights:
             shown_range = self._displayed.range_to_shown(highlight.start, highlight.end)
             columns = row.slice_of(*shown_range)
@@ -776,23 +776,23 @@ class SpanView(VirtualLines):
         return self._displayed.to_source(self._top)
 
     def word_at(self, offset: int) -> tuple[int, int] | None:
-        """Return start and end of the displayed word at an offset or after it; None if none."""
+        """Return the range of the displayed word at an offset or after it, or None."""
         return self._displayed.search_near(offset, word_at)
 
     def next_word(self, end: int) -> tuple[int, int] | None:
-        """Return start and end of the displayed word after an offset; None if none is near."""
+        """Return the range of the displayed word after an offset, or None if none is near."""
         return self._displayed.search_near(end, next_word)
 
     def previous_word(self, start: int) -> tuple[int, int] | None:
-        """Return start and end of the displayed word before an offset; None if none is near."""
+        """Return the range of the displayed word before an offset, or None if none is near."""
         return self._displayed.search_near(start, previous_word)
 
     def vertical_neighbour(self, offset: int, row_delta: int) -> int:
-        """Return the code point some rows below, near the same column.
+        """Return the code point in another row, near the same column.
 
         Args:
             offset: The code point to start from.
-            row_delta: The number of rows; negative for rows above.
+            row_delta: The number of rows to move down; negative to move up.
         """
         shown_offset = self._displayed.to_shown(offset)
         row = self._layout.row_at(shown_offset)
@@ -839,7 +839,7 @@ class SpanView(VirtualLines):
 def _column_at_cell(line: str, cell: int) -> int:
     """Return the index of the character of a displayed line that covers a cell.
 
-    Beyond the end of the line, return the index of its last character.
+    Beyond the end of the line, return the index of the last character.
     """
     column = 0
     end_cell = 0

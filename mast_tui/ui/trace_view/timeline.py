@@ -57,13 +57,12 @@ class Trail:
     def __init__(self) -> None:
         """Begin without positions."""
         self._span_indices: list[int] = []
-        """The spans from which the cursor has jumped, the oldest first."""
+        """The spans, the oldest first."""
         self._position = 0
-        """The position in ``_span_indices`` that the cursor has gone back to; its length if the
-        cursor has not gone back."""
+        """The position in ``_span_indices`` that the cursor has gone back to; else its length."""
 
     def record_jump(self, current_index: int, target_index: int) -> None:
-        """Record that the cursor moves from one span to another, unless they are neighbours.
+        """Record a move of the cursor from one span to another, unless they are neighbours.
 
         The spans that ``forward`` could return are forgotten.
 
@@ -77,7 +76,7 @@ class Trail:
         self._add_position(current_index)
 
     def back(self, current_index: int) -> int | None:
-        """Return the span to go back to, or None if there is none.
+        """Return the span to go back to, or None.
 
         The first time also record the span under the cursor, so that ``forward`` can return to it.
         """
@@ -91,9 +90,9 @@ class Trail:
         return self._move_position(current_index, 1)
 
     def _add_position(self, index: int) -> None:
-        """Add a span at the end, and forget the oldest span if there are too many.
+        """Add a span at the end, and put the position behind it.
 
-        The position is then after the last span, so ``forward`` has none to return.
+        At most ``MAX_TRAIL`` spans are kept.
         """
         if self._span_indices[-1:] != [index]:
             self._span_indices.append(index)
@@ -101,9 +100,9 @@ class Trail:
         self._position = len(self._span_indices)
 
     def _move_position(self, current_index: int, step: int) -> int | None:
-        """Move to the next position whose span is not under the cursor.
+        """Move to the next position whose span is not under the cursor, and return the span.
 
-        Return the span, or None (and do not move) if there is none in this direction.
+        If there is none in this direction, return None and do not move.
         """
         position = self._position + step
         while 0 <= position < len(self._span_indices):
@@ -119,7 +118,7 @@ BAR_FROM_WIDTH: Final = 64
 """The least width with a time bar, in cells."""
 
 SHELL_TOOLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
-"""Tools whose rows show only the command, because their name adds nothing to it."""
+"""The tools without their name in a row, because the command is enough."""
 
 MIN_NUMBER_CELLS: Final = 3
 MIN_TIME_CELLS: Final = 5
@@ -133,7 +132,7 @@ NARROW_AGENT_CELLS: Final = 9
 
 MAX_AGENT_CELLS: Final = 14
 AGENTS_FROM_WIDTH: Final = 44
-"""The least width with agents' names; a timeline beside a drawer is narrower."""
+"""The least width in cells at which agents' names are shown."""
 
 KIND_LABELS: Final[Mapping[SpanKind, str]] = {
     SpanKind.MESSAGE: "says",
@@ -145,7 +144,7 @@ KIND_LABELS: Final[Mapping[SpanKind, str]] = {
 
 
 class Columns(NamedTuple):
-    """The widths of number, time, bar and actor in cells; 0 for a column that is left out."""
+    """The widths of the columns in cells; 0 for a column that is left out."""
 
     number: int
     time: int
@@ -169,7 +168,7 @@ class Columns(NamedTuple):
 
         Args:
             width: The width of the timeline in cells.
-            tail: The cells of the marks and the tag that follow the text.
+            tail: The cells of the marks and the tag after the text.
         """
         blanks = 2  # after the actor and at the end
         return max(MIN_TEXT_CELLS, width - self.before_actor - self.actor - tail - blanks)
@@ -218,15 +217,15 @@ def kind_label(span: Span) -> str:
 def distinct_names(names: tuple[str, ...], cells: int) -> Mapping[str, str]:
     """Return a shortened name for each name, different from the others where possible.
 
-    If names have the same beginning, the middle is cut out. So ``code_executor_success`` becomes
-    ``code_e…success``, and ``code_executor_error`` becomes ``code_e…error``.
+    If shortened names would be equal, the middle of each name is cut out instead of its end:
+    ``code_executor_success`` becomes ``code_e…success``.
 
     Args:
         names: The names.
-        cells: The width of the longest result.
+        cells: The most cells of a shortened name.
 
     Returns:
-        The shortened names by the names.
+        The shortened names by the full names.
     """
     lines = {name: one_line(name) for name in names}
     shortened_names = {name: padded(line, cells).rstrip() for name, line in lines.items()}
@@ -242,13 +241,13 @@ def distinct_names(names: tuple[str, ...], cells: int) -> Mapping[str, str]:
 
 
 def _without_middles(lines: Sequence[str], cells: int) -> list[str]:
-    """Cut the middle out of names with the same beginning, so that their ends stay.
+    """Cut the middle out of names that begin alike, so that their ends stay.
 
-    ``cells`` is the width of the longest result.
+    ``cells`` is the most cells of a result.
     """
     letters = zip(*lines, strict=False)
     prefix_length = len(list(takewhile(lambda same: len(set(same)) == 1, letters)))
-    # The part that differs begins with a whole word, if there is one.
+    # If possible, the part that is kept begins with a whole word.
     word_start = max(lines[0].rfind(separator, 0, prefix_length) + 1 for separator in "_-. /:")
     tail_start = word_start or prefix_length
     tail_cells = min(cells - 2, max(cell_len(line[tail_start:]) for line in lines))
@@ -268,7 +267,7 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
         cells: The width of the column.
     """
     kind = kind_label(span)
-    # An agent may be called ``user`` or ``system``, like the kind; this is shown once.
+    # An agent may be called ``user`` or ``system``, like a kind. The word is shown once.
     if name is None or name.rstrip() == kind:
         return set_cell_size(kind, cells)
     name_cells = cells - KIND_CELLS - 1
@@ -283,7 +282,7 @@ def _time_text(span: Span, facts: TraceFacts) -> str:
 
 
 def time_bar(start: float, end: float, total: float, cells: int) -> str:
-    """Draw the time that a span took as a part of the run.
+    """Draw the time of a span as a part of the run.
 
     Args:
         start: The seconds from the beginning of the run to the beginning of the span.
@@ -292,8 +291,8 @@ def time_bar(start: float, end: float, total: float, cells: int) -> str:
         cells: The width of the bar.
 
     Returns:
-        Full blocks in the cells that the span touches. If it touches one cell only, a full, half
-        or thin block, according to its part of the cell. Blank if ``total`` is 0.
+        Full blocks in the cells of the span. A span within one cell has a full, half or thin block,
+        according to its share of the cell. Blanks if ``total`` is 0.
     """
     if total <= 0:
         return " " * cells
@@ -310,7 +309,6 @@ def time_bar(start: float, end: float, total: float, cells: int) -> str:
 
 
 def _bar_text(span: Span, facts: TraceFacts) -> str:
-    """Draw the time bar of a span in a frame; the frame is empty if the time is unknown."""
     if span.start is None or facts.start is None:
         return f"▕{' ' * BAR_CELLS}▏"
     end = span.start if span.end is None else span.end
@@ -319,7 +317,7 @@ def _bar_text(span: Span, facts: TraceFacts) -> str:
 
 
 def row_text(span: Span) -> str:
-    """Return the uncut text for the row of a span; for most tool calls the tool's name first."""
+    """Return the uncut text for the row of a span."""
     text = span.preview
     if "\x1b" in text:
         text = COLOUR_SEQUENCE.sub("", text)
@@ -331,7 +329,6 @@ def row_text(span: Span) -> str:
 
 
 def _fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row: which steps it hides, how many, and their span numbers."""
     span_numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
         first_step = trace.span(fold.first)
@@ -342,7 +339,7 @@ def _fold_text(fold: Fold, trace: Trace) -> str:
 
 
 def folded_steps_text(fold: Fold) -> str:
-    """Return the text that the row of a step shows for the steps folded into it."""
+    """Return the text about folded steps for the row of the step that they belong to."""
     text = f"⋮ {steps_text(fold.end - fold.hidden_from)}"
     if isinstance(fold, FoldedSteps) and fold.agent:
         return f"{text} of {one_line(fold.agent, 20)}"
@@ -355,11 +352,10 @@ def steps_text(count: int) -> str:
 
 
 MAX_MARKS: Final = 2
-"""The number of marks that a row shows; a further mark counts the rest."""
+"""The number of marks that a row shows."""
 
 
 def _shortened_marks(marks: Sequence[GutterMark]) -> list[GutterMark]:
-    """Return the first marks, followed by a mark with the number of the rest if there are more."""
     if len(marks) > MAX_MARKS:
         rest_count = len(marks) - MAX_MARKS
         return [*marks[:MAX_MARKS], GutterMark(f"+{rest_count}", MarkKind.MORE)]
@@ -367,10 +363,10 @@ def _shortened_marks(marks: Sequence[GutterMark]) -> list[GutterMark]:
 
 
 MAX_UNCUT_ROWS: Final = 1024
-"""The number of rows remembered as uncut; it is larger than the number of rows kept as drawn."""
+"""The number of rows that are remembered as uncut. It is larger than the number of cached rows."""
 
 WORTH_FOLDING: Final = 2
-"""The least number of steps that a run hides for its first row to say that it can be folded."""
+"""The least number of steps that a run must hide for a tag in its first row."""
 
 
 class TimelineLines(VirtualLines):
@@ -387,15 +383,15 @@ class TimelineLines(VirtualLines):
         super().__init__(id=id)
         self._begin_trace(None)
         self._rows_drawn_unread: set[int] = set()
-        """The rows whose span was unread when they were drawn."""
+        """The rows drawn with an unread span."""
         self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
-        """The drawn parts of rows that depend on the background index."""
+        """The parts of each drawn row that come from the background index."""
         self._uncut_keys_by_row: LRUCache[int, str] = LRUCache(MAX_UNCUT_ROWS)
-        """The keys of the spans whose complete text is drawn in their row."""
+        """The keys of the spans with their complete text in their row."""
         self._shows_bar = True
 
     def _begin_trace(self, trace: Trace | None) -> None:
-        """Begin with a trace of which no span is shown yet; nothing is drawn."""
+        """Begin with a trace, without showing a span or drawing anything."""
         self.trace = trace
         self.rows = TimelineRows()
         self.marks = NO_MARKS
@@ -422,7 +418,7 @@ class TimelineLines(VirtualLines):
         return self.trace
 
     def show_marks(self, marks: GutterMarks) -> None:
-        """Show these marks; draw only the visible rows whose marks changed."""
+        """Show these marks."""
         previous_marks = self.marks
         self.marks = marks
         self.redraw_where(
@@ -430,13 +426,13 @@ class TimelineLines(VirtualLines):
         )
 
     def show_read(self, read_keys: Set[str]) -> None:
-        """Show which spans the annotator has read; draw only the visible rows that change.
+        """Show which spans the annotator has read.
 
         Args:
             read_keys: The keys of these spans. The set is not copied, so later changes count too.
         """
         self.read_keys = read_keys
-        # Only the style of the number, after the cell of the edge, shows that a span is unread.
+        # An unread span differs only in the style of its number.
         changed_cells = 1 + self._columns().number
         self.redraw_where(
             lambda row: (row in self._rows_drawn_unread) != self._is_unread(row),
@@ -444,13 +440,13 @@ class TimelineLines(VirtualLines):
         )
 
     def show_bar(self, visible: bool) -> None:
-        """Show the time bar, or leave its cells to the text."""
+        """Show or hide the time bar."""
         if visible != self._shows_bar:
             self._shows_bar = visible
             self.rows_changed()
 
     def redraw_indexed(self) -> None:
-        """Draw the visible rows whose time bar or repetition has changed in the index."""
+        """Draw the visible rows with a changed tag or time bar."""
         self.redraw_where(
             lambda row: self._indexed_parts_by_row.get(row) != self._indexed_parts(row)
         )
@@ -480,7 +476,7 @@ class TimelineLines(VirtualLines):
             )
 
     def _has_any_span(self, row: int, indices: Sequence[int]) -> bool:
-        """Check if a row shows or hides one of these spans; the indices are sorted."""
+        """Check if a row shows or hides one of these spans. Their indices are sorted."""
         index, fold = self.rows.span_and_fold(row)
         if fold is not None:
             return any_within(indices, fold.hidden_from, fold.end)
@@ -494,18 +490,16 @@ class TimelineLines(VirtualLines):
         super().rows_changed()
 
     def fully_visible_keys(self) -> list[str]:
-        """Return the keys of the spans on screen whose complete text is in their row."""
+        """Return the keys of the visible spans with their complete text in their row."""
         keys = (self._uncut_keys_by_row.get(row) for row in self.rows_on_screen())
         return [key for key in keys if key is not None]
 
     def _columns(self) -> Columns:
-        """Return the widths of the columns."""
         return columns_fitting(
             self.rows.spans, self.facts, self.lines_area.width, shows_bar=self._shows_bar
         )
 
     def _agent_names(self, cells: int) -> Mapping[str, str]:
-        """Return the shortened name of each agent; empty if there is only one agent."""
         if len(self.facts.agents) > 1 and cells > 1:
             return distinct_names(self.facts.agents, cells)
         return {}
@@ -515,11 +509,11 @@ class TimelineLines(VirtualLines):
         names = self._agent_names(cells)
         if not names:
             return None
-        # A span that the index has not reached yet may have another agent.
+        # A span that is not indexed yet may have another agent.
         return names.get(span.agent, padded(one_line(span.agent), cells))
 
     def _is_unread(self, row: int) -> bool:
-        """Check if a row is that of an unread span; the row of a fold is not."""
+        """Check if a row shows an unread span; False for the row of a fold."""
         index, fold = self.rows.span_and_fold(row)
         return fold is None and self.open_trace.span(index).key not in self.read_keys
 
@@ -532,17 +526,16 @@ class TimelineLines(VirtualLines):
         if fold_under is None:
             return marks.marks_on(index)
         if fold_under.hidden_from == index + 1:
-            # The row's span and the hidden spans are one range, so their marks need no sorting.
+            # The row's span and the hidden spans are one range, so the marks are sorted already.
             return marks.marks_within(index, fold_under.end)
         hidden_marks = marks.marks_within(fold_under.hidden_from, fold_under.end)
         distinct_marks = dict.fromkeys((*marks.marks_on(index), *hidden_marks))
         return tuple(sorted(distinct_marks, key=lambda mark: list(MarkKind).index(mark.kind)))
 
     def _tag_text(self, row: int) -> str:
-        """Return the tag at the end of a row; empty if it has none.
+        """Return the tag at the end of a row, or an empty text.
 
-        The tag counts the steps that are folded into the row, or the repetitions that begin at the
-        row and could be folded.
+        The tag counts the steps that are folded into the row, or the repetitions that begin there.
         """
         index, fold = self.rows.span_and_fold(row)
         if fold is not None or self.rows.is_filtered:
@@ -562,9 +555,9 @@ class TimelineLines(VirtualLines):
         return f"{run.times} calls at once" if are_calls_at_once else f"repeated {run.times}×"
 
     def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
-        """Return the parts of a row that come from the background index: tag and time bar.
+        """Return the tag and the time bar of a row; both come from the background index.
 
-        The bar is empty if the row shows none. If ``span`` is None, it is looked up.
+        The bar is empty in a row without one. ``span`` spares looking up the row's span.
         """
         index, fold = self.rows.span_and_fold(row)
         tag = self._tag_text(row)
@@ -575,7 +568,7 @@ class TimelineLines(VirtualLines):
     def render_row(self, row: int, width: int) -> Strip:
         """Draw the row of a span or of a fold.
 
-        Its parts from the background index are kept, so that the row is drawn again if they change.
+        The parts from the background index are stored, so that ``redraw_indexed`` can compare them.
         """
         index, fold = self.rows.span_and_fold(row)
         base_style = self.row_style(row)
@@ -596,7 +589,6 @@ class TimelineLines(VirtualLines):
         return Strip(segments).adjust_cell_length(width, base_style).simplify()
 
     def _tail_segments(self, row: int, tag: str, base_style: Style) -> list[Segment]:
-        """Return the tag and the marks at the end of a row."""
         segments = []
         if tag:
             segments.append(Segment(f" {tag}", base_style + self._part("quiet")))
@@ -606,7 +598,10 @@ class TimelineLines(VirtualLines):
         return segments
 
     def _fold_row_text(self, fold: Fold, cells: int) -> str:
-        """Return the text of a fold's row after its edge, padded to a width with the edge."""
+        """Return the text of a fold's row after its edge.
+
+        ``cells`` is the width of the row with its edge.
+        """
         columns = self._columns()
         dots = f"{'⋮':>{columns.number}} ".ljust(columns.before_actor - 1)
         text_cells = max(MIN_TEXT_CELLS, cells - columns.before_actor - 1)
@@ -620,7 +615,8 @@ class TimelineLines(VirtualLines):
         if fold is None and _is_in_range(index, self.range):
             return Segment("┃", base_style + self._part("agent"))
         edge = LOOK_HERE if self._has_any_span(row, self.look_here) else " "
-        # A change of style costs more bytes than all the blanks of a row.
+        # This keeps one style for the row, because a change of style sends more bytes than all its
+        # blanks.
         return Segment(edge, base_style + self._part("quiet"))
 
     def _span_segments(
@@ -628,8 +624,8 @@ class TimelineLines(VirtualLines):
     ) -> list[Segment]:
         """Return number, time, bar, actor and text of a span's row.
 
-        Also record if the row is drawn as unread, and if its text is complete. ``tail_cells`` is
-        the width of the marks and the tag that follow the text.
+        Also record if the text is complete. ``tail_cells`` is the width of the tag and the marks
+        after the text.
         """
         columns = self._columns()
         quiet_style = base_style + self._part("quiet")
@@ -650,13 +646,13 @@ class TimelineLines(VirtualLines):
             self._uncut_keys_by_row.discard(row)
         text = padded(full_text, text_cells)
         if not tail_cells and span.index not in self.matches:
-            # The blank at the end has the style of the text, which saves a change of style.
+            # The blank at the end belongs to the text, which saves a change of style.
             text = set_cell_size(text, cell_len(text) + 1)
         segments.append(Segment(text, base_style + self._text_style(span)))
         return segments
 
     def _read_state(self, row: int, span: Span) -> str:
-        """Return the part whose style shows if a span was read; record a row drawn as unread."""
+        """Return the name of the style for read or unread spans, and record an unread row."""
         if span.key in self.read_keys:
             self._rows_drawn_unread.discard(row)
             return "quiet"
@@ -664,7 +660,6 @@ class TimelineLines(VirtualLines):
         return "unread"
 
     def _actor_style(self, span: Span) -> Style:
-        """Return the style of the actor, which depends on kind and status."""
         if span.status is SpanStatus.ERROR:
             return self._part("error")
         if span.kind is SpanKind.TOOL_CALL:
@@ -674,7 +669,6 @@ class TimelineLines(VirtualLines):
         return self._part("quiet")
 
     def _text_style(self, span: Span) -> Style:
-        """Return the style of the text, which depends on matches, status and kind."""
         if span.index in self.matches:
             return self._part("match")
         if span.status is SpanStatus.ERROR:
@@ -695,20 +689,20 @@ def _is_in_range(index: int, span_range: tuple[int, int] | None) -> bool:
 
 
 INDEXED_AT_ONCE: Final = 256
-"""The number of spans that are indexed before the first paint: as many as a screen may hold."""
+"""The number of spans indexed before the first paint, as many as a screen may show."""
 
 REPORT_EVERY: Final = 0.25
 """Seconds between two reports of the background index."""
 
 REPORT_EVERY_BETWEEN_KEYS: Final = 1.0
-"""Seconds between two reports while keys arrive: a key waits until a report is drawn."""
+"""Seconds between two reports while keys arrive. A key has to wait until a report is drawn."""
 
 
 class Timeline(TimelineLines):
     """The timeline of a trace, with a cursor, folds and a filter.
 
-    A thread indexes the spans and, if asked, reads the trace to its end. It reports a few times a
-    second with ``IndexGrown``.
+    A thread indexes the spans and may read the trace to its end. It reports with ``IndexGrown`` a
+    few times a second.
     """
 
     tells_size = True
@@ -729,17 +723,17 @@ class Timeline(TimelineLines):
         self._index_lock = Lock()
 
     def _begin_trace(self, trace: Trace | None) -> None:
-        """Begin with a trace, without a filter and jumps of the cursor; nothing is drawn."""
+        """Begin with a trace, without drawing anything."""
         super()._begin_trace(trace)
         self._is_busy_or_paused = False
-        """True while the background thread runs or is paused, so that none may start."""
+        """True while the background thread runs or is paused. No other may start then."""
         self._last_index = 0
-        """The index of the span under the cursor before a filter hid all spans."""
+        """The span under the cursor before a filter hid all spans."""
         self._filter_indices: Sequence[int] | None = None
         """The spans that the filter shows; None without a filter."""
         self._followed_since: int | None = None
-        """The number of delivered inputs when the cursor began to follow the end; None if it does
-        not follow the end."""
+        """The number of inputs when the cursor began to follow the end; None if it does not follow.
+        """
         self.trail = Trail()
         """The spans from which the cursor jumped."""
 
@@ -749,7 +743,7 @@ class Timeline(TimelineLines):
 
     @property
     def index(self) -> int:
-        """The span under the cursor; for a fold the first span that it hides."""
+        """The span under the cursor; in the row of a fold, its first hidden span."""
         return self.rows.index_at(self.cursor) if len(self.rows) else self._last_index
 
     @property
@@ -766,13 +760,12 @@ class Timeline(TimelineLines):
     def set_filter(self, indices: Sequence[int] | None) -> None:
         """Show only some spans.
 
-        The cursor stays on its span, or goes to the nearest visible span and posts ``Moved``. If
-        no span is visible, ``index`` stays the span that was under the cursor.
+        The cursor stays on its span, or goes to the nearest visible span and posts ``Moved``. If no
+        span is visible, ``index`` stays the same.
 
         Args:
-            indices: The sorted indices of the spans; None to show all spans, with the folds as
-                before. The sequence is not copied: the caller may add spans to its end and pass it
-                again.
+            indices: The sorted indices of the spans; None to show all spans. The sequence is not
+                copied. The caller may add spans to its end and pass it again.
         """
         previous_index = self.index
         screen_line = self.cursor - round(self.scroll_y)
@@ -791,7 +784,7 @@ class Timeline(TimelineLines):
             self.post_message(self.Moved(self, self.cursor))
 
     def _restore_cursor(self, index: int, screen_line: int) -> None:
-        """Put the cursor on a span and on a line of the screen after rows have changed."""
+        """Put the cursor back on a span and on a line of the screen, after rows have changed."""
         self.cursor = max(0, min(self.rows.row_of(index), len(self.rows) - 1))
         self.rows_changed()
         self.scroll_to(y=max(0, self.cursor - screen_line), animate=False, force=True)
@@ -833,17 +826,14 @@ class Timeline(TimelineLines):
         if message.done:
             self._is_busy_or_paused = False
         if self.app.screen is not self.screen and not message.done:
-            # Under a dialog every change draws the whole screen; this one can wait.
+            # Under a dialog every change draws the whole screen, so this one waits.
             message.stop()
             return
         self._update_rows(message.facts)
         self.redraw_indexed()
 
     def _update_rows(self, facts: TraceFacts) -> None:
-        """Show new spans and facts, follow the end, and continue to index.
-
-        All rows are drawn again only if the columns or the names of agents have changed.
-        """
+        """Show new spans and facts, follow the end, and continue to index."""
         trace = self.trace
         if trace is None:
             return
@@ -864,10 +854,9 @@ class Timeline(TimelineLines):
     # Reading and indexing in the background
 
     def pause_reading(self) -> bool:
-        """Stop background reading until ``resume_reading``.
+        """Stop background reading until ``resume_reading``, and return True.
 
-        Return False, and stop nothing, if the trace is not complete, is being indexed, or is never
-        read in the background.
+        Return False if the trace is incomplete, is being indexed, or is not read in the background.
         """
         trace = self.trace
         if trace is None or self._is_busy_or_paused or not self._reads_to_end:
@@ -887,14 +876,14 @@ class Timeline(TimelineLines):
         self.show_new_spans()
 
     def _continue_indexing(self) -> None:
-        """Start the thread that reads and indexes, unless it runs or has nothing to do."""
+        """Start the thread that reads and indexes, unless it has nothing to do."""
         trace = self.trace
         if trace is None or self._is_busy_or_paused:
             return
         must_read = self._reads_to_end and not trace.loaded.complete
         if must_read or not self.background_index.complete(trace):
             self._is_busy_or_paused = True
-            # Two threads that compute slow each other down, so the screen is drawn first.
+            # The screen is drawn first, because two busy threads slow each other down.
             self.call_after_refresh(self._start_indexing, trace)
 
     def _start_indexing(self, trace: Trace) -> None:
@@ -903,10 +892,10 @@ class Timeline(TimelineLines):
 
     @work(thread=True, group="look", exclusive=True)
     def _index_in_background(self, trace: Trace, background_index: BackgroundIndex) -> None:
-        """Read and index the trace in a worker thread, and post reports of the progress."""
+        """Read and index the trace in a worker thread, and post reports."""
         worker = get_current_worker()
         report_time = monotonic()
-        # Only one thread may read a trace, and the previous thread may not have ended.
+        # Only one thread may read a trace, and the previous thread may still run.
         with self._index_lock:
             for is_worth_showing in index_more(
                 trace, background_index, reads_to_end=self._reads_to_end
@@ -929,25 +918,24 @@ class Timeline(TimelineLines):
         return self._followed_since is not None and not (trace is None or trace.loaded.complete)
 
     def move_to_end(self) -> None:
-        """Go to the last span, and follow new spans until the next key or click."""
+        """Go to the last span, and follow new spans until the next input."""
         self.move_to(self.row_count - 1)
         self.stay_at_end()
 
     def stay_at_end(self) -> None:
-        """Keep the cursor on the last span while more spans arrive, if it is there now."""
+        """Keep the cursor at the end while spans arrive, if it is on the last row now."""
         if self.cursor == self.row_count - 1 and not self.is_filtered:
             self._followed_since = self._inputs_delivered()
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Put the cursor on a row, or on the last row if there are fewer, and make it visible."""
+        """Put the cursor on a row, or on the last row for a larger number."""
         self._followed_since = None
         super().move_to(row, in_upper_third=in_upper_third)
 
     def _follow_end(self, trace: Trace) -> None:
         """Move the cursor to the new last span if it follows the end.
 
-        End the following if there was an input since it began, if the cursor is off screen, or if
-        the timeline is filtered.
+        An input, a filter, or scrolling the cursor off screen ends this.
         """
         input_count = self._followed_since
         if input_count is None:
@@ -958,7 +946,7 @@ class Timeline(TimelineLines):
             return
         if self.cursor != self.row_count - 1:
             self.move_to(self.row_count - 1)
-        # Moving the cursor ends the following, except here.
+        # Moving the cursor has ended the following.
         self._followed_since = input_count
 
     def _do_keys_arrive(self) -> bool:
@@ -971,7 +959,7 @@ class Timeline(TimelineLines):
     def go_to(self, index: int) -> None:
         """Put the cursor on a span, and record the jump in ``trail``.
 
-        Also unfold a fold that hides the span, and remove a filter that excludes it.
+        A fold that hides the span is unfolded. A filter that excludes it is removed.
         """
         self.trail.record_jump(self.index, index)
         self.move_to_span(index)
@@ -991,12 +979,12 @@ class Timeline(TimelineLines):
         return True
 
     def move_to_span(self, index: int) -> None:
-        """Put the cursor on a span as ``go_to`` does, without recording the jump."""
+        """Put the cursor on a span like ``go_to``, without recording the jump."""
         if self.rows.is_filtered and not self.rows.shows(index):
             self.rows.set_filter(None)
             self.rows_changed()
         hiding_fold = self.rows.fold_that_hides(index)
-        # The row of a fold already stands for the first span that the fold hides.
+        # The row of a fold stands for its first hidden span.
         if hiding_fold is not None and index != self.rows.index_at(self.rows.row_of(index)):
             self.rows.unfold(hiding_fold)
             self.rows_changed()
@@ -1029,7 +1017,7 @@ class Timeline(TimelineLines):
         return fold
 
     def _possible_fold(self, trace: Trace, index: int) -> Fold | None:
-        """Return the fold that a span could begin or be in, or None if there is none."""
+        """Return the fold that a span begins or is part of, or None."""
         sub_agent_range = self.background_index.sub_agents.beginning_at(index)
         if sub_agent_range is not None:
             first, end = sub_agent_range

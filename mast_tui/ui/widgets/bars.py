@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 SEPARATOR = " · "
 
 MIN_FIRST_CELLS: Final = 24
-"""The cells to which the first part is cut before later parts are dropped."""
+"""The least width of the first part before later parts are dropped."""
 
 FRAME_CELLS: Final = 4
-"""The cells around and between the two sides."""
+"""The blank cells around and between the two sides."""
 
 _ASSISTED: Final = "suggestions shown"
 _SHORTER: Final = (
     (_ASSISTED, "sugg. shown"),  # the heading in the library
     (" finished", " ✓"),  # the mark of a finished trace
 )
-"""Shorter texts for the right side, applied in this order until all parts fit."""
+"""Shorter texts for the right side, tried in this order."""
 
 
 MAX_ROWS: Final = 3
@@ -46,14 +46,14 @@ ADJUDICATOR: Final = "adjudicator"
 
 
 def visibility_text(*, blind: bool) -> str:
-    """Return the text of the condition: blind, or with suggestions."""
+    """Return the text for blind annotation or annotation with suggestions."""
     return "blind" if blind else _ASSISTED
 
 
 class TitleBar(RenderCache):
     """Two groups of parts, joined by dots.
 
-    If they do not fit, these steps are taken until they do:
+    If they do not fit, these steps are taken in order:
 
     - The parts on the right are shortened.
     - The first part on the left is cut.
@@ -87,7 +87,7 @@ class TitleBar(RenderCache):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw the bar. Without room for all left parts, the last ones are left out."""
+        """Draw the bar; parts on the left that do not fit are left out."""
         width = self.size.width
         right_text = self._right_text(width)
         left_cells = max(0, width - cell_len(right_text) - FRAME_CELLS)
@@ -111,9 +111,9 @@ class TitleBar(RenderCache):
         ).adjust_cell_length(width, base_style)
 
     def _right_text(self, width: int) -> str:
-        """Return the right side, with its parts shortened, then dropped from the end, to fit.
+        """Return the right side, shortened to fit.
 
-        It may fill half of the bar, or whatever the whole left side leaves if that is more.
+        It may fill half of the bar, or all cells that the left side leaves free.
         """
         right = list(self._right)
         needed_left_cells = cell_len(SEPARATOR.join(self._left))
@@ -126,7 +126,7 @@ class TitleBar(RenderCache):
                 part.removesuffix(long_end) + short_end if part.endswith(long_end) else part
                 for part in right
             ]
-            # The left side is cut only after a first attempt to shorten the right side.
+            # Shorten the right side first, and then assume a cut left side.
             needed_left_cells = _least_cells(self._left)
         while len(right) > 1 and cell_len(SEPARATOR.join(right)) > max_cells:
             right.pop()
@@ -134,7 +134,7 @@ class TitleBar(RenderCache):
 
 
 def _least_cells(left: Sequence[str]) -> int:
-    """Return the cells of a title bar's left side whose first part is cut as far as allowed."""
+    """Return the least cells of a title bar's left side, with its first part cut."""
     if not left:
         return 0
     first_cells, *later_cells = map(cell_len, left)
@@ -144,7 +144,7 @@ def _least_cells(left: Sequence[str]) -> int:
 
 @runtime_checkable
 class TellsKeys(Protocol):
-    """A dialog that lists its keys, each with one or two words."""
+    """A dialog that lists its keys with short titles."""
 
     @property
     def dialog_keys(self) -> Sequence[tuple[str, str]]: ...
@@ -153,8 +153,8 @@ class TellsKeys(Protocol):
 def shorten_parts(text: str, cells: int) -> str:
     """Shorten a message to a width.
 
-    Parts are dropped from the end if the rest then fills more than half of the width. Otherwise the
-    text is cut.
+    Parts are dropped from the end if the rest fills more than half of the width. Otherwise the text
+    is cut.
 
     Args:
         text: The message; its parts are separated by ``·``, the most important one first.
@@ -171,9 +171,7 @@ def shorten_parts(text: str, cells: int) -> str:
 
 
 def message_rows(text: str, cells: int) -> list[str]:
-    """Break a message into rows between its parts, and a long part between its words.
-
-    The last parts are dropped after ``MAX_ROWS``.
+    """Break a message into at most ``MAX_ROWS`` rows, between its parts and between words.
 
     Args:
         text: The message; its parts are separated by ``·``, the most important one first.
@@ -235,7 +233,7 @@ class Menu(NamedTuple):
 
 
 class _KeyHint(NamedTuple):
-    """The hint of a key, with the command that a click on it runs; empty for no command."""
+    """The hint of a key. A click on it runs ``command``; empty for none."""
 
     key: str
     title: str
@@ -272,14 +270,14 @@ class HintBar(RenderCache):
         """Begin without a message.
 
         Args:
-            where: The screen whose keys are shown.
+            where: The screen with the keys to show.
             left_out: The names of actions that are not available now.
         """
         super().__init__()
         self._where = where
         self._left_out = frozenset(left_out)
         self._first_titles: Mapping[str, str] = {}
-        """The actions whose hints come first: the titles of the hints by the actions' names."""
+        """The actions with hints at the beginning, and the titles of these hints."""
         self.message = ""
         """The present message, or an empty text."""
         self._style = "message"
@@ -291,7 +289,7 @@ class HintBar(RenderCache):
         self._menu: Menu | None = None
         """The menu above a prompt."""
         self._rows_above = RowsAbove()
-        """The rows for the menu, or for the beginning of a long message."""
+        """The widget for the menu or the first rows of a long message."""
 
     def compose(self) -> ComposeResult:
         """Yield the rows above the line."""
@@ -307,20 +305,17 @@ class HintBar(RenderCache):
         self.app.screen_change_signal.subscribe(self, self._screen_changed)
 
     def _screen_changed(self, _screen: object) -> None:
-        """Show the keys of a dialog that was opened, or the screen's keys after it was closed."""
+        """Show the keys of an open dialog, or the screen's keys."""
         dialog_keys = self._keys_of_dialog()
         if dialog_keys != self._dialog_keys:
             self._dialog_keys = dialog_keys
-            # An open dialog hides the message; after the dialog the message is shown again.
+            # An open dialog hides the message, which returns when the dialog closes.
             self._message_is_old = dialog_keys is not None
             self._show_rows_above()
             self.refresh()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
-        """Return the keys of the dialog above the bar's screen, or None if there is none.
-
-        A dialog that tells no keys has an empty tuple.
-        """
+        """Return the keys of the dialog above the bar's screen, or None without a dialog."""
         top_screen = self.app.screen
         if not top_screen.is_modal or top_screen is self.screen:
             return None
@@ -333,8 +328,7 @@ class HintBar(RenderCache):
 
         Args:
             names: The names of the actions.
-            first: The actions whose hints come first: the titles of the hints by the actions'
-                names.
+            first: The actions with hints at the beginning, and the titles of these hints.
         """
         if (self._left_out, self._first_titles) != (frozenset(names), first):
             self._left_out = frozenset(names)
@@ -355,7 +349,7 @@ class HintBar(RenderCache):
 
         Args:
             message: The message.
-            menu: The choices for the next key, to show above the line.
+            menu: The choices for the next key, shown above the line.
         """
         self._show_message(message, "prompt", menu)
 
@@ -364,18 +358,18 @@ class HintBar(RenderCache):
         self._show_message("", "message")
 
     def forget_message(self) -> None:
-        """Show the hints again, unless the message says which keys are expected."""
+        """Show the hints again, unless a prompt is shown."""
         if self._style != "prompt":
             self.clear()
 
     def _show_message(self, message: str, style: str, menu: Menu | None = None) -> None:
-        """Show a message if it differs from the present one, or if that is old.
+        """Show a message if it differs from the present one, or if that one is old.
 
         A message is old if a dialog was opened after it.
         """
         message = one_line(message)
-        # The signal of an open dialog may come after this message. Note the dialog now, so that
-        # the signal does not make the message old.
+        # Textual may report an open dialog after this message. Recording the dialog now keeps the
+        # message from becoming old.
         if self.is_attached:
             self._screen_changed(self.app.screen)
         shown = (self.message, self._style, self._menu)
@@ -388,7 +382,6 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _show_rows_above(self) -> None:
-        """Show the menu, or the first rows of a message that is longer than the line."""
         if self._message_is_old:
             self._rows_above.show(())
         elif self._menu is not None:
@@ -399,13 +392,12 @@ class HintBar(RenderCache):
 
     @property
     def _text_cells(self) -> int:
-        """The width of the line without the cells at its ends."""
         return max(1, self.size.width - 2)
 
     def _key_hints(self) -> list[_KeyHint]:
-        """Return the hints: first those of ``_first_titles``, then the others by rank, then help.
+        """Return the hints in their order on screen.
 
-        While a dialog is open, return the keys of the dialog.
+        While a dialog is open, return those of the dialog.
         """
         if self._dialog_keys is not None:
             return [_KeyHint(key, title, "") for key, title in self._dialog_keys]
@@ -426,25 +418,25 @@ class HintBar(RenderCache):
         return [hint for hint in map(self._hint_of, actions) if hint.key]
 
     def _hint_of(self, action: KeyAction) -> _KeyHint:
-        """Return the hint of an action; its key is empty if the user has removed the key."""
+        """Return the hint of an action, with an empty key if the user has removed the key."""
         keymap: Keymap = getattr(self.app, "keys_set", {})
         key = key_of(action.id, keymap)
         if key and action.name == "digit_1":  # stands for the keys of all modes
             key = self._mode_keys()
         if key and action.name == "side_1":
-            # A click on this hint stands for nine keys: it must not choose the first side.
+            # This hint stands for nine keys, so a click on it must not choose the first side.
             last_key = key_of("adjudicate.side_9", keymap)
             return _KeyHint(f"{key}…{last_key}", action.title, "sides")
         title = self._first_titles.get(action.name, action.title)
         return _KeyHint(key, title, action.command)
 
     def _mode_keys(self) -> str:
-        """Return the keys of a mode, as an example."""
+        """Return the keys of one mode as an example."""
         taxonomy: Taxonomy = self.app.taxonomy  # type: ignore[attr-defined]
         return " ".join(taxonomy.keys_of(taxonomy.modes[:3][-1]))
 
     def render_line(self, y: int) -> Strip:
-        """Draw the message, the hints that fit, and at the right end the hint for help."""
+        """Draw the message, the hints that fit, and the hint for help at the right end."""
         width = self.size.width
         base_style = self.rich_style
         message = "" if self._message_is_old else self.message
@@ -475,7 +467,7 @@ class HintBar(RenderCache):
     def _text_and_part(self, message: str) -> tuple[str, str]:
         """Return the text before the hints, and the name of its style.
 
-        This is an urgent message, else the last row of ``message``, else the progress.
+        An urgent message comes before the last row of ``message``, and that before the progress.
         """
         urgent_message = one_line(getattr(self.app, "urgent_message", ""))
         if urgent_message:

@@ -51,10 +51,10 @@ NO_STATE = ModeState()
 
 
 class TaxonomyPanel(VirtualLines):
-    """A row for each category with modes, and for each mode unless its category is folded.
+    """Rows for the categories with modes, and for the modes in unfolded categories.
 
-    The cursor goes to modes and folded categories. The row of a category also shows the names of
-    the categories above it. Names that the previous category row has shown become an indent.
+    The cursor goes to modes and folded categories. The row of a category also names the categories
+    above it. Names that the category row before has shown become an indent.
     """
 
     css_prefix = "taxonomy-panel"
@@ -70,10 +70,10 @@ class TaxonomyPanel(VirtualLines):
         self._states: Mapping[str, ModeState] = {}
         """The states of modes by their slugs."""
         self._typed_slugs: frozenset[str] = frozenset()
-        """The modes that begin with the typed digit."""
+        """The modes whose digits begin with the typed digit."""
 
     def _update_open_mode_row(self) -> None:
-        """Show the open mode, for failures of no mode, while it is typed or has labels."""
+        """Show the row for failures of no mode (the open mode) while it is typed or has labels."""
         if self.taxonomy is None:
             return
         open_mode = self.taxonomy.open_mode
@@ -104,7 +104,6 @@ class TaxonomyPanel(VirtualLines):
         )
 
     def _compute_rows(self) -> None:
-        """Compute the rows: categories that have modes, and the modes that are not folded."""
         assert self.taxonomy is not None
         self._rows = []
         for category in self.taxonomy.tree():
@@ -117,7 +116,7 @@ class TaxonomyPanel(VirtualLines):
         self.rows_changed()
 
     def _modes_in(self, category: Category) -> list[Mode]:
-        """Return the modes that belong to a category itself."""
+        """Return the modes directly in a category, without those of its subcategories."""
         assert self.taxonomy is not None
         return [mode for mode in self.taxonomy.modes if mode.category == category.id]
 
@@ -125,7 +124,7 @@ class TaxonomyPanel(VirtualLines):
         """Fold or unfold the category of a row, by default that of the cursor.
 
         After unfolding, the cursor goes to the first mode of the category. After folding, it stays
-        on its mode if that is visible, else it goes to the category.
+        on a visible mode, else it goes to the category.
         """
         if not self._rows:
             return
@@ -170,7 +169,7 @@ class TaxonomyPanel(VirtualLines):
         self._redraw_modes(changed_slugs)
 
     def show_typed(self, slugs: frozenset[str]) -> None:
-        """Highlight the modes that begin with the typed digit."""
+        """Highlight the modes whose digits begin with the typed digit."""
         changed_slugs = self._typed_slugs ^ slugs
         self._typed_slugs = slugs
         self._update_open_mode_row()
@@ -197,13 +196,13 @@ class TaxonomyPanel(VirtualLines):
                 return
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Put the cursor on a row, or on the next row in the same direction that can have it.
+        """Put the cursor on a row, or on the next possible row in the same direction.
 
         If there is none, the cursor stays, and the top of the list is shown.
 
         Args:
             row: The row to begin with.
-            in_upper_third: True to put the row a third below the top, if it is not visible.
+            in_upper_third: True to put a row that was not visible a third below the top.
         """
         if not self._rows:
             return
@@ -220,14 +219,13 @@ class TaxonomyPanel(VirtualLines):
         return isinstance(item, Mode) or item.id in self._folded_ids
 
     def _redraw_modes(self, slugs: set[str] | frozenset[str]) -> None:
-        """Draw the rows of some modes and of their categories."""
         for row, item in enumerate(self._rows):
             modes = [item] if isinstance(item, Mode) else self._modes_in(item)
             if any(mode.slug in slugs for mode in modes):
                 self.redraw_row(row)
 
     def _render_category(self, row: int, category: Category, width: int) -> Strip:
-        """Draw the row of a category; if it is folded, with the sums of its modes."""
+        """Draw the row of a category. A folded category shows the sums of its modes."""
         base_style = self.rich_style
         is_folded = category.id in self._folded_ids
         modes = self._modes_in(category)
@@ -249,16 +247,16 @@ class TaxonomyPanel(VirtualLines):
         name = one_line(category.name)
         name_cells = max(3, width - cell_len(edge) - cell_len(sums))
         if parents and cell_len(parents + name) > name_cells:
-            # The names above are cut first, because the last name distinguishes the category.
+            # The parents are cut first, because the last name distinguishes the category.
             parents = set_cell_size(parents, max(0, name_cells - cell_len(name) - 4)) + "… › "
         text = edge + set_cell_size(parents + name, name_cells) + sums
         segment = Segment(text, base_style + self._part("category"))
         return Strip([segment]).adjust_cell_length(width, base_style)
 
     def _parent_names(self, row: int, category: Category) -> tuple[int, str]:
-        """Return the number of parents that a category shares with the category row before it.
+        """Return how many parents a category shares with the category row before it.
 
-        Also return the names of its other parents, which that row does not show.
+        Also return the names of its other parents.
         """
         assert self.taxonomy is not None
         path = self.taxonomy.path(category.id)
@@ -302,8 +300,8 @@ class TaxonomyPanel(VirtualLines):
     def _digits_and_name(self, mode: Mode) -> tuple[str, str]:
         """Return the digits to type for a mode, and its name.
 
-        The digits are written as in the code if it consists of digits. A code that says more than
-        the digits and the slug is put before the name.
+        If the codes of the taxonomy are digits, the digits are written as in the code. Another code
+        is put before the name.
         """
         assert self.taxonomy is not None
         name = one_line(mode.name)

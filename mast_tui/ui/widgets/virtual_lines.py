@@ -23,19 +23,19 @@ from mast_tui.columns import ColumnWidth, Row, TableColumn, fit, text_lengths
 from mast_tui.ui.textual_internals import RenderCache, SizedScrollView, set_virtual_size_undrawn
 
 SMALL_HEIGHT: Final = 4
-"""The height up to which a list shows no context around the cursor."""
+"""The largest height at which a list shows no context around the cursor."""
 
 SCROLL_DIVISOR: Final = 3
-"""The divisor of the height that a list scrolls when the cursor reaches its edge."""
+"""A list scrolls by its height divided by this number when the cursor reaches its edge."""
 
 
 def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
-    """Return a row of an exact width; if text is cut, the row ends with an ellipsis.
+    """Return a row of an exact width. Cut text ends with an ellipsis.
 
     Args:
         parts: The texts of the row.
         width: The cells of the row.
-        style: The style of the ellipsis and of the space after the texts.
+        style: The style of the ellipsis and of the space after the text.
     """
     strip = Strip(parts)
     if width > 0 and strip.cell_length > width:
@@ -46,15 +46,15 @@ def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
 
 
 class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_bindings=False):
-    """Rows of one cell's height with a cursor, drawn on demand.
+    """Rows with a height of one cell and a cursor, drawn on demand.
 
     Subclasses implement ``row_count`` and ``render_row``, and call ``rows_changed`` when rows have
-    changed. A move of the cursor draws only the two rows that it touches.
+    changed. A move of the cursor draws only two rows.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = []
     tells_focus: ClassVar[bool] = False
-    """True if the row of the cursor looks different while the list has no focus."""
+    """True if the cursor looks different while the list has no focus."""
     tells_size: ClassVar[bool] = False
     """True to post ``Resized`` when the size changes."""
 
@@ -101,7 +101,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         self._area: Size | None = None
         """The cached ``lines_area``."""
         self._area_key: tuple[Size, bool] | None = None
-        """The size and the scroll bar from which it was computed."""
+        """The size and the visibility of the scroll bar for which ``_area`` was computed."""
 
     @property
     @abstractmethod
@@ -120,7 +120,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     def shows_cursor(self, row: int) -> bool:
         """Check if a row looks like that of the cursor.
 
-        With ``tells_focus`` none does unless the list has the focus.
+        With ``tells_focus`` no row does while the list has no focus.
         """
         return row == self.cursor and (self.has_focus or not self.tells_focus)
 
@@ -134,11 +134,11 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     def lines_area(self) -> Size:
         """The width and the number of the visible rows.
 
-        It is read for every line, and Textual would compute it each time. So it is cached.
+        It is cached, because it is read for every line and Textual would compute it each time.
         """
         area_key = (self.outer_size, self.show_vertical_scrollbar)
-        # A widget that appears again has a size before it has a position: until then, its area
-        # is empty.
+        # A widget that appears again has a size before it has a position. Until then its area is
+        # empty.
         if not self._area or area_key != self._area_key:
             self._area = self.scrollable_content_region.size
             self._area_key = area_key
@@ -148,15 +148,15 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     def row_width(self) -> int:
         """The width of a row.
 
-        A list is drawn before it receives its first size. Until then, assume the width of the
-        screen without the scroll bar.
+        Before the list receives its first size, this is the expected width: that of the screen
+        without the scroll bar.
         """
         bar_width = self.styles.scrollbar_size_vertical
         expected_width = max(0, self.screen.size.width - bar_width)
         return self.scrollable_content_region.width or expected_width
 
     def notify_style_update(self) -> None:
-        """Forget drawn rows and sizes, which depend on the styles."""
+        """Forget drawn rows and sizes, because they depend on the styles."""
         self._area = None
         self._cache.clear()
         super().notify_style_update()
@@ -200,11 +200,11 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
                 self.redraw_row(row)
 
     def redraw_where(self, has_changed: Callable[[int], bool], cells: int | None = None) -> None:
-        """Draw the visible rows that have changed, and forget all rows that are not visible.
+        """Draw the visible rows that have changed, and forget the invisible rows.
 
         Args:
-            has_changed: Returns whether a row has changed; called for visible rows only.
-            cells: The number of cells to draw from the left; None for all.
+            has_changed: Checks if a visible row has changed.
+            cells: The number of cells to draw from the left; None for the whole row.
         """
         visible_rows = self.rows_on_screen()
         for row, width in list(self._cache.keys()):
@@ -219,7 +219,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
 
         Args:
             row: The row.
-            cells: The number of cells to draw from the left; None for all.
+            cells: The number of cells to draw from the left; None for the whole row.
         """
         area = self.lines_area
         self._cache.discard((row, area.width))
@@ -232,7 +232,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
 
         Args:
             row: The row; it is limited to the rows that exist.
-            in_upper_third: True to put the row a third below the top, if it is not visible.
+            in_upper_third: True to put a row that was not visible a third below the top.
         """
         if self.row_count == 0:
             return
@@ -249,12 +249,12 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     def show_row(self, row: int, *, in_upper_third: bool = False) -> None:
         """Scroll so that a row is visible, with one row of context.
 
-        If it has to scroll, a third of the height beyond the row becomes visible too. The next
-        moves then need no scrolling, which would send six times as many bytes to the terminal.
+        Scrolling also shows a third of the height beyond the row, so that the next moves need no
+        scrolling. That saves bytes sent to the terminal.
 
         Args:
             row: The row.
-            in_upper_third: True to put the row a third below the top, if it is not visible.
+            in_upper_third: True to put a row that was not visible a third below the top.
         """
         height = self.lines_area.height
         if height <= 0:
@@ -331,7 +331,7 @@ class StyledRow(Generic[Item]):
 
     Attributes:
         parts: The texts with the names of their styles.
-        item: What the row is about; None for a row that cannot look like that of the cursor.
+        item: The item that the row shows; None for a row that never looks like that of the cursor.
     """
 
     parts: Sequence[tuple[str, str]]
@@ -339,10 +339,10 @@ class StyledRow(Generic[Item]):
 
 
 class StyledRows(VirtualLines, Generic[Item]):
-    """Rows of texts, which a subclass makes anew for each width."""
+    """Rows of texts. A subclass makes them anew for each width."""
 
     edge_part: ClassVar[str]
-    """The style of the sign before the row of the cursor."""
+    """The style of the sign at the row of the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:
         """Begin without rows."""
@@ -360,11 +360,11 @@ class StyledRows(VirtualLines, Generic[Item]):
         return self.rows[self.cursor].item if self.rows else None
 
     def shows_cursor(self, row: int) -> bool:
-        """Check if a row looks like that of the cursor, which a row without an item never does."""
+        """Check if a row looks like that of the cursor; False for a row without an item."""
         return self.rows[row].item is not None and super().shows_cursor(row)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw the texts of a row, after a sign if it looks like that of the cursor.
+        """Draw the texts of a row, after the sign of the cursor or a blank.
 
         Args:
             row: The position of the row.
@@ -380,17 +380,17 @@ class StyledRows(VirtualLines, Generic[Item]):
 
 
 LEAST_NAME: Final = 12
-"""The cells to which a column of names is cut if others need its space."""
+"""The least cells of a column of names."""
 
 ANY_FILLED: Final = 0.0
-"""The share of filled rows from which a column is shown: any filled row is enough."""
+"""The share of filled rows from which a column is shown. At 0, one filled row is enough."""
 
 EMPTY_FIGURES: Final = frozenset(("0", "—", "hidden"))
 """The texts of figures without information."""
 
 
 def name_width(drop_rank: float = inf) -> ColumnWidth:
-    """Return the width of a column whose texts are cut before any column is dropped.
+    """Return the width of a column of names, which are cut before any column is dropped.
 
     Args:
         drop_rank: The rank at which the column is dropped on a short line.
@@ -404,7 +404,7 @@ def figure_column(
     drop_rank: float,
     style: str = "figure",
 ) -> TableColumn[Row]:
-    """Return a column of figures; figures without information are drawn quietly.
+    """Return a column of figures. Figures without information are drawn quietly.
 
     Args:
         title: The heading.
@@ -434,7 +434,10 @@ def sign_column(
 
 
 class ColumnTable(VirtualLines, Generic[Row]):
-    """Rows in columns, with a cursor. The screen places ``heading_line`` above them."""
+    """Rows in columns, with a cursor.
+
+    The screen places ``heading_line`` above them.
+    """
 
     css_prefix = "column-table"
     tells_focus = True
@@ -450,7 +453,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         """Begin without rows.
 
         Args:
-            key: Returns the identity of a row, by which the cursor finds its row again.
+            key: Returns the identity of a row, by which the cursor finds it again.
             columns: The columns, which may be set later.
             id: The widget's id.
         """
@@ -475,7 +478,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Replace the rows; the cursor stays on its row, or goes to the first if that is gone."""
+        """Replace the rows. The cursor stays on its row, or goes to the first row."""
         current_key = None if self.row is None else self._key(self.row)
         self.rows = rows
         positions = (position for position, row in enumerate(rows) if self._key(row) == current_key)
@@ -500,7 +503,6 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return [text_lengths(self.columns, row) for row in self.rows]
 
     def _fit_columns(self, width: int) -> None:
-        """Choose the visible columns and their widths for a width of the list."""
         self._fitted_width = width
         cells_by_index = fit(self.columns, self.lengths(), width - 1)
         self._fitted_columns = [
