@@ -52,6 +52,9 @@ LAYOUT_LIMITS: Final = {
 RECORD: Final = ROOT / "tests" / "language.csv"
 MEASURED_FOLDERS: Final = (PACKAGE, "scripts")
 
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS: Final = (*FUNCTIONS, ast.ClassDef)
+
 LANGUAGE_TARGETS: Final = {
     "vague_names": 5.0,
     "question_docstrings": 0.0,
@@ -189,7 +192,7 @@ def import_statements(
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node, late, typing
             continue
-        in_function = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        in_function = late or isinstance(node, FUNCTIONS)
         for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(node, field, ())
@@ -266,7 +269,7 @@ def chosen_name(node: ast.AST) -> str | None:
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
         return node.attr
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(node, DEFINITIONS):
         return node.name
     return node.arg if isinstance(node, ast.arg) else None
 
@@ -327,13 +330,13 @@ def language_places(tree: ast.AST) -> dict[str, list[tuple[int, str]]]:
             places["vague_names"].append((line, name))
         if is_packed(node):
             places["packed_assignments"].append((line, ast.unparse(node)))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and lacks_args(node):
+        if isinstance(node, FUNCTIONS) and lacks_args(node):
             places["missing_args"].append((line, node.name))
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, DEFINITIONS):
             places["wrong_args"].extend((line, f"{node.name}: {name}") for name in wrong_args(node))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             places["shared_class_names"].append((line, node.name))
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, (ast.Module, *DEFINITIONS)):
             docstring = ast.get_docstring(node) or ""
             first_word = docstring.partition(" ")[0].strip("`,.;:\n")
             if QUESTION_WORD.fullmatch(first_word):

@@ -9,11 +9,17 @@ import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from sqlalchemy import Engine
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
+from xdist.remote import Producer
+from xdist.scheduler import WorkStealingScheduling
 
 from tests.postgres import PostgresServer, running_server
 
@@ -32,6 +38,7 @@ settings.register_profile(
 settings.register_profile("thorough", parent=settings.get_profile("house"), max_examples=2000)
 settings.load_profile("house")
 
+TESTS: Final = Path(__file__).parent
 MEMORY: Final = Path("/dev/shm")
 LEAST_FREE_BYTES: Final = 4 << 30
 
@@ -53,7 +60,7 @@ SLOW_FOLDERS: Final = {
 @cache
 def folders_of_test(path: Path) -> tuple[str, ...]:
     """Return the path of a test file below ``tests`` in parts."""
-    return path.relative_to(Path(__file__).parent).parts
+    return path.relative_to(TESTS).parts
 
 
 def is_fast(test: pytest.Function) -> bool:
@@ -98,6 +105,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("fast")
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the test files, each process of a parallel run from another one on.
+
+    A new clone has no compiled modules: in one order, all processes would compile all of them.
+    """
+    config = session.config
+    if config.args_source is not config.ArgsSource.TESTPATHS or _is_for_fast(config):
+        return
+    files = sorted(TESTS.rglob("test_*.py"))
+    worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    start = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for path in files[start:] + files[:start]:
+        import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
+
+
 def pytest_collection_finish() -> None:
     """Exclude imported modules and collected tests from garbage collection.
 
@@ -111,6 +133,24 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return one more than the cores, since tests of screens wait half of their time."""
     return (os.cpu_count() or 1) + (not _is_for_fast(config))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WorkStealingScheduling:
+    """Give each process tests that follow each other, so that it makes a file's fixtures once."""
+    return WorkStealingScheduling(config, log)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _statements_are_compiled_once() -> Iterator[None]:
+    """Compile each statement once: every workspace has its own engines, which would do it again."""
+    compiled: LRUCache[object, object] = LRUCache(1000)
+    cache = property(lambda _: compiled, lambda _engine, _own_cache: None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Engine, "_compiled_cache", cache, raising=False)
+        # A dialect is part of the key of a compiled statement.
+        patched.setattr(DefaultDialect, "__eq__", lambda one, other: type(one) is type(other))
+        patched.setattr(DefaultDialect, "__hash__", lambda dialect: hash(type(dialect)))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(place, symlinks=True)
     (wheel,) = built.glob("*.whl")
     run(sys.executable, "-m", "pip", f"--python={place / 'bin' / 'python'}", "install", "-q",
-        "--no-deps", "--no-index", str(wheel), cwd=place)  # fmt: skip
+        "--no-compile", "--no-deps", "--no-index", str(wheel), cwd=place)  # fmt: skip
     (packages,) = place.glob("lib/python*/site-packages")
     (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
     return place / "bin"

@@ -199,7 +199,9 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     angles = 2 * np.pi / length * np.arange(length // 2 + 1)
     product = np.ones((len(sizes), length // 2 + 1))
     for size in different_sizes.tolist():
-        product *= np.cos(size * angles) ** (sizes == size).sum(axis=1)[:, None]
+        # Few exponents differ among many rows, and powers are slow.
+        exponents, row_exponents = np.unique((sizes == size).sum(axis=1), return_inverse=True)
+        product *= (np.cos(size * angles) ** exponents[:, None])[row_exponents]
     chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
     is_as_far = np.arange(length // 2) >= distances[:, None]
     both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)

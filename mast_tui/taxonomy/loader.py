@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ class TaxonomyError(MastError, ValueError):
     """A taxonomy that cannot be used; the message says where the fault is and what to do."""
 
 
+@cache
 def load_mast() -> Taxonomy:
     """Load MAST, version 3, which comes with the package."""
     return load_taxonomy(_MAST)

@@ -13,11 +13,14 @@ import subprocess
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from mast_tui.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.database import BUSY, WRITER_POLL_SECONDS, Database, driver_of
@@ -371,7 +374,8 @@ class SqliteFile(Database):
             count = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
             if count:  # The tables are another program's; the check raises the error.
                 check_version(self.name, application_id=0, version=0)
-            metadata.create_all(connection)
+            for statement in _creating_statements():
+                connection.exec_driver_sql(statement)
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -429,6 +433,17 @@ _ADVICE: Final = (
     ),
     ("unable to open", "cannot be opened; check that the folder exists and may be written"),
 )
+
+
+@cache
+def _creating_statements() -> tuple[str, ...]:
+    """Return the statements that create the tables and indexes of a new file."""
+    dialect = sqlite.dialect()
+    statements: list[str] = []
+    for table in metadata.sorted_tables:
+        statements.append(str(CreateTable(table).compile(dialect=dialect)))
+        statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes]
+    return tuple(statements)
 
 
 def _sqlite_driver(connection: Connection) -> sqlite3.Connection:

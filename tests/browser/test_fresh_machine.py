@@ -37,6 +37,7 @@ def fresh_machine(home: Path) -> dict[str, str]:
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_NO_COMPILE": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
 

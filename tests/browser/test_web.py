@@ -164,22 +164,21 @@ def _wait_for_focus(page: Page, selector: str) -> None:
 
 
 def test_enter_starts_the_app(tmp_path: Path, program: str) -> None:
-    for place, options in enumerate(((), ("--annotator", "carol"))):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        with (
-            served(folder, *options) as (address, _),
-            browser(program, folder / "profile", offline=False) as page,
-        ):
-            visitor = Visitor(page)
-            page.open(address)
-            # Chromium moves the focus when it first draws the page, which may be after its load.
-            _wait_for_focus(page, "button" if options else "input")
-            if not options:
-                page.value("document.querySelector('input[name=name]').value = 'carol'")
-            page.value("document.activeElement.blur()")
-            page.loading(partial(visitor.press, "enter"))
-            visitor.sees("44 spans")
+    with browser(program, tmp_path / "profile", offline=False) as page:
+        for place, options in enumerate(((), ("--annotator", "carol"))):
+            folder = tmp_path / str(place)
+            folder.mkdir()
+            with served(folder, *options) as (address, _):
+                visitor = Visitor(page)
+                page.open(address)
+                # Chromium moves the focus when it first draws the page, maybe after its load.
+                _wait_for_focus(page, "button" if options else "input")
+                if not options:
+                    page.value("document.querySelector('input[name=name]').value = 'carol'")
+                page.value("document.activeElement.blur()")
+                page.loading(partial(visitor.press, "enter"))
+                visitor.sees("44 spans")
+                page.open("about:blank")
 
 
 def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:

@@ -307,7 +307,9 @@ def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
     edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
     with closing(Workspace.open(place, create=True)) as workspace:
         for number in range(failed + clean):
-            path = folder / f"run-{number}.jsonl"
+            # Each file is compared with its neighbours, which may be parts of the same run.
+            path = folder / str(number % 20) / f"run-{number}.jsonl"
+            path.parent.mkdir(exist_ok=True)
             session = ScriptedAgent(path, "", f"Repair login number {number}")
             session.does("Edit", edit, "The file was updated")
             if number >= failed:

@@ -1,10 +1,13 @@
-"""The home folder of tests in a terminal."""
+"""The home folder of tests in a terminal, and the program that starts the app there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.terminal.forking import Apps
 
 
 @pytest.fixture
@@ -14,3 +17,10 @@ def home(tmp_path: Path) -> Path:
     data.mkdir(parents=True)
     (data / "welcomed").touch()
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def apps() -> Iterator[Apps]:
+    """Starts the app without its imports, for tests that are not about the start or the end."""
+    with Apps() as apps:
+        yield apps

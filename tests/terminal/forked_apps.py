@@ -2,8 +2,9 @@
 
 ``python -m tests.terminal.forked_apps FD``: for every line of JSON on the Unix socket FD (folder,
 rows, columns, words) it forks, lets the child run ``mast-tui`` with those words in the folder, and
-sends back the child's process id with the file descriptor of its terminal. What the app needs is
-imported before, so that ten starts take no longer than their work.
+sends back the child's process id with the file descriptor of its terminal. For a process id it
+waits for that child's end, and sends back the exit code. What the app needs is imported before, so
+that ten starts take no longer than their work.
 """
 
 from __future__ import annotations
@@ -41,10 +42,14 @@ def child(folder: str, rows: int, columns: int, words: list[str]) -> None:
     os.environ["HOME"] = folder
     os.chdir(folder)
     fcntl.ioctl(0, termios.TIOCSWINSZ, array.array("H", [rows, columns, 0, 0]))
+    code = 70
     try:
         mast_tui_main(words)
+    except SystemExit as end:
+        code = int(end.code or 0)
     finally:
-        os._exit(70)
+        sys.stdout.flush()
+        os._exit(code)
 
 
 def main(descriptor: int) -> None:
@@ -54,7 +59,12 @@ def main(descriptor: int) -> None:
     gc.freeze()
     with socket.socket(fileno=descriptor) as asked, asked.makefile() as lines:
         for line in lines:
-            folder, rows, columns, words = json.loads(line)
+            order = json.loads(line)
+            if isinstance(order, int):
+                code = os.waitstatus_to_exitcode(os.waitpid(order, 0)[1])
+                asked.sendall(str(code).encode())
+                continue
+            folder, rows, columns, words = order
             pid, terminal = pty.fork()
             if pid == 0:
                 asked.close()

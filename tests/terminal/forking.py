@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -27,14 +28,13 @@ BETWEEN_KEYS: Final = 0.05
 class Apps:
     """Starts the app in processes that come from one in which everything is imported."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self) -> None:
         self._asking, asked = socket.socketpair()
         with asked:
             self._program = subprocess.Popen(
                 [sys.executable, "-m", "tests.terminal.forked_apps", str(asked.fileno())],
                 cwd=ROOT,
-                env={**settings(home), "PYTHONPATH": str(ROOT)},
+                env={**settings(ROOT), "PYTHONPATH": str(ROOT)},
                 pass_fds=[asked.fileno()],
             )
 
@@ -50,22 +50,28 @@ class Apps:
         self._asking.close()
         self._program.wait(PATIENCE)
 
-    def terminal(self, *arguments: str, columns: int, rows: int) -> Terminal:
+    def terminal(self, *arguments: str, home: Path, columns: int = 120, rows: int = 40) -> Terminal:
         """The app with these words, in a terminal of this size."""
-        order = json.dumps([str(self._home), rows, columns, arguments])
+        order = json.dumps([str(home), rows, columns, arguments])
         self._asking.sendall(f"{order}\n".encode())
         pid, descriptors, _, _ = socket.recv_fds(self._asking, 32, 1)
         assert pid, "the program has gone"
-        process = ForkedProcess(descriptors[0], int(pid))
-        return Terminal(home=self._home, columns=columns, rows=rows, process=process)
+        process = ForkedProcess(descriptors[0], int(pid), self._exit_code)
+        return Terminal(home=home, columns=columns, rows=rows, process=process)
+
+    def _exit_code(self, pid: int) -> int:
+        """Wait for the end of a process that was started here."""
+        self._asking.sendall(f"{pid}\n".encode())
+        return int(self._asking.recv(32))
 
 
 class ForkedProcess(fdspawn):  # type: ignore[misc]
     """A process that somebody else has started, by the file descriptor of its terminal."""
 
-    def __init__(self, descriptor: int, pid: int) -> None:
+    def __init__(self, descriptor: int, pid: int, exit_code: Callable[[int], int]) -> None:
         super().__init__(descriptor)
         self._pid = pid
+        self._exit_code = exit_code
 
     def send(self, text: str) -> int:
         """Type a text."""
@@ -76,9 +82,13 @@ class ForkedProcess(fdspawn):  # type: ignore[misc]
         """Send a signal."""
         os.kill(self._pid, number)
 
+    def wait(self) -> None:
+        """Wait for the end of the process, whose terminal has ended."""
+        self.exitstatus = self._exit_code(self._pid)
+
     def close(self, force: bool = False) -> None:
         """Take the terminal away; by ``force`` the process ends too."""
-        if force:
+        if force and self.exitstatus is None:
             with suppress(ProcessLookupError):
                 self.kill(signal.SIGKILL)
         super().close()

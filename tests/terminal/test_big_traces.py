@@ -6,19 +6,19 @@ import json
 from pathlib import Path
 from typing import Final
 
+from tests.terminal.forking import Apps
 from tests.terminal.hostile import gone, until_whole
-from tests.terminal.screen import Terminal
 
 MEGABYTES: Final = 10
 
 
-def test_spans_of_ten_megabytes_are_read_to_their_end(home: Path) -> None:
+def test_spans_of_ten_megabytes_are_read_to_their_end(apps: Apps, home: Path) -> None:
     size = MEGABYTES * 1_000_000
     texts = ["x" * size + "§", "word " * (size // 5) + "¶", "short"]
     path = home / "big.json"
     path.write_text(json.dumps([{"role": "assistant", "content": text} for text in texts]))
     options = ("--workspace", str(home / "w.db"), "--annotator", "alice")
-    with Terminal(str(path), *options, home=home) as app:
+    with apps.terminal(str(path), *options, home=home) as app:
         app.until(r"─ #1 message")
         app.until(r"alice")
         for number, end in ((1, "§"), (2, "¶")):

@@ -13,8 +13,8 @@ from mast_tui.labels import AnnotatorKind, Label, PassKind, Target
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
 from mast_tui.workspace.events.types import Fact, LabelAdded, PassStarted, SpanNoteSet
+from tests.terminal.forking import Apps
 from tests.terminal.hostile import CLEAR, HOSTILE, TITLE, forbidden, gone, until_whole
-from tests.terminal.screen import Terminal
 from tests.ui.stage import MAST, SLUGS, call, finding, result
 
 PASTED = f"\x1b[200~{CLEAR}pasted\x1b[201~"
@@ -74,9 +74,9 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
     return place
 
 
-def test_hostile_texts_are_only_shown(home: Path, trace: Path, workspace: Path) -> None:
+def test_hostile_texts_are_only_shown(apps: Apps, home: Path, trace: Path, workspace: Path) -> None:
     arguments = (str(trace.parent), "--workspace", str(workspace), "--annotator", "alice")
-    with Terminal(*arguments, home=home, columns=120, rows=40) as terminal:
+    with apps.terminal(*arguments, home=home) as terminal:
         terminal.until(r"0 of 1 finished")
         until_whole(terminal)
         steps: list[tuple[tuple[str, ...], str | Callable[[str], bool], str]] = [

@@ -21,7 +21,7 @@ SIZES: Final = ((100, 30), (120, 40), (80, 24))
 """Terminal sizes in columns and rows."""
 
 SEEDS: Final = range(2)
-BURSTS: Final = 8
+BURSTS: Final = 5
 """Bursts for each seed; one pair of apps plays all of them."""
 
 ESCAPE: Final = b"\x1b[27u"

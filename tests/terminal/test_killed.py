@@ -6,12 +6,9 @@ import random
 import re
 import signal
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
-
-import pytest
 
 from mast_tui.labels import Label
 from mast_tui.taxonomy.loader import load_mast
@@ -63,22 +60,15 @@ def kept(workspace: Path) -> Shown:
     return found
 
 
-@pytest.fixture
-def apps(home: Path) -> Iterator[Apps]:
-    """Starts the app in a home in which the welcome has been shown."""
-    with Apps(home) as apps:
-        yield apps
-
-
-def test_shown_labels_survive_a_kill(apps: Apps, tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace.db"
+def test_shown_labels_survive_a_kill(apps: Apps, home: Path) -> None:
+    workspace = home / "workspace.db"
     chance = random.Random(0)
     codes = [mode.code for mode in load_mast().modes]
     used: Shown = set()
     seen_at_all = 0
     arguments = (str(TRACE), "--workspace", str(workspace), "--annotator", "alice")
     for _ in range(5):
-        with apps.terminal(*arguments, columns=100, rows=30) as terminal:
+        with apps.terminal(*arguments, home=home, columns=100, rows=30) as terminal:
             terminal.until(r"alice")
             before = shown(terminal)
             number = chance.randrange(1, 110)

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from mast_tui.traces.library import samples_folder
+from tests.terminal.forking import Apps
 from tests.terminal.screen import Terminal
 from tests.terminal.test_whole_way import command
 
@@ -34,9 +35,9 @@ def title(terminal: Terminal) -> str:
     return terminal.text.partition("\n")[0]
 
 
-def label_all(home: Path, who: str, place: tuple[str, ...]) -> None:
+def label_all(apps: Apps, home: Path, who: str, place: tuple[str, ...]) -> None:
     """Go through what is somebody's to do, in its order, without once going back."""
-    with Terminal("set", *place, "--annotator", who, home=home) as terminal:
+    with apps.terminal("set", *place, "--annotator", who, home=home) as terminal:
         terminal.until(rf"mine to do · 2 traces .*{who} · blind · 0 of 2 finished")
         terminal.press("enter")
         left = {**SAID[who]}
@@ -71,12 +72,12 @@ def is_next(found: tuple[str, str] | None, decided: dict[str, str]) -> bool:
     return found is not None and found[0] not in decided
 
 
-def decide_all(home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]:
+def decide_all(apps: Apps, home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]:
     """Take the first side of every conflict: how many keys that took from the open queue on, and
     what stood behind the key each time, by mode."""
     decided: dict[str, str] = {}
     keys = 0
-    with Terminal("set", *place, "--annotator", "carol", home=home) as terminal:
+    with apps.terminal("set", *place, "--annotator", "carol", home=home) as terminal:
         terminal.until(r"carol · ")
         terminal.press("A")
         terminal.until(r"0 of \d+ decided")
@@ -93,14 +94,14 @@ def decide_all(home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]
     return keys, decided
 
 
-def test_a_study_from_protocol_to_gold(samples: Path) -> None:
+def test_a_study_from_protocol_to_gold(apps: Apps, samples: Path) -> None:
     home = samples
     place = ("--workspace", str(home / "workspace.db"))
     people = ("--annotators", "alice,bob", "--adjudicators", "carol", "--annotator", "carol")
     command(home, "study", "set", "set", *people, "--open-modes", "absent", *place)
     for who in SAID:
-        label_all(home, who, place)
-    keys, decided = decide_all(home, place)
+        label_all(apps, home, who, place)
+    keys, decided = decide_all(apps, home, place)
     alice, bob = SAID["alice"], SAID["bob"]
     assert set(decided) == {code for name in alice for code in {*alice[name]} ^ {*bob[name]}}
     assert keys == len(decided)

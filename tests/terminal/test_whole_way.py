@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from mast_tui.traces.library import samples_folder
+from tests.terminal.forking import Apps
 from tests.terminal.screen import Terminal
 
 TRACE = "ad-restart-loop.jsonl"
@@ -51,12 +52,12 @@ def bars_on(terminal: Terminal, number: int) -> int:
     return row[0].count("│")
 
 
-def test_one_annotator_labels_undoes_and_finishes(home: Path) -> None:
+def test_one_annotator_labels_undoes_and_finishes(apps: Apps, home: Path) -> None:
     workspace = str(home / "workspace.db")
     samples = str(samples_folder())
     command(home, "judge", samples, "--judge", "rules", "--rules", "all", "--workspace", workspace)
     arguments = (samples, "--workspace", workspace, "--annotator", "alice")
-    with Terminal(*arguments, home=home, columns=80, rows=24) as terminal:
+    with apps.terminal(*arguments, home=home, columns=80, rows=24) as terminal:
         open_trace(terminal)
         terminal.until(r"wait for an answer")
 
@@ -108,7 +109,7 @@ def test_one_annotator_labels_undoes_and_finishes(home: Path) -> None:
         terminal.press("Q")
         assert terminal.ended() == 0
 
-    with Terminal(*arguments, home=home, columns=80, rows=24) as terminal:
+    with apps.terminal(*arguments, home=home, columns=80, rows=24) as terminal:
         terminal.until(r"1 of 16")
         open_trace(terminal)
         terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+from tests.terminal.forking import Apps
 from tests.terminal.hostile import broken_rows, until_whole
-from tests.terminal.screen import Terminal
 from tests.ui.stage import call, result
 
 TEXTS: Final = {
@@ -31,7 +31,7 @@ TEXTS: Final = {
 }
 
 
-def test_borders_stay_in_their_column(home: Path) -> None:
+def test_borders_stay_in_their_column(apps: Apps, home: Path) -> None:
     messages: list[object] = []
     for number, (name, text) in enumerate(TEXTS.items()):
         messages += [
@@ -42,7 +42,7 @@ def test_borders_stay_in_their_column(home: Path) -> None:
     path = home / f"{TEXTS['chinese'][:9]}{TEXTS['emoji'][:9]}{TEXTS['arabic'][:9]}.json"
     path.write_text(json.dumps({"messages": messages}, ensure_ascii=False), "utf-8")
     arguments = (str(path), "--workspace", str(home / "w.db"), "--annotator", "alice")
-    with Terminal(*arguments, home=home, columns=80, rows=24) as terminal:
+    with apps.terminal(*arguments, home=home, columns=80, rows=24) as terminal:
         terminal.until(r"alice")
         for number in range(1, len(messages) + 1):
             terminal.until(rf"─ #{number} ")

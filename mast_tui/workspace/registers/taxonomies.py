@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from typing import TypedDict
 
@@ -290,6 +291,7 @@ def _is_readable(name: str, document: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=32)  # Most commands read the same few taxonomies several times.
 def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
     """Return a taxonomy from its stored JSON; raise ``WorkspaceError`` if it cannot be read."""
     try:

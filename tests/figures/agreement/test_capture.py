@@ -8,11 +8,13 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from statsmodels.genmod.families import Poisson
+from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.tools.tools import add_constant
 
 from mast_tui.figures.agreement.capture import (
     Capture,
@@ -147,13 +149,11 @@ def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]
     group = Catch(999, (0, 1, 2), np.repeat(cells, counts, axis=0).astype(np.bool_))
     scores, spread = interaction_scores([group], 3)
     both = np.stack([cells[:, a] * cells[:, b] for a, b in combinations(range(3), 2)], axis=1)
-    poisson = sm.families.Poisson()
-    model = sm.GLM(np.array(counts), sm.add_constant(cells), family=poisson)
+    model = GLM(np.array(counts), add_constant(cells), family=Poisson())
     fitted = model.fit(tol=1e-12)
     for place in range(3):
-        extra = sm.GLM(
-            np.array(counts), np.column_stack([model.exog, both[:, place]]), family=poisson
-        )
+        cells_of_extra = np.column_stack([model.exog, both[:, place]])
+        extra = GLM(np.array(counts), cells_of_extra, family=Poisson())
         params = np.append(fitted.params, 0.0)
         score, information = extra.score(params), extra.information(params)
         assert scores[place] == pytest.approx(score[-1], abs=1e-4)
