@@ -199,7 +199,12 @@ class _PlanCounts:
     problems: dict[WorkKey, RowProblem] = field(default_factory=dict)
 
     def add(self, works: Sequence[_LocalWork], plans: Sequence[_Plan]) -> None:
-        """Add the counts and problems of plans."""
+        """Add the counts and problems of plans.
+
+        Args:
+            works: The work.
+            plans: The plan of each work.
+        """
         for local_work, plan in zip(works, plans, strict=True):
             self.known_events += plan.known_events
             self.differing_labels += plan.differing_labels
