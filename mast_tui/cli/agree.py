@@ -875,7 +875,6 @@ def _source_trace_json(trace: SourceTrace) -> dict[str, Any]:
 
 
 def _trace_count_text(document: Mapping[str, Any]) -> str:
-    """Return the number of traces and of traces with a disagreement as text."""
     traces = document["traces"]
     if not traces:
         return "no trace has verdicts on this mode by two of the compared annotators"

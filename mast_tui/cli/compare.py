@@ -126,7 +126,6 @@ def _step_sign(alignment: RunAlignment, step: int) -> str:
 
 
 def _step_cell(trace: Trace, index: int | None) -> str:
-    """Return the number, kind and beginning of a step's text as a table cell."""
     if index is None:
         return ""
     span = trace.span(index)

@@ -244,10 +244,7 @@ def _labelled_run(
     values: Mapping[str, VerdictValue | None],
     labels: Iterable[Label | GoldLabel],
 ) -> LabelledRun:
-    """Return a run with its verdicts and the quotes of its labels.
-
-    A mode with the value None is open and gets no verdict.
-    """
+    """Return a run with its verdicts and the quotes of its labels."""
     verdicts = {mode: value for mode, value in values.items() if value is not None}
     quotes: dict[str, list[str]] = {}
     for label in labels:

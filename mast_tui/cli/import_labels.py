@@ -204,7 +204,6 @@ def import_command(request: ImportCommandRequest) -> int:
 
 
 def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
-    """Import shards: traces with a judge's suggestions."""
     common = request.common
     if (common.taxonomy, common.annotator, request.crosswalk) != (None, None, None):
         raise click.UsageError(
@@ -267,7 +266,6 @@ def _checked_annotator(name: str | None) -> str | None:
 
 
 def _report_applied(applied: Applied, incoming: Incoming) -> None:
-    """Report the problems of an import on stderr, with remedies."""
     _report_problems(applied.problems)
     if not applied.written:
         refused_on_writing = len(applied.problems) - len(incoming.problems)
@@ -317,7 +315,6 @@ def _request_key(
 
 
 def _incoming_counts(incoming: Incoming) -> dict[str, Any]:
-    """Return the taxonomies and annotators of the files, and counts of their content."""
     work = incoming.work
     return {
         "taxonomies": sorted({trace_work.taxonomy for trace_work in work}),
@@ -414,7 +411,6 @@ def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
 
 
 def _report_problems(problems: Iterable[RowProblem]) -> None:
-    """Report the problems, in at most ``_MAX_PROBLEMS`` lines."""
     lines = problem_lines(
         (str(problem.file), problem.place, problem.reason) for problem in problems
     )
@@ -438,7 +434,6 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
 
 
 def _print_import(document: dict[str, Any], people_texts: Iterable[str], as_json: bool) -> None:
-    """Print the result of an import as JSON or text."""
     if as_json:
         print_json(document)
         return

@@ -76,7 +76,6 @@ class _InspectedTrace(NamedTuple):
 
 
 def _inspect_trace(spans: bool, hide_outcomes: bool, trace: Trace) -> _InspectedTrace:
-    """Read a whole trace, and return its document and problems."""
     trace.spans.load_cached()  # uses the index of a big file that the app has stored
     read_fully(trace)
     return _InspectedTrace(_trace_json(trace, spans, hide_outcomes), tuple(trace.problems))
@@ -260,7 +259,6 @@ def _print_spans(
 
 
 def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
-    """Return a line for each problem, with its location in the file."""
     rows = (
         (str(report.path), problem.place or "whole file", problem.message)
         for report, problem in problems
@@ -269,7 +267,6 @@ def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
 
 
 def _print_list(heading: str, lines: list[str]) -> None:
-    """Print a heading with lines, if there are any."""
     if lines:
         click.echo(f"\n{heading}")
         for line in lines:

@@ -135,7 +135,6 @@ _GROUP_COLUMNS: Final[Sequence[TableColumn[Mapping[str, Any]]]] = (
 
 
 def _print_codes(groups: Iterable[Mapping[str, Any]]) -> None:
-    """Print the codes of each group with their tags, one line for each code."""
     for group in groups:
         print_line(f"{group['number']} {group['name']}")
         for code in group["places"]:

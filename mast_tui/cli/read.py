@@ -254,10 +254,7 @@ class LineReader:
     # Moving
 
     def _move_to(self, index: int) -> None:
-        """Go to a span and print it.
-
-        The selected quote and the new open code belong to the span before, so they are dropped.
-        """
+        """Go to a span and print it."""
         if not 0 <= index < len(self._trace):
             self._say("There is no such span")
             return
@@ -307,10 +304,7 @@ class LineReader:
             self._session.mark_read([self._trace.span(self._index).key])
 
     def _find_text(self, text: str) -> None:
-        """Search a text from the current span on.
-
-        ``_find_next`` searches it again.
-        """
+        """Search a text from the current span on."""
         self._search_text = text
         self._find_text_from(self._index)
 
@@ -321,7 +315,6 @@ class LineReader:
             self._say("There is no search text; /words searches")
 
     def _find_text_from(self, first_index: int) -> None:
-        """Go to the first span that contains the searched text, from an index on."""
         searched_text = self._search_text.casefold()
         for index in range(first_index, len(self._trace)):
             if searched_text in self._trace.text(index).casefold():
@@ -330,7 +323,6 @@ class LineReader:
         self._say(f"Not found from #{first_index + 1} on: {one_line(self._search_text)}")
 
     def _go_to_next_error(self) -> None:
-        """Go to the next span with an error."""
         for index in range(self._index + 1, len(self._trace)):
             if self._trace.span(index).status is SpanStatus.ERROR:
                 self._move_to(index)
@@ -338,7 +330,6 @@ class LineReader:
         self._say("No later error")
 
     def _show_answer_key(self) -> None:
-        """Print the answer key, unless it is hidden."""
         text = ANSWER_KEY_HIDDEN
         if self._session.outcome_visible:
             text = answer_page(self._trace).text
@@ -376,10 +367,7 @@ class LineReader:
             self._ask_for_open_code(target)
 
     def _ask_for_open_code(self, target: Target) -> None:
-        """Ask for the text of a new open code.
-
-        Nothing is asked if the label was removed.
-        """
+        """Ask for the text of a new open code on a target."""
         ids = (
             label.id
             for label in self._session.labels
@@ -398,7 +386,6 @@ class LineReader:
         return Target(self._trace.span(first).key, self._trace.span(last).key)
 
     def _toggle_range(self) -> None:
-        """Begin a range at the current span, or cancel the range."""
         in_range = self._range_from is not None
         self._range_from = None if in_range else self._index
         message = (
@@ -426,7 +413,6 @@ class LineReader:
         self._say(self._session.note_span(self._trace.span(self._index).key, text).message)
 
     def _edit_last_label(self, new_values: Callable[[Label], dict[str, Any]]) -> None:
-        """Change fields of the last label on the current span."""
         labels = self._session.labels_at(self._trace.span(self._index).key)
         if labels:
             self._say(self._session.edit_label(labels[-1].id, **new_values(labels[-1])).message)
@@ -434,7 +420,6 @@ class LineReader:
             self._say("No label of yours on this span")
 
     def _list_labels(self) -> None:
-        """Print the labels and the other verdicts of the annotator."""
         for label in self._session.labels:
             self._say(f"{self._mode_text(label.mode)}, {self._messages.location(label.target)}")
         for slug, value in self._session.verdicts.items():
@@ -444,7 +429,6 @@ class LineReader:
             self._say("No labels yet")
 
     def _list_modes_with(self, text: str) -> None:
-        """Print the modes with the text in their code, name or definition."""
         searched_text = text.casefold()
         matches = [
             mode

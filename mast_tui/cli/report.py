@@ -384,7 +384,6 @@ def _visible_scores(
 
 
 def _with_pseudonyms(report: SignatureReport, pseudonyms: Pseudonyms) -> SignatureReport:
-    """Return the report with a pseudonym for the annotator of its labels."""
     inputs = replace(
         report.inputs,
         label_source=pseudonyms.name(report.inputs.label_source),

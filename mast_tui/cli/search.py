@@ -133,7 +133,6 @@ def _print_hit(hit: Hit, as_json: bool) -> None:
 
 
 def _print_counts(path: str, trace_id: str, match_counts: list[int], as_json: bool) -> None:
-    """Print the numbers of matching spans and of matches in a trace."""
     spans = len(match_counts)
     matches = sum(match_counts)
     if as_json:

@@ -176,10 +176,7 @@ def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, .
 
 
 def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
-    """Return the options of the app.
-
-    For a workspace on a server, ask for its password first.
-    """
+    """Return the options of the app."""
     password = None
     if common.workspace is not None and "://" in common.workspace:
         # Other starts do not wait for this import.

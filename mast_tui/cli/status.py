@@ -83,7 +83,6 @@ def status_command(request: StatusRequest) -> None:
 def _annotator_json(
     row: AnnotatorStatus, conflicts: Iterable[tuple[str, ConflictGroup]]
 ) -> dict[str, Any]:
-    """Return an annotator's progress and number of open conflicts."""
     return {
         "name": row.name,
         "kind": row.kind.value,
@@ -98,10 +97,10 @@ def _annotator_json(
 def _open_conflicts(
     viewer: Viewer, taxonomy: Taxonomy
 ) -> tuple[list[tuple[str, ConflictGroup]], int]:
-    """Return the open conflicts by trace that the viewer may see, and the unordered labels.
+    """Return the open conflicts that the viewer may see, and the number of unordered labels.
 
-    The disputed labels of a mode in a trace are one conflict. The second value is the number of
-    labels with spans in unknown order. Traces are recorded as seen by the viewer.
+    The disputed labels of a mode in a trace are one conflict. A label is unordered if the order of
+    its spans is unknown. The traces are recorded as seen by the viewer.
     """
     workspace = viewer.workspace
     visible_work = {

@@ -619,7 +619,6 @@ def show_command(request: StudyShowRequest) -> None:
 
 
 def _needed_text(traces_needed: Mapping[str, int]) -> str:
-    """Return the number of further traces that each mode needs, as text."""
     points = f"{MARGIN * 100:g}"
     needed_text = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
     if not needed_text:
@@ -698,7 +697,6 @@ def queue_command(request: StudyQueueRequest) -> None:
 
 
 def _queue_item_json(item: QueueItem, taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return a trace of a queue with the codes of its modes to label."""
     codes = [taxonomy.mode(slug).code for slug in item.modes]
     return {"id": item.trace_id, "begun": item.begun, "modes": codes}
 
@@ -836,7 +834,6 @@ def progress_rows(
 
 
 def _progress_json(person: StudyProgress) -> dict[str, Any]:
-    """Return the counts of an annotator's traces by state."""
     return {
         "name": person.name,
         "assigned": person.assigned,
@@ -849,7 +846,6 @@ def _progress_json(person: StudyProgress) -> dict[str, Any]:
 
 
 def _retests_json(person: StudyProgress) -> dict[str, int]:
-    """Return the counts of an annotator's retests by state."""
     return {
         "planned": person.planned,
         "due": len(person.retests.current),
@@ -888,10 +884,7 @@ def print_plan(study: Study) -> None:
 
 
 def _annotator_text(study: Study, name: str) -> str:
-    """Return an annotator's name with their batches, departure and weight.
-
-    A note is left out if it is the same as for most annotators.
-    """
+    """Return an annotator's name with their batches, departure and weight, if unusual."""
     memberships = [membership for membership in study.memberships if membership.annotator == name]
     notes = []
     if any(membership.first or membership.end is not None for membership in memberships):
@@ -905,7 +898,6 @@ def _annotator_text(study: Study, name: str) -> str:
 
 
 def _batches_text(membership: Membership) -> str:
-    """Return the batches of a membership as text."""
     first_number = membership.first + 1
     # The end is exclusive and counts from 0, so it is the number of the last batch from 1.
     last_number = membership.end
@@ -919,10 +911,7 @@ def _batches_text(membership: Membership) -> str:
 
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
-    """Print the progress of each annotator.
-
-    Columns without any number are left out.
-    """
+    """Print the progress of each annotator."""
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),
@@ -999,10 +988,7 @@ def _checked_name(name: str, option: str = "NAME") -> str:
 
 
 def _changed_study(previous: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
-    """Return the study with new values, or a new study.
-
-    A value of None changes nothing.
-    """
+    """Return the study with new values, or a new study."""
     changes = {name: value for name, value in values.items() if value is not None}
     if previous is not None:
         return replace(previous, **changes)
@@ -1070,9 +1056,9 @@ def _with_judged_sample(
     study: Study,
     request: StudyAddRequest,
 ) -> Study:
-    """Return the study with another batch: a sample in which uncertain verdicts are more likely.
+    """Return the study with another batch: a sample of traces that are worth labelling.
 
-    A label is worth the more, the less certain the judge's verdict is.
+    Labels are worth most where the verdict of the judge is least certain.
 
     Raises:
         click.UsageError: The taxonomy has no such mode.
@@ -1094,7 +1080,6 @@ def _with_judged_sample(
 
 
 def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:
-    """Print a study after a change, as text or JSON."""
     if as_json:
         print_json({"changed": changed, **plan_document(workspace, study)})
         return

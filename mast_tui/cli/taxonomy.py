@@ -413,10 +413,7 @@ def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
 
 
 def _undo_newest_migration(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
-    """Undo the newest migration, and return the exit code.
-
-    It stays if later work depends on it.
-    """
+    """Undo the newest migration, and return the exit code."""
     if not standing_migrations(workspace):
         raise click.ClickException("there is no migration in the workspace to undo")
     record = find_import(workspace, "", import_format=MIGRATION)  # an empty id finds the newest one
@@ -491,7 +488,6 @@ def _migration_json(
 
 
 def _owner_json(item: Any) -> dict[str, str]:
-    """Return the annotator and the trace of an item."""
     return {"annotator": item.annotator, "trace_id": item.trace_id}
 
 
@@ -577,7 +573,6 @@ def _new_codes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
 
 
 def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line for each label."""
     return [
         f"{label['trace_id']} · {label['annotator']} · {label['mode']} · "
         f"{label['first'] or 'whole trace'}"
@@ -621,7 +616,6 @@ def _differences_json(changes: Sequence[FieldChange]) -> list[dict[str, str]]:
 
 
 def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
-    """Return the old and new modes that may be the same, with their likeness."""
     return [
         {
             "from": list(candidate.old),
@@ -751,8 +745,6 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
 
 def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list[Taxonomy]:
     """Return the taxonomies to compare, the newest last.
-
-    The default is all taxonomies of migrations.
 
     Raises:
         click.ClickException: A taxonomy is missing, or no labels were migrated.

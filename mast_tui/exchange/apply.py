@@ -552,7 +552,6 @@ class _CurrentPass:
 
 
 def _event_estimate(local_work: _LocalWork) -> int:
-    """Return the approximate number of events of a work."""
     work = local_work.work
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 

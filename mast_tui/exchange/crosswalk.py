@@ -71,7 +71,6 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
 
 
 def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
-    """Read the entries from a CSV file."""
     entries = []
     for row in read_rows(path, allowed=_COLUMNS, needed=_REQUIRED_COLUMNS):
         source = row.cells["from"].strip()

@@ -401,10 +401,7 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 
 def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
-    """Yield the rows of a work: labels and verdicts, then notes, then the finish.
-
-    The rows of labels stand for the verdict present.
-    """
+    """Yield the rows of a work: labels and verdicts, then notes, then the finish."""
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:
@@ -430,10 +427,7 @@ def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
 
 
 def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
-    """Return the row of a label.
-
-    Its remedy becomes a part of the note.
-    """
+    """Return the row of a label."""
     target = label.target
     return _csv_row(
         work,

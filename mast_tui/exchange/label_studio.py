@@ -757,7 +757,6 @@ def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
 
 
 def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
-    """Yield the annotations and predictions of a task with their locations in the file."""
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)

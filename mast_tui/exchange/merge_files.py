@@ -146,7 +146,7 @@ def _try_merge(
 def _undone_in_words(contents: Mapping[Path, JsonlContent], workspace: Workspace) -> Iterator[str]:
     """Yield a sentence on events that stay undone.
 
-    They are known by their ids, so the import does not add them again.
+    An event keeps its id when it is undone, so an import of the same event does not add it again.
     """
     has_undone_files = any(
         earlier_import.undo_begun_at and earlier_import.keeps_actions

@@ -96,7 +96,6 @@ class WorkMasks:
         ]
 
     def _masked_label(self, label: Label) -> Label:
-        """Return a label with masked texts."""
         evidence = label.evidence
         return structs.replace(
             label,
@@ -115,7 +114,6 @@ class WorkMasks:
         return Target(target.first, target.last, quote, start, end)
 
     def _masked_evidence(self, trace_id: str, evidence: Evidence) -> Evidence:
-        """Return evidence with masked texts."""
         wording = None if evidence.wording is None else self.masks.text(evidence.wording)
         if evidence.key is None:
             return structs.replace(evidence, quote=self.masks.text(evidence.quote), wording=wording)

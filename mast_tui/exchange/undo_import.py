@@ -182,10 +182,7 @@ class _ImportUndo:
         """The number of events in the workspace at the last reading; -1 before the first."""
 
     def _read(self, works: Sequence[_Work]) -> None:
-        """Read the events of works, and all reviews and decisions.
-
-        Nothing is read again without new events.
-        """
+        """Read the events of works, and all reviews and decisions."""
         event_count = self._workspace.event_count()
         if event_count == self._read_event_count and self._works.keys() == set(works):
             return
@@ -284,10 +281,7 @@ class _ImportUndo:
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield events that undo the imported events, with the actions of these.
-
-        The last event is undone first.
-        """
+        """Yield events that undo the imported events, with the actions of these."""
         events = self._events_of(work)
         for event in reversed(events):
             if not self._is_imported(event):

@@ -190,8 +190,6 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
 def _with_gold_examples(setup: Setup, count: int, workspace: Workspace | None) -> Setup:
     """Add examples from the gold to the setup.
 
-    An interrupted run keeps its examples.
-
     Raises:
         FewShotError: There is no workspace, or no gold for examples.
     """
@@ -488,7 +486,6 @@ class _ModelRun:
         return report_failures(self._print_summary(summary))
 
     def _print_summary(self, summary: ModelRunSummary) -> Document:
-        """Print the summary of the run, and return its document."""
         document = model_document(summary, self._setup, self._estimate, self._reports)
         batch = self.batch if self.vendor is None else self.vendor.batch
         if batch is not None:

@@ -282,7 +282,6 @@ def _left_count(summary: ModelRunSummary, estimate: RunEstimate | None) -> int |
 
 
 def _quotes_json(quotes: QuoteCounts) -> Document:
-    """Return the number of quotes by kind of match, and the share of found quotes."""
     return {
         "all": quotes.all,
         "verified": quotes.found,
@@ -395,7 +394,6 @@ def print_run(
 
 
 def _print_counts(document: Document) -> None:
-    """Print the numbers of traces and suggestions."""
     counts = document["traces"]
     left_text = f", {counts['left']} left" if counts.get("left") else ""
     print_line(
@@ -461,13 +459,11 @@ def _print_model_use(document: Document) -> None:
 
 
 def _print_lines(*lines: str) -> None:
-    """Print the lines, without the empty ones."""
     for line in filter(None, lines):
         print_line(line)
 
 
 def _requests_text(document: Document) -> str:
-    """Return the requests, tokens and cost of a model's run as text."""
     tokens = document["tokens"]
     all_requests = document["requests"]["run"]
     earlier_requests = all_requests - document["requests"]["now"]

@@ -153,7 +153,6 @@ def lint_command(request: LintRequest) -> int:
 
 
 def _rules_report(judge: RulesJudge, request: LintRequest, taxonomy: Taxonomy) -> LintReport:
-    """Return an empty report for rules, or for the guards of a file."""
     name = judge.name if request.guards is None else f"guards:{request.guards.name}"
     modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in judge.rules)
     return LintReport(name, taxonomy, modes_by_rule, request.fail_on)

@@ -124,7 +124,6 @@ def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
 
 
 def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
-    """Return the text of the error for an unknown mode."""
     modes_by_name = {
         mode_name.casefold(): mode
         for mode in taxonomy.modes

@@ -65,8 +65,6 @@ def command_viewer(
 ) -> Viewer:
     """Return the viewer of a command: the user, and the traces that the user may see.
 
-    If the login of a server overrides ``--annotator``, this is reported.
-
     Args:
         workspace: The workspace to read.
         taxonomy: The taxonomy of the labels, as ``id@version``.

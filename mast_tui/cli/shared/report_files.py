@@ -104,7 +104,6 @@ def draw_image(
 
 
 def _png_text(key: bytes, text: bytes) -> bytes:
-    """Return a PNG chunk with a text."""
     body = b"tEXt" + key + b"\0" + text
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
 

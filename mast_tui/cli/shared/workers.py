@@ -115,7 +115,6 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         self._failed_count = failed
 
     def _pace_text(self, seconds: float) -> str:
-        """Return the number of traces, their speed and the failures as text."""
         speed = f"{self._trace_count / seconds:,.0f} a second" if seconds > 0 else ""
         failed_text = f"{self._failed_count} failed" if self._failed_count else ""
         return ", ".join(filter(None, (counted(self._trace_count, "trace"), speed, failed_text)))

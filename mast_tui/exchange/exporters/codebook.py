@@ -71,7 +71,6 @@ def codebook_text(taxonomy: Taxonomy, guidelines: Values, *, latex: bool) -> str
 
 
 def _as_markdown(part: _CodebookPart) -> str:
-    """Return a heading, list or paragraph as Markdown."""
     match part:
         case _Heading(level, text):
             return f"{'#' * (level + 1)} {plain(text)}"
@@ -82,7 +81,6 @@ def _as_markdown(part: _CodebookPart) -> str:
 
 
 def _as_latex(part: _CodebookPart) -> str:
-    """Return a heading, list or paragraph as LaTeX."""
     match part:
         case _Heading(level, text):
             return f"\\{_HEADINGS[level]}{{{_latex_text(text)}}}"
@@ -131,7 +129,6 @@ def _guideline_text(guideline: Values) -> str:
 
 
 def _case_texts(cases: Iterable[Values]) -> Iterator[str]:
-    """Yield a sentence for each decided case."""
     for case in cases:
         locations = [_location_text(target) for target in case["targets"]]
         location = f" at {', '.join(locations)}" if locations else ""

@@ -243,7 +243,6 @@ def _head_lines(document: Values) -> list[str]:
 
 
 def _identity_lines(facts: Values) -> list[str]:
-    """Return lines with the version and the hashes of the set."""
     version = facts["version"]
     return [
         *([f"- Version: {plain(version)}"] if version else []),
@@ -385,7 +384,6 @@ def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
 
 
 def _outsider_lines(mix: GoldMixJson) -> list[str]:
-    """Return a line on annotators outside the study, if there are any."""
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
@@ -447,7 +445,6 @@ def _agreement_lines(agreement: Agreement) -> list[str]:
 
 
 def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
-    """Return the figures of judges compared with this gold."""
     title = "Judges against this gold"
     if not judges:
         return [
@@ -488,7 +485,6 @@ def _hidden_lines(sight: Values | None) -> Iterator[str]:
 
 
 def _guideline_lines(document: Values) -> list[str]:
-    """Return the guidelines of each mode with author and date."""
     lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:

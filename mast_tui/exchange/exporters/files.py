@@ -426,7 +426,6 @@ def _visible_entries(
 
 
 def _gold_counts(document: Mapping[str, Any]) -> Counts:
-    """Count the traces, labels and conflicts of a gold document."""
     traces = document["traces"]
     # All entries of one kind on a mode in a trace are one conflict.
     conflicts = {
@@ -556,10 +555,7 @@ def _add_companion(
 def _add_tables(
     request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
-    """Add the files of a data set, and return their paths.
-
-    Tables of an earlier data set are removed.
-    """
+    """Add the files of a data set, and return their paths."""
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -704,10 +700,7 @@ def _add_labels(
 
 
 def _requested_work(request: ExportRequest) -> Sequence[TraceWork]:
-    """Return the work that the request selects.
-
-    The default is the gold.
-    """
+    """Return the work that the request selects."""
     labels = request.labels or GOLD
     if labels != GOLD:
         return selected_work(

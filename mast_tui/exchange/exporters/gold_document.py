@@ -264,7 +264,6 @@ def _counts_by_name(names: Iterable[str]) -> dict[str, int]:
 
 
 def _mode_values(mode: Mode, taxonomy: Taxonomy) -> Values:
-    """Return the JSON values of a mode, with the texts that annotators saw."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -334,7 +333,6 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
 
 
 def _verdict_values(verdict: GoldVerdict) -> Values:
-    """Return the JSON values of a gold verdict."""
     return {
         "slug": verdict.mode,
         "value": verdict.value,

@@ -138,7 +138,7 @@ class _NativeTraceFinder:
         record = self._records.get(trace_id, TraceRecord(trace_id))
         identity = record.identity
         # A native trace has the id of its tool. Samples in old logs of Inspect have no such id, but
-        # a name that is unique in the log.
+        # can be found by their names.
         if identity is None or not (identity.native or identity.reader == inspect.READER.name):
             return None
         if identity.reader in _READERS_OF_OTEL:
@@ -223,10 +223,7 @@ def _ids_of_inspect(
 
 
 def _ids_of_otel(source: Source) -> dict[str, str]:
-    """Return the ids of spans by location in the file.
-
-    A log record has the id of its span.
-    """
+    """Return the ids of spans by location in the file."""
     ids = {}
     for raw in raw_spans(source, []):
         if not isinstance(raw.value, Mapping):
@@ -273,10 +270,7 @@ class Score:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Further facts for the tool's metadata.
-
-        A single label adds its details.
-        """
+        """Further facts for the tool's metadata."""
         return {
             "taxonomy": self.work.taxonomy,
             "mode": self.mode.code,
@@ -511,10 +505,7 @@ def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
 
 
 def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
-    """Yield the edits of Inspect's scores, one per sample, annotator and mode.
-
-    Unsure has no number, so it is left out.
-    """
+    """Yield the edits of Inspect's scores, one per sample, annotator and mode."""
     for _, group in groupby(
         scores, lambda score: (score.trace.id, score.work.annotator, score.name)
     ):

@@ -327,7 +327,6 @@ def read_who_and_when(
 def _read_who_and_when_files(
     name: str, taxonomy: Taxonomy, files: Sequence[Path]
 ) -> list[Incoming]:
-    """Return the labels of each file."""
     return [_read_who_and_when_file(name, taxonomy, file) for file in files]
 
 

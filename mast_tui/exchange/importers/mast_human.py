@@ -346,7 +346,6 @@ def _traces_by_record(records: Sequence[_Record]) -> dict[tuple[Path, int] | Non
 
 
 def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
-    """Yield the answers of all annotators on all modes."""
     for heading, answers in headings.items():
         if not isinstance(answers, Mapping):
             first_line = heading.split("\n")[0]
@@ -378,6 +377,5 @@ def _bound_slug(code: str, slugs: Mapping[str, str]) -> str:
 
 
 def _printed_failures(record: _Record) -> list[str]:
-    """Return the failures in the summary of a record, with codes and names."""
     failures = record.table("human_label_summary").get("failures")
     return [f for f in failures if isinstance(f, str)] if isinstance(failures, list) else []

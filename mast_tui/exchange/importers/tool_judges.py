@@ -206,7 +206,6 @@ def _add_diagnoses(
     builder: _AdamastBuilder,
     annotator: str | None,
 ) -> None:
-    """Add the work in the diagnoses of a file to the builder."""
     codes = _adamast_taxonomy_of_file(file, builder)
     builder.taxonomies[codes.taxonomy.ref] = codes.taxonomy
     builder.notes.append(f"{file.name}: codes from {codes.taxonomy.ref} ({codes.explanation})")
@@ -287,7 +286,6 @@ def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> _FileTaxo
 
 
 def _codes_with_names(record: Record) -> list[tuple[str, str]]:
-    """Return the codes in a diagnosis with their names."""
     # Without a list of failure modes, the record has a single code and name.
     modes = record.get("failure_modes", [record])
     return [

@@ -248,8 +248,6 @@ def candidate_map(
 ) -> CodebookMap:
     """Return a map that turns open codes into labels of a new mode.
 
-    All other modes stay.
-
     Args:
         old: The codebook of the open codes.
         new: The codebook with the new mode.
@@ -273,7 +271,6 @@ def taxonomy_toml(taxonomy: Taxonomy) -> str:
 
 
 def _toml_value(value: object) -> str:
-    """Return a string, list or dict as a TOML value."""
     match value:
         case str():
             # A JSON string is valid TOML, except for this character.

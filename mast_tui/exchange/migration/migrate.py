@@ -308,7 +308,6 @@ class CarriedWork:
         return {label.id: label for label in labels_by_target.values()}
 
     def _carried_label(self, label: Label, mode: str) -> Label:
-        """Return a label with its new mode and ids."""
         suggestion = label.suggestion
         if suggestion is not None:
             suggestion = self._new_ids.suggestions.get(suggestion, suggestion)

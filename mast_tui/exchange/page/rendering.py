@@ -218,10 +218,7 @@ def _shown_picture(picture: Picture) -> _ShownPicture:
 
 
 def _readable_call(text: str) -> str:
-    """Return the arguments of a call, a JSON object, one per line.
-
-    Other texts stay unchanged.
-    """
+    """Return the arguments of a call, a JSON object, one per line."""
     if not text.startswith("{"):
         return text
     try:
@@ -390,7 +387,6 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
 
 
 def _label_lines(label: PageLabel) -> Iterator[str]:
-    """Yield the list item of a label, with quote and note."""
     facts = ", ".join((label.location, label.author, *label.details))
     mode = f"{_escaped_line(label.mode.code)} {_escaped_line(label.mode.name)}"
     yield f"- **{mode}** ({_escaped_line(facts)})"
@@ -401,7 +397,6 @@ def _label_lines(label: PageLabel) -> Iterator[str]:
 
 
 def _verdict_lines(page: RunPage) -> Iterator[str]:
-    """Yield the table of verdicts with a column for each annotator."""
     rows = (
         [
             f"{verdict.mode.code} {verdict.mode.name}",
