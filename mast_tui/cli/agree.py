@@ -625,7 +625,7 @@ def _requested_comparison(
         raise click.UsageError(f"--judge names {judge_names[0]!r} twice")
     count_outside_workspace = None
     if request.shards is not None:
-        # This module must not import the code for shards by an import statement.
+        # The core may import the code for shards only by name.
         count_outside_workspace = partial(
             import_module(_SHARDS).judged_outside_workspace, request.shards
         )

@@ -260,7 +260,7 @@ def _checked_annotator(name: str | None) -> str | None:
     if name is None:
         return None
     try:
-        return annotator_of("", name)  # a row has no name here, only the option
+        return annotator_of("", name)  # only the option has a name, not a row
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 

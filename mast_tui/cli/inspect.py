@@ -50,7 +50,8 @@ def inspect_command(request: InspectRequest) -> int:
     hide_outcomes = hides_outcomes(request.common)
     files = []
     with WorkerPool(request.workers) as pool:
-        # A trace can have many spans. Text output without workers reads each span only to print it.
+        # Without workers, text output reads each span when it prints it, since a trace can have
+        # many.
         documents_have_spans = request.spans and (request.as_json or pool.workers is not None)
         inspect = partial(_inspect_trace, documents_have_spans, hide_outcomes)
         for report, inspected in each_trace(
@@ -192,7 +193,7 @@ def _print_files(files: list[_File], spans: bool) -> None:
     if spans:
         for file in files:
             for number, inspected in enumerate(file.traces):
-                # A document without the list leaves its many spans to be read one by one.
+                # Without this list, spans are read one by one, since a trace can have many.
                 span_list = inspected.document.get("span_list")
                 _print_spans(
                     inspected.document, span_list or _span_list(file.report.traces[number]), file

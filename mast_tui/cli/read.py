@@ -171,7 +171,7 @@ class LineReader:
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
-        # Messages of this reader never name a suggestion.
+        # The messages never name a suggestion here.
         self._messages = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0

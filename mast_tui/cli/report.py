@@ -360,7 +360,7 @@ def _visible_input(
     The traces in the input are recorded as seen by the viewer.
     """
     visible_traces = None if visibility is None else visibility.visible
-    # Workers only read the traces that give labels their positions.
+    # Workers only read traces for the positions of labels.
     with WorkerPool(None if request.without_places else request.workers) as pool:
         inputs = signature_input(
             viewer.workspace, taxonomy, request, traces=visible_traces, pool=pool

@@ -159,7 +159,7 @@ class _StudyGroup(click.Group):
         """Move the options before the name of a subcommand behind it."""
         options, arguments = split_options(args)
         if options and arguments:
-            # A subcommand reads only the options after its name.
+            # Click reads the common options only after the name of a subcommand.
             args = [arguments[0], *options, *arguments[1:]]
         return super().parse_args(ctx, args)
 
@@ -516,7 +516,7 @@ def export_command(request: StudyExportRequest) -> None:
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     annotator = named_annotator(viewer, request.common)
-    # Others than the study's annotators get the rows of all annotators.
+    # Everyone but the study's annotators gets all rows.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)
     outputs.add(request.output, text)

@@ -289,7 +289,7 @@ class _Applier:
             for work in self._incoming.work
             if (known_trace := known_traces[work.trace_id]) is not None
         ]
-        # Without a pass of its annotator on the trace, work cannot contradict the workspace.
+        # Only work on a trace with a pass of its annotator can contradict the workspace.
         works_with_pass = [work for work in known_works if work.key in self._earlier.passes]
         for batch in batched(works_with_pass, _event_estimate, EVENTS_AT_ONCE):
             counts.add(batch, self._plan_works(batch))
@@ -432,7 +432,7 @@ class _Applier:
             work = local_work.work
             location = f"{work.annotator} on {work.trace_id}"
             return _Plan((), known_count, differing_count, RowProblem(work.file, location, reason))
-        # The facts join the existing pass, so its start is not repeated.
+        # The pass exists already, so its start is not recorded again.
         added = {
             event_id: fact
             for event_id, fact in missing.items()
@@ -486,8 +486,8 @@ class _CurrentPass:
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
         }
-        # ``PassStarted`` always counts as missing. Alone it adds nothing, so the import of an own
-        # export writes no event.
+        # ``PassStarted`` always counts as missing. Alone it adds nothing, so a workspace that
+        # imports its own export gets no event.
         has_content = any(not isinstance(fact, PassStarted) for fact in missing.values())
         return missing if has_content else {}
 

@@ -50,7 +50,7 @@ class MergeResult:
         new: The number of added events.
         known: The number of events that the workspace had before.
         people: The changes to each annotator's work.
-        refused: The changes of refused files, by file. With any, nothing was written.
+        refused: The changes of refused files, by file. If there are any, nothing was written.
         notes: Sentences for the user.
     """
 

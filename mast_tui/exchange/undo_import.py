@@ -45,7 +45,7 @@ from mast_tui.workspace.events.types import (
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 _NOTICED: Final = SpansRead | SuggestionsSeen | Revealed
-"""Facts that only record the seeing of something. No work depends on them, and they cannot be
+"""Facts that only record what an annotator has seen. No work depends on them, and they cannot be
 undone."""
 
 _IN_WORDS: Final[Mapping[type, str]] = {
@@ -73,7 +73,7 @@ class Undone:
     """The result of undoing an import.
 
     ``events`` is the number of undone events. ``built_on`` describes later work that depends on the
-    import. With any, nothing was undone.
+    import. If there is any, nothing was undone.
     """
 
     record: ImportRecord
@@ -256,7 +256,7 @@ class _ImportUndo:
                 yield name, count
 
     def _later_deciders(self, annotator: str, trace_id: str, taxonomy: str) -> Iterator[str]:
-        """Yield the adjudicators of an annotator's work on a trace."""
+        """Yield the adjudicators who decided about an annotator's work on a trace."""
         deciders = {
             adjudicator
             for adjudicator, annotators in self._deciders[trace_id, taxonomy]
@@ -281,7 +281,7 @@ class _ImportUndo:
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield events that undo the imported events, with the actions of these."""
+        """Yield the events that undo imported events, each after the action of the imported one."""
         events = self._events_of(work)
         for event in reversed(events):
             if not self._is_imported(event):

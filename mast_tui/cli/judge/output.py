@@ -529,7 +529,7 @@ def report_failures(document: Document) -> int:
     if document.get("stopped"):
         say(f"mast-tui judge: {document['stopped']}")
     batch = document.get("batch")
-    # After writing requests, a run waits for their answers without a failure.
+    # A run that has written requests is a success, although their answers are missing.
     misses_answers = batch is not None and batch["waiting"] and not batch["written"]
     return 1 if document["failed"] or ended_early or misses_answers else 0
 

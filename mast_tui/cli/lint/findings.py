@@ -75,7 +75,7 @@ class Gate:
     def is_failed_by(self, finding: Finding) -> bool:
         """Check whether a finding makes the check fail.
 
-        With ``--fail-on fatal``, the mode decides on a finding with ``decisive`` None.
+        If ``decisive`` of the finding is None, its mode shows whether it is fatal.
         """
         if self.fails_all or finding.mode in self.modes:
             return True
@@ -205,7 +205,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
 
 
 def _default_rules(usable_rules: tuple[Rule, ...], gate: Gate) -> tuple[Rule, ...]:
-    """Return the default rules, and the rules for modes that only other rules look for.
+    """Return the default rules, and those for other modes that the gate needs.
 
     The default rules are the precise ones. Other rules find more, and are more often wrong.
     """

@@ -160,7 +160,7 @@ def _follow_sessions(
                 reporter.report(item)
                 if leaves_on_failure and item.fails:
                     return FAILS
-            # The time of a ``--run`` command is not a part of the time of a check.
+            # The time of a ``--run`` command does not count as time of the check.
             report_seconds += time.monotonic() - report_start
         if is_first:
             earlier_text = f"; {counted(earlier_count, 'earlier finding')}" if earlier_count else ""
@@ -404,7 +404,7 @@ class RunningTraces:
                 unchanged.discard(run)
         if not unchanged:
             return unchanged
-        # The run of a new sub-agent's file does not list this file yet.
+        # A new file of a sub-agent is not yet in the list of its run.
         files_of_no_known_run = changed.difference(*self._sub_agent_files.values())
         new_sub_agents = {path for path in files_of_no_known_run if _is_sub_agent(path)}
         if not new_sub_agents:
@@ -422,7 +422,7 @@ class RunningTraces:
         if reason is None:
             self._unreadable.pop(report.path, None)
             return
-        # A noted None is a reported reason.
+        # None is the note for a reason that was already reported.
         is_reported = report.path in self._unreadable and self._unreadable[report.path] is None
         if not is_reported:
             self._unreadable[report.path] = reason

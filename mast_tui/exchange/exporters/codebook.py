@@ -133,7 +133,7 @@ def _case_texts(cases: Iterable[Values]) -> Iterator[str]:
         locations = [_location_text(target) for target in case["targets"]]
         location = f" at {', '.join(locations)}" if locations else ""
         reason = f". {case['reason']}" if case["reason"] else ""
-        author = f"({case['by']}, {case['at'][:10]})"  # only the date of the time
+        author = f"({case['by']}, {case['at'][:10]})"  # the date without the time
         yield f"{case['trace']}: {case['value']}{location} {author}{reason}"
 
 

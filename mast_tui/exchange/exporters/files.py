@@ -427,7 +427,7 @@ def _visible_entries(
 
 def _gold_counts(document: Mapping[str, Any]) -> Counts:
     traces = document["traces"]
-    # All entries of one kind on a mode in a trace are one conflict.
+    # A mode in a trace has at most one conflict of each kind, which can have several entries.
     conflicts = {
         (trace["trace_id"], conflict["slug"], conflict["kind"])
         for trace in traces
@@ -789,7 +789,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
         and viewer.may_see_others(work.trace_id)
     ]
     viewer.reveal(work.trace_id for work in others_work)
-    # The record can make suggestions visible, so it comes first.
+    # This check follows the record, since the record can make suggestions visible.
     may_see_judges = viewer.may_see_judges()
 
     def is_visible(work: TraceWork) -> bool:

@@ -110,7 +110,7 @@ def _adamast_taxonomy_of_codes(codes: Sequence[Record], name: str, source: str) 
     for record in codes:
         code = _typable_code(str(record.get("id") or record.get("code") or ""))
         if not code or code.casefold() in used_codes:
-            continue  # The first record of a code counts.
+            continue  # the first record of a code counts
         mode_name = str(record.get("name") or record.get("label") or code).strip()
         if mode_name.casefold() in used_names | used_codes:
             mode_name = f"{mode_name} ({code})"

@@ -89,7 +89,7 @@ class _PassContent:
             "verdicts": self.verdicts,
             "reviews": self.reviews,
         }
-        # These parts have no times.
+        # Only other parts of a pass have times.
         for part, name, value in changes_in_pass(fact, time=""):
             _set_or_remove(parts[part], name, value)
 
@@ -329,7 +329,7 @@ class CarriedWork:
             for mode, old_modes in self._map.sources.items()
             if mode not in labelled_modes
         }
-        # A present mode without a label was split, so its new modes are open.
+        # A new mode that is present without a label comes from a split mode, so it is open.
         return {
             mode: value
             for mode, value in values.items()

@@ -453,7 +453,7 @@ class RunPage:
         """Yield the spans of the page in order."""
         trace = self.trace
         labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
-        # For each span, the number of labels that begin at it minus those that end before it.
+        # For each span, the labels that begin at it minus those that end at the span before it.
         cover_changes = [0] * (len(trace) + 1)
         for label in self.labels:
             if label.first is None or label.last is None:
