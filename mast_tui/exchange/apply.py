@@ -93,7 +93,7 @@ def apply_incoming(
 ) -> Applied:
     """Write the imported work of annotators in batches.
 
-    All problems are found before the first batch. Other processes can write between batches. The
+    Everything is checked before the first batch. Other processes can write between batches. The
     events of an annotator on a trace stay in one batch. A repeated import adds only missing events.
 
     Args:

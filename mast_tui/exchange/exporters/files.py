@@ -412,7 +412,7 @@ def _add_gold_document(
 def _visible_entries(
     request: ExportRequest, entries: Iterable[GoldWithSides], visible: Collection[str]
 ) -> list[GoldWithSides]:
-    """Return the gold of the visible traces, with hidden outcomes and masked texts removed."""
+    """Return the gold of the visible traces, without hidden outcomes and with masked texts."""
     may_see_outcome = request.viewer.may_see_outcomes()
     visible_entries = [
         replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
@@ -474,7 +474,7 @@ def _check_ordered(request: ExportRequest, entries: Sequence[GoldWithSides]) -> 
 def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
     """Return the values of the datasheet: the requested file, or the one beside the workspace.
 
-    The result is None if neither exists.
+    Without a requested file, the result is None if the workspace has none.
     """
     if request.datasheet is not None:
         return read_datasheet(request.datasheet)

@@ -609,8 +609,7 @@ OWN_WORK: Final = "own_work"
 """The reason to leave a reading: its annotator has worked under the new codebook."""
 
 GONE_ON: Final = "gone_on"
-"""The reason to leave a reading: work under the old codebook continued after an earlier migration.
-"""
+"""The reason to leave a reading: its old work continued after an earlier migration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -499,7 +499,7 @@ class _PagePictures:
     def of_span(self, index: int) -> tuple[Picture, ...]:
         """Return the pictures of a span.
 
-        Too large ones have no data.
+        A picture beyond the limit of the page has no data.
         """
         pictures = []
         for picture in self._finder.of_span(index):
@@ -514,7 +514,8 @@ class _PagePictures:
 def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> int:
     """Remove the ends of blocks that end with a span, and return their number.
 
-    Ends are exclusive, the innermost block's last. The last span ends all blocks.
+    Ends are exclusive. The end of the innermost block is the last one. The last span ends all
+    blocks.
     """
     count = 0
     is_last_span = index + 1 == span_count
@@ -571,7 +572,7 @@ class RunPages:
 
         Args:
             trace: The trace.
-            listed: The traces of all pages. Each gets a different name.
+            listed: The traces of all pages. The titles of their pages must differ.
         """
         title = distinct_name(trace, listed)
         record = TraceRecord.from_trace(trace)
