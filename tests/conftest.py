@@ -15,9 +15,6 @@ from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from sqlalchemy import Engine
-from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.util import LRUCache
 from xdist.remote import Producer
 from xdist.scheduler import WorkStealingScheduling
 
@@ -138,19 +135,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WorkStealingScheduling:
     """Give each process tests that follow each other, so that it makes a file's fixtures once."""
     return WorkStealingScheduling(config, log)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _statements_are_compiled_once() -> Iterator[None]:
-    """Compile each statement once: every workspace has its own engines, which would do it again."""
-    compiled: LRUCache[object, object] = LRUCache(1000)
-    cache = property(lambda _: compiled, lambda _engine, _own_cache: None)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Engine, "_compiled_cache", cache, raising=False)
-        # A dialect is part of the key of a compiled statement.
-        patched.setattr(DefaultDialect, "__eq__", lambda one, other: type(one) is type(other))
-        patched.setattr(DefaultDialect, "__hash__", lambda dialect: hash(type(dialect)))
-        yield
 
 
 @pytest.fixture(scope="session")

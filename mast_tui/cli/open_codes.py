@@ -75,7 +75,7 @@ class StudyNotesRequest:
 @click.command()
 @options.takes(StudyNotesRequest)
 def notes_command(request: StudyNotesRequest) -> None:
-    """List open codes, which no mode describes: labels 'none of these' (0 0) and notes on spans.
+    """List open codes: labels 'none of these modes' (0 0) and notes on spans.
 
     They are grouped by a #tag in their text, or else by their words (--by), with the number of new
     kinds of failure per trace, in reading order. 'taxonomy add' makes a mode of a group. Annotators

@@ -37,6 +37,7 @@ from mast_tui.session import (
     QueueKind,
     StudyProgress,
     Viewer,
+    outside_work_text,
     progress,
     queue,
     register_opened_trace,
@@ -569,8 +570,8 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
         click.echo("nothing changed")
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         key_column("name", "annotator"),
-        key_column("assigned", "traces", right=True),
-        key_column("before", right=True),
+        key_column("before", "traces before", right=True),
+        key_column("assigned", "traces after", right=True),
         TableColumn("in the study", lambda row: "yes" if row["present"] else "has left"),
     )
     print_table(columns, rows)
@@ -606,8 +607,9 @@ def show_command(request: StudyShowRequest) -> None:
     annotator = named_annotator(viewer, request.common)
     rows = progress_rows(workspace, taxonomy, study, annotator)
     document = plan_document(workspace, study)
-    # This number would tell an annotator how often others find a mode present.
-    is_annotator = viewer.sees_finished_only or annotator in study.annotators
+    # The number of needed traces would tell an annotator how often others find a mode present.
+    is_lead = viewer.name == workspace.study_leads().get(study.taxonomy)
+    is_annotator = annotator in study.annotators or (viewer.sees_finished_only and not is_lead)
     traces_needed = {} if is_annotator else traces_to_label(workspace, taxonomy, study)
     if request.as_json:
         print_json({**document, "progress": rows, "more_traces": traces_needed})
@@ -616,6 +618,17 @@ def show_command(request: StudyShowRequest) -> None:
     print_progress(rows)
     if traces_needed:
         click.echo(_needed_text(traces_needed))
+    _report_outside_work(workspace, study)
+
+
+def _report_outside_work(workspace: Workspace, study: Study) -> None:
+    """Report on stderr work in the workspace that does not count in its study."""
+    outside_text = outside_work_text(workspace, study)
+    if outside_text:
+        say(
+            f"{workspace.path}: {outside_text} To count it, name them in --annotators; for a study "
+            "apart from it, give --workspace PATH"
+        )
 
 
 def _needed_text(traces_needed: Mapping[str, int]) -> str:
@@ -623,7 +636,7 @@ def _needed_text(traces_needed: Mapping[str, int]) -> str:
     needed_text = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
     if not needed_text:
         return f"no more traces are needed for ± {points} points of any mode"
-    return f"traces still needed for a ±{points}-point interval, by mode, about: {needed_text}"
+    return f"traces to add for a ±{points}-point interval, by mode, about: {needed_text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -915,7 +928,7 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),
-        key_column("shared", right=True),
+        key_column("shared", "with others", right=True),
     ]
     if any(row["withheld"] for row in rows):
         columns.append(key_column("withheld", "without suggestions", right=True))
@@ -1086,6 +1099,7 @@ def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: 
     if not changed:
         click.echo("nothing changed")
     print_plan(study)
+    _report_outside_work(workspace, study)
     if not study.traces:
         say("the study has no traces yet; add some with mast-tui study add PATH")
     print_line("see everyone's progress with mast-tui study show")

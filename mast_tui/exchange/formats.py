@@ -45,16 +45,6 @@ class FormatContent(Enum):
     ``exporters.files.add_workspace`` and ``jsonl.read_jsonl``."""
 
 
-def companion_path(output: Path, ending: str) -> Path:
-    """Return the path of a second file beside an export.
-
-    Args:
-        output: The path of the export.
-        ending: The end of the second file's name.
-    """
-    return output.with_name(f"{output.stem}.{ending}")
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format of labels.
@@ -100,6 +90,17 @@ class Format:
     def is_folder(self) -> bool:
         """True if an export is a folder of files."""
         return not Path(self.file_name).suffix
+
+    def companion_path(self, output: Path, ending: str) -> Path:
+        """Return the path of a second file beside an export.
+
+        Args:
+            output: The path of the export.
+            ending: The end of the second file's name.
+        """
+        # Exports named gold.v1 and gold.v2 would share a second file gold.ENDING.
+        is_usual = output.suffix == Path(self.file_name).suffix
+        return output.with_name(f"{output.stem if is_usual else output.name}.{ending}")
 
     @property
     def usual_pass(self) -> Which:

@@ -811,9 +811,9 @@ class _TableMaker:
         ]
         return Table(
             "rounds",
-            "Rounds of the study, all modes pooled",
+            "Batches of the study, all modes pooled",
             (
-                Column("round", "round", Kind.TEXT, priority=102),
+                Column("round", "batch", Kind.TEXT, priority=102),
                 _TRACES,
                 _N,
                 _PRESENT,

@@ -188,7 +188,7 @@ def why_undefined(
         reasons: The explanations of reasons, by the name of the reason.
         no_variance: The explanations of ``no_variance`` for single figures, by their names.
     """
-    names_by_explanation: dict[str, list[str]] = {}
+    names_by_explanation: dict[tuple[str, str], list[str]] = {}
     for name, figure in figures:
         reason = figure.undefined
         if reason is None:
@@ -196,9 +196,11 @@ def why_undefined(
         explanation = reasons.get(reason, reason.replace("_", " "))
         if reason == "no_variance":
             explanation = no_variance.get(name, explanation)
-        names_by_explanation.setdefault(explanation, []).append(name)
-    for explanation, names in names_by_explanation.items():
-        yield f"Undefined: {joined_names(names)}, because {explanation}."
+        # The sentence begins with the words that are shown in place of the figure.
+        title = reason.replace("_", " ").capitalize()
+        names_by_explanation.setdefault((title, explanation), []).append(name)
+    for (title, explanation), names in names_by_explanation.items():
+        yield f"{title}: {joined_names(names)}, because {explanation}."
 
 
 def is_kappa_paradox(figures: FigureTable) -> bool:

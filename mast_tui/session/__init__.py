@@ -17,6 +17,7 @@ from mast_tui.session.session import Session, register_opened_trace
 from mast_tui.session.study_setup import (
     check_changes,
     count_reassigned_traces,
+    outside_work_text,
     sample_texts,
     set_study,
     with_annotator,
@@ -77,6 +78,7 @@ __all__ = [
     "library_view",
     "login_person",
     "outside_study_text",
+    "outside_work_text",
     "progress",
     "queue",
     "record_reveal",

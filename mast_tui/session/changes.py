@@ -407,11 +407,12 @@ class ChangeMessages:
         where = f"{code} on {location}"
         if previous.mode != current.mode:
             previous_code = self._codes.get(previous.mode, previous.mode)
-            message = f"{previous_code} is {self.mode(current.mode)} now"
+            message = f"{previous_code} changed to {self.mode(current.mode)}"
             yield _ValueChange(message, self.mode(previous.mode))
         if previous.target != current.target:
             previous_location = self.location(previous.target)
-            yield _ValueChange(f"{code} is on {location} now", f"on {previous_location}")
+            subject = code if previous.mode == current.mode else "now"
+            yield _ValueChange(f"{subject} on {location}", f"on {previous_location}")
         elif previous.mode != current.mode:
             yield _ValueChange(f"on {location}", "")
         if previous.note != current.note:

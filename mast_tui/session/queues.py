@@ -151,7 +151,7 @@ class _AnnotatorWork:
                 trace_id,
                 self._in_taxonomy_order(() if modes is None else modes.get(trace_id, ())),
                 begun=trace_id in self.retests.begun
-                or _has_open_reading(self.passes.get(trace_id, ())),
+                or _is_last_reading_finished(self.passes.get(trace_id, ())) is False,
                 retest=trace_id in self.retests.current,
             )
             for trace_id in ids
@@ -160,6 +160,8 @@ class _AnnotatorWork:
     def unfinished(self) -> tuple[QueueItem, ...]:
         """Return the unfinished traces, with retests before the first trace that is not begun.
 
+        A finished trace that the annotator has changed since is unfinished again.
+
         The result is empty for a person outside the study.
         """
         if self.study is not None and self.annotator not in self.study.annotators:
@@ -167,7 +169,7 @@ class _AnnotatorWork:
         unfinished = self.items(
             trace_id
             for trace_id in self.traces()
-            if first_finish(self.passes.get(trace_id, ())) is None
+            if not _is_last_reading_finished(self.passes.get(trace_id, ()))
         )
         retests = self.items([*sorted(self.retests.begun), *self.retests.due])
         first_not_begun = next(
@@ -298,7 +300,7 @@ class _AnnotatorWork:
         return tuple(mode for mode in self._modes if mode in selected)
 
 
-def _has_open_reading(passes: Sequence[Pass]) -> bool:
-    """Return whether the last reading is begun and not finished."""
+def _is_last_reading_finished(passes: Sequence[Pass]) -> bool | None:
+    """Return whether the last reading is finished; None if no reading is begun."""
     readings = [reading for reading in passes if reading.kind.is_reading]
-    return bool(readings) and not readings[-1].finished
+    return readings[-1].finished if readings else None

@@ -900,7 +900,10 @@ class Session:
         # A change of a finished pass begins a second look, the next pass on the trace.
         if change.opens_second_look:
             number = change.state.number
-            message = f"the trace was finished: this begins pass {number} · {result.message}"
+            message = (
+                f"{result.message} · the trace is open again (pass {number}): finish it again, "
+                "or undo this"
+            )
             result = replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))
         return result

@@ -9,8 +9,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mast_tui.counts import counted
 from mast_tui.errors import SessionError
-from mast_tui.labels import AnnotatorKind
+from mast_tui.labels import AnnotatorKind, counted_passes, finished_by
 from mast_tui.session.progress import anybody_finished
 from mast_tui.session.visibility import trace_masks
 from mast_tui.study import (
@@ -112,6 +113,26 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
         ):
             reassigned.setdefault(name, set()).add(trace_id)
     return {name: len(traces) for name, traces in reassigned.items()}
+
+
+def outside_work_text(workspace: Workspace, study: Study) -> str:
+    """Return a sentence on finished traces of people outside a study; empty without any.
+
+    Args:
+        workspace: The workspace of the study.
+        study: The study, which may still be planned.
+    """
+    outside_names = {
+        info.name
+        for info in workspace.annotators()
+        if info.kind.is_person and info.name not in study.participants
+    }
+    finished = counted_passes(workspace.passes(taxonomy=study.taxonomy), "last")
+    counts = finished_by(outside_names, finished)
+    if not counts:
+        return ""
+    counts_text = ", ".join(f"{name} {counted(count, 'trace')}" for name, count in counts.items())
+    return f"Work outside the study counts in no figure and no gold: {counts_text}."
 
 
 STRATA: Final = ("system", "model", "benchmark", "outcome", "length")

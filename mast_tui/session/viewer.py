@@ -74,7 +74,7 @@ def outside_study_text(name: str, study: Study | None) -> str | None:
     """
     if study is None or name in study.participants:
         return None
-    return f"{name} is not in this study; these labels will not count"
+    return f"{name} is not in this study: labels under this name do not count"
 
 
 def remember_person(workspace: Workspace, name: str) -> None:

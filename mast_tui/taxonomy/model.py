@@ -71,7 +71,7 @@ class Mode:
 OPEN_SLUG: Final = "none_of_these"
 """The slug of open codes: labels of failures that no mode of the taxonomy describes."""
 
-_OPEN_NAME: Final = "Something, none of these"
+_OPEN_NAME: Final = "None of these modes"
 _OPEN_CODE: Final = "0.0"
 _OPEN_DEFINITION: Final = (
     "Something went wrong here that no mode describes. Describe it in a few words of your "

@@ -391,6 +391,15 @@ class MastApp(QueuedInputApp):
         """
         self.notify(message, timeout=seconds, markup=False)
 
+    def answer(self, message: str, *, error: bool = False) -> None:
+        """Answer a key in the last line of the open screen.
+
+        Args:
+            message: The message.
+            error: True if it reports an error.
+        """
+        self.main_screens[-1].hints.say(message, error=error)
+
     def show_error(self, message: str) -> None:
         """Show an error above the open screen."""
         self.notify(one_line(message), severity="error", timeout=12, markup=False)
@@ -427,7 +436,7 @@ class MastApp(QueuedInputApp):
     def action_another_annotator(self) -> None:
         """Ask for a name, and label under it."""
         if self.workspace.no_workspace_reason is not None:
-            self.show_error("No workspace is open, so no one can label")
+            self.answer("No workspace is open, so no one can label", error=True)
         else:
             self.workspace.ask_for_another_annotator()
 
@@ -438,7 +447,7 @@ class MastApp(QueuedInputApp):
     def action_export(self) -> None:
         """Write labels to a file, once there is a workspace."""
         if self.workspace.no_workspace_reason is not None:
-            self.show_error("No workspace is open, so there is nothing to export")
+            self.answer("No workspace is open, so there is nothing to export", error=True)
             return
         self.workspace.when_ready(self._choose_format)
 
@@ -464,8 +473,8 @@ class MastApp(QueuedInputApp):
         action = find_action(choice)
         if action is not None:
             await screen.run_action(action.command)
-        elif not isinstance(screen, MainScreen) or not screen.go_to_place(choice):
-            self.show_error(f"There is no place and no action {one_line(choice)!r} here")
+        elif isinstance(screen, MainScreen) and not screen.go_to_place(choice):
+            screen.say_error(f"Nothing here has the number or name “{one_line(choice)}”")
 
     @staticmethod
     def _keys_screen(screen: Screen[Any]) -> Where:

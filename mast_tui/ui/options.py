@@ -5,6 +5,7 @@ Free of Textual, so that the import costs no start-up time.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,6 +40,17 @@ class AppOptions(NamedTuple):
     assisted: bool
     fill_new_workspace: Callable[[Workspace], None] | None = None
     password: str | None = None
+
+    def command_of_another(self) -> str:
+        """Return the command with which another person labels the same traces here."""
+        arguments = ["mast-tui"]
+        if not self.samples:
+            arguments.append(shlex.quote(str(self.paths[0])) if len(self.paths) == 1 else "PATH …")
+        if self.workspace is not None:
+            # A URL can hold a password.
+            location = "URL" if "://" in self.workspace else shlex.quote(self.workspace)
+            arguments.append(f"--workspace {location}")
+        return " ".join([*arguments, "--annotator NAME"])
 
 
 def in_browser(environment: Mapping[str, str]) -> bool:

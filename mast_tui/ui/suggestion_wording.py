@@ -75,6 +75,11 @@ def judge_name(judge: str) -> str:
     return f"{one_line(model, MAX_NAME_CHARS - 1 - len(prompt_hash))}@{prompt_hash}"
 
 
+def name_without_version(judge: str) -> str:
+    """Return a judge's name without the version of its rules or the hash of its prompt."""
+    return judge_name(judge).rpartition("@")[0] or judge_name(judge)
+
+
 def rule_text(rationale: str) -> str:
     """Return the words that identify the rule that gave a reason.
 

@@ -100,7 +100,7 @@ async def test_a_study_offers_its_annotators_and_confirms_other_names(study_fold
             assert f'<option value="{name}">' in page
         assert 'name="name" value=""' in page  # Enter alone accepts nothing
         page = await entered(client, name="root")
-        assert "root is not in this study; these labels will not count. Continue?" in page
+        assert "root is not in this study: labels under this name do not count. Continue?" in page
         assert "/ws" not in page
         assert not list(client.session.cookie_jar)
         assert "Continue as root" in await entered(client, name="root", outside="another")

@@ -117,7 +117,7 @@ def test_undefined_figures_have_a_reason_and_a_sentence() -> None:
     for key in ("positive_agreement", "cohen_kappa", "krippendorff_alpha", "gwet_ac1"):
         assert estimate(mode, key).undefined == "no_variance"
     assert estimate(mode, "raw_agreement").value == 1
-    assert "Undefined: positive agreement, because" in detail(mode)
+    assert ": positive agreement, because" in detail(mode)
     assert "all verdicts are equal" in detail(mode)
     alone = row(table(of_two("010", "..."), "modes"), MODES[0].slug)
     assert "only one annotator" in detail(alone)

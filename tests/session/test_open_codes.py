@@ -44,7 +44,7 @@ def test_open_codes_are_labels_without_mode() -> None:
     desk = Desk.set_up()
     session = desk.open()
     change = session.toggle_label(OPEN_SLUG, span(1), suggestions_on_screen=False)
-    assert change.message == "0.0 Something, none of these on #2"
+    assert change.message == "0.0 None of these modes on #2"
     (label,) = session.labels
     session.edit_label(label.id, note="talks to the wrong pod")
     session.undo()

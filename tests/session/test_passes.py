@@ -119,7 +119,9 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     session.finish(open_modes="leave")
     frozen = desk.workspace.labels()
     change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
-    assert change.message.startswith("the trace was finished: this begins pass 2 · ")
+    assert change.message.endswith(
+        " · the trace is open again (pass 2): finish it again, or undo this"
+    )
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
     assert not session.finished
     copy, added = session.labels

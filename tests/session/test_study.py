@@ -328,8 +328,8 @@ def test_open_traces_come_in_the_annotators_order() -> None:
     put(room.open(second), ONE, span(0))
     assert queue(room.workspace, MAST, "alice")[0] == QueueItem(second, begun=True)
     assert ids(room) == [second, *rest]
-    put(room.open(first), ONE, span(0))  # a second look is not to do
-    assert (ids(room), ids(room, annotator="carol")) == ([second, *rest], [])
+    put(room.open(third), ONE, span(0))  # a second look must be finished again
+    assert (ids(room), ids(room, annotator="carol")) == ([second, third, *rest], [])
 
 
 def test_retests_are_mixed_in() -> None:

@@ -185,7 +185,7 @@ def test_names_in_a_study(small: Path, study: Path, tmp_path: Path) -> None:
         terminal.expect("In this study: ada, ben, dee")
         terminal.expect("Who is labelling")
         terminal.sendline("root")
-        terminal.expect("root is not in this study; these labels will not count. Continue")
+        terminal.expect("root is not in this study: labels under this name do not count. Continue")
         terminal.sendline("")
         terminal.expect("Who is labelling")
         terminal.sendline("root")
@@ -212,10 +212,10 @@ def test_names_by_option(small: Path, study: Path, tmp_path: Path) -> None:
     assert "1.3 Step repetition on #1" in output(tmp_path / "x.db", "13\n", "--annotator", "bo")
     assert "give your name with --annotator NAME" in output(tmp_path / "x.db", "13\n")
     outside = output(study, "]\n", "--annotator", "root")
-    assert "root is not in this study; these labels will not count" in outside
+    assert "root is not in this study: labels under this name do not count" in outside
     assert "No suggestion is left" in outside
     people = "the study has ada, ben, dee; give your name with --annotator NAME"
     assert people in output(study, "]\n")
     adjudicator = output(study, "]\n", "--annotator", "dee")
-    assert "not in this study" not in adjudicator
+    assert "annotator of this study" not in adjudicator
     assert "suggests 1.3" in adjudicator

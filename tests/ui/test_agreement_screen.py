@@ -120,7 +120,7 @@ async def test_intervals_are_explained(finished: Office) -> None:
 
 async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
     async with agreeing(finished, "carol") as on:
-        assert "2 traces finished by two people hidden until you finish them" in on.text
+        assert "2 traces are hidden until you finish them" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
@@ -136,7 +136,7 @@ async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> Non
         await on.press("j")
         assert "look as adjudicator" not in on.lines[-1]
         await on.press("o")
-        assert "included already" in last_message(on)
+        assert "No trace is excluded" in last_message(on)
 
 
 async def test_first_or_last_passes_are_counted(finished: Office) -> None:
@@ -158,6 +158,8 @@ async def test_agreement_without_two_annotators(office: Office) -> None:
     office.label("alice", "one", {})
     async with agreeing(office) as on:
         assert not missing(on.text, "two people who have finished", "alice has finished 1 trace.")
+        command = f"mast-tui {office.folder} --workspace {office.workspace} --annotator NAME"
+        assert "".join(command.split()) in "".join(on.text.split())
         await on.press("5")
         assert "No judge has labelled a trace" in on.text
 
@@ -214,6 +216,13 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -
         assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("2", "0.50")
         await on.press("j", "j")
         assert not missing(detail_of(on), "only by alice in 1", "mast-tui study")
+    async with agreeing(finished, "carol") as on:
+        await on.press("5")
+        assert "2 traces are hidden until you finish them. o shows them" in " ".join(
+            on.text.split()
+        )
+        await on.press("o", "a")
+        assert cells(on, "1.3")["n"] == "1"
 
 
 async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -> None:

@@ -8,14 +8,7 @@ import pytest
 
 from mast_tui.labels import PassKind, VerdictValue
 from tests.cli.conftest import configure
-from tests.ui.stage import (
-    MAST,
-    SLUGS,
-    Stage,
-    missing,
-    stage,
-    write_trace,
-)
+from tests.ui.stage import MAST, SLUGS, missing, stage, write_trace
 from tests.ui.test_annotate_reading import LONG, repeating
 
 
@@ -76,24 +69,26 @@ async def test_finishing_asks_about_unread_spans(long: Path) -> None:
         assert LONG[:40] in on.text
 
 
-async def test_open_modes_are_answered_by_one_key_each(long: Path) -> None:
+async def test_open_modes_are_answered_by_their_digits(long: Path) -> None:
     async with stage(long, size=(80, 24)) as on:
         await on.press("1", "3", "_", "2", "6", "D")
-        assert "12 modes without a verdict" in on.text
+        assert "12 open modes, without a verdict" in on.text
         for mode in MAST.modes:
-            named = any(f" {mode.code} {mode.name[:10]}" in line for line in lines_of_dialog(on))
-            assert named is (mode.code not in ("1.3", "2.6"))
-        assert any("set these modes absent" in line for line in lines_of_dialog(on))
-        await on.press("a")
+            assert (f" {mode.code} {mode.name} " in on.text) is (mode.code not in ("1.3", "2.6"))
+        assert "set the open modes absent" in on.text
+        await on.press("1", "o", "W", "enter", "1")  # no answer between two digits
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
-        assert any("1.1 Disobey" in line and "absent" in line for line in lines_of_dialog(on))
-        await on.press("a", "b", "b", "b", "j", "k", "?")
+        assert "1.1 Disobey task specification absent" in on.text
+        for key, said in (("3", "1.3 has a verdict already"), ("9", "there is no mode 19")):
+            await on.press("1", key)
+            assert f"Nothing set: {said}" in on.text
+        await on.press("_", "1", "1", "1", "2", "-", "1", "2", "1", "escape", *"djksu", "?")
         assert "All keys are in this box and in the last line" in on.text
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
         assert on.session.verdict(SLUGS["1.2"]) is None
         assert not on.session.finished
         await on.press("escape", "u")
-        assert on.session.verdict(SLUGS["1.2"]) is VerdictValue.UNSURE
+        assert on.session.verdict(SLUGS["1.2"]) is VerdictValue.ABSENT
         await on.press("D", "W")
         assert on.session.finished
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
@@ -116,11 +111,6 @@ async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
         assert "all your traces are finished: F4 exports · K shows agreement" in on.message
 
 
-def lines_of_dialog(on: Stage) -> list[str]:
-    inside = slice(4, 76)
-    return [line[inside] for line in on.lines]
-
-
 async def test_a_finish_is_undone_until_something_is_revealed(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     async with stage(small, workspace=place, annotator="bob") as on:
@@ -135,7 +125,10 @@ async def test_a_finish_is_undone_until_something_is_revealed(small: Path, tmp_p
         await on.press("U")
         assert on.session.finished
         assert on.session.verdict(SLUGS["3.1"]) is VerdictValue.ABSENT
-        await on.press("r")
+        await on.press("r", "enter", "r")
+        assert "you cannot undo the finish" in on.text
+        assert "1.1 ○" not in on.row(1)
+        await on.press("y")
         assert "1.1 ○" in on.row(1)
         assert "bob" in on.message
         await on.press("u")

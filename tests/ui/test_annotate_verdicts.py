@@ -33,7 +33,7 @@ async def test_verdicts_are_typed_and_ask_before_they_remove_labels(small: Path)
             await on.press("u", "u", "u", "u")
         await on.undo_all()
         await on.press("1", "3", "j", "1", "3", "2", "6", "-", "1", "3")
-        assert "2 labels" in on.text
+        assert "1.3 has 2 labels in this trace. Remove them and set 1.3 absent?" in on.text
         assert len(on.labels) == 3
         await on.press("n")
         assert (len(on.labels), on.session.verdict(SLUGS["1.3"])) == (3, VerdictValue.PRESENT)
@@ -83,15 +83,16 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         assert values == [1.0, 0.75, 0.5, 0.25, None]
         await on.undo_all()
         await on.press("1", "3", "c")
-        assert on.message == "confidence of 1.3 on #1: sure"
+        assert on.message == "confidence of 1.3 on #1: sure · c again: fairly sure"
         await on.press("c")
-        assert on.message == "confidence of 1.3 on #1: fairly sure"
+        assert on.message == "confidence of 1.3 on #1: fairly sure · c again: half sure"
         await on.press("u")
         assert on.message == ("undone: confidence of 1.3 on #1: fairly sure · again sure")
         await on.press("f")
-        assert on.message == "severity of 1.3 on #1: fatal"
+        assert on.message == "severity of 1.3 on #1: fatal · f again: benign"
         await on.press("m", *"odd", "enter")
         assert on.message == "note on 1.3 at #1: odd"
+        assert "✎" in on.row(1)
         await on.press("m", *"er", "enter", "u")
         assert on.message == "undone: note on 1.3 at #1: odder · again “odd”"
         await on.press("U")

@@ -71,7 +71,7 @@ async def test_ranges_quotes_and_modes_are_edited(small: Path) -> None:
         before = await labelled_range(on)
         await on.press("e", "1", "3")
         assert (on.labels, on.session.labels[0].note) == ({("1.3", 3, 6)}, "well")
-        assert on.message == "2.3 is 1.3 Step repetition now, on #3 to #6"
+        assert on.message == "2.3 changed to 1.3 Step repetition, on #3 to #6"
         await on.press("e", "l", *"conversation reset", "enter")
         assert on.labels == {("2.1", 3, 6)}
         await on.press("u", "u")
@@ -82,12 +82,11 @@ async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
         before = await labelled_range(on)
         await on.press("e")
-        assert "Enter keeps 2.3, two digits change it" in on.text
+        assert "Enter saves, digits change 2.3" in on.text
         await on.press("j")
-        assert "Enter keeps 2.3, two digits change it" in on.text
-        assert not missing(on.message, "range #3 to #7", "Enter keeps 2.3, two digits change it")
+        assert not missing(on.message, "range #3 to #7", "Enter saves, digits change 2.3")
         await on.press("escape", "v", "j")
-        assert "two digits label it" in on.message
+        assert "two digits label" in on.message
         await on.press("k", "escape", "1", "1")
         assert before in on.session.labels
         assert on.labels == {("2.3", 3, 6), ("1.1", 6, 6)}

@@ -185,9 +185,9 @@ async def test_export_by_the_palette_of_one_annotator(office: Office) -> None:
         await on.press(":", *"hand", "space", *"over", "enter")
         await on.press(*"csv-long", "enter")
         assert "labels.csv" in on.text
-        await on.press("down", "space", "space", "enter")
+        await on.press(*"mine.csv", "down", "space", "space", "enter")
         assert "1 trace, 2 labels" in on.text
-    written = Path("labels.csv").read_text()
+    written = Path("mine.csv").read_text()
     assert written.startswith(ROW)
     assert {line.split(",")[1] for line in written.splitlines()[1:]} == {"alice"}
 
@@ -229,6 +229,13 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
         assert "traces are never written to" in screen_text(on)
         await write_over(on, tmp_path / "gold.json")
         assert "Written" in on.text
+        await on.press("enter")
+        await choose(on, "gold")
+        await write_over(on, tmp_path / "gold")
+        assert "gold.datasheet.md exists" in " ".join(screen_text(on).split())
+        await on.press("escape")
+        await write_over(on, tmp_path / "gold.v2")
+        assert not missing(on.text, "Written", "gold.v2.datasheet.md")
 
 
 async def test_a_stopped_export_writes_nothing(
@@ -273,8 +280,8 @@ async def test_a_form_shows_its_fields_and_takes_all_keys(office: Office) -> Non
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await choose(on, "gold")
         form = on.app.screen
-        choices = ("gold", "majority decides", "which pass", "names")
-        for title in ("file", "annotators", "datasheet", *choices):
+        choices = ("gold", "majority decides", "if labelled twice", "names")
+        for title in ("file", "annotators", "facts for datasheet", *choices):
             assert any(f"  {title}  " in line for line in on.lines), title
         # On a choice, letters are no text, and mean nothing of what is under the form.
         await on.press("down", *"LKSYVJQ:?uU", "f9")

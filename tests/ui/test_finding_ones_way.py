@@ -61,13 +61,12 @@ async def test_unknown_keys_and_the_palette(small: Path, tmp_path: Path) -> None
         await on.press(":", "#", "5", "enter")
         assert on.number == 5
         await on.press(":", *"#99999", "enter")
-        (note,) = on.app._notifications
-        assert "There is no place and no action '#99999' here" in note.message
+        assert on.message == "Nothing here has the number or name “#99999”"
         for key in (":", "ctrl+p"):
             await on.press(key)
             assert isinstance(on.app.screen, Palette), key
             await on.press(*"send")
-            assert "No action matches “send”" in on.text
+            assert "No action matches “send” · Enter goes to span “send”" in on.text
             assert not on.app.screen.query_one(ChoiceList).choices
             await on.press(*["backspace"] * 4, *"dark")
             assert on.app.screen.query_one(ChoiceList).choices[0].code == "F9"

@@ -56,7 +56,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
-            " label 1▁ · type the second digit · Esc leaves",
+            " label 1▁ · type the second digit · Esc cancels",
         )
         await on.press("3")
         assert on.labels == {("1.3", 2, 2)}
@@ -77,9 +77,9 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "13 modes without a verdict:",
-            "o  finish; I did not judge these modes: leave them out of figures  ↵",
-            "W  finish; I judged the whole trace: set these modes absent",
+            "13 open modes, without a verdict:",
+            "o  finish, leave the open modes open (no figure counts them)  ↵",
+            "W  finish, set the open modes absent",
         )
         await on.press("o")
         assert on.session.finished
@@ -119,11 +119,11 @@ async def test_another_annotator_takes_over(tmp_path: Path) -> None:
         assert on.labels == {("1.3", 2, 2)}
         await on.press(":", *"another annotator", "enter")
         on.screen(NameScreen)
-        assert "Esc leaves" in words(on)
+        assert "Esc cancels" in words(on)
         await on.press("escape")
         assert on.session.annotator == "ann"
         await on.press("&", *"bob", "enter")
-        assert on.notices == ["You label as bob now"]
+        assert "You label as bob now" in on.lines[-1]
         assert (on.session.annotator, on.labels) == ("bob", set())
         await on.press("2", "6", "escape")
         assert "bob" in on.lines[0]

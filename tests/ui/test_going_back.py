@@ -110,7 +110,7 @@ async def test_blind_annotators_see_no_keys_of_suggestions(tmp_path: Path) -> No
         assert "Welcome" not in on.text
         assert "suggestion" not in on.lines[-1]
         assert "label" in on.lines[-1]
-        await on.press("D", "j", "r", "j")
+        await on.press("D", "j", "r", "y", "j")
         assert "] suggestion" in on.lines[-1]
 
 

@@ -72,17 +72,16 @@ OWN_NAMES: Final = frozenset(
         "\0Esc closes",
         "Enter labels  \0 folds",
         "\n\0 without your answer: Esc, then \0 goes there.",
-        "Enter keeps \0, two digits change it",
+        "Enter saves, digits change \0",
         "Enter goes there  \0 edit  \0 remove",
         "\0 · Enter keeps\0",
         "Text in all traces · Enter finds it\0\0",
         "Filter by name, task or model · Enter keeps\0\0",
-        "Enter draws · Esc leaves it as it was",
-        "Enter begins · Esc asks nothing",
+        "Enter draws · Esc cancels",
+        "Enter begins · Esc cancels",
         "Enter begins · Esc quits",
         "Enter \0 · ↑ ↓ scroll · Esc back to the fields",
         "Nothing is changed yet; Esc leaves the study as it is",
-        "that is not a possible number of tokens; Esc asks nothing",
         "\0: \0 → \0",
         "\0 → ",
         "\0 → \0",
@@ -196,7 +195,7 @@ def texts_on(screen: Screen[object]) -> Iterator[str]:
 
 
 NOT_SET: Final = re.compile(
-    r"Enter (?:keeps|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
+    r"Enter (?:keeps|saves|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
 )
 """Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
 
@@ -250,6 +249,6 @@ async def test_a_trace_names_the_keys_that_are_set(keys: dict[str, str], tmp_pat
             ("annotate.answer_many", "h", "annotate.answer_many", "w"),
             ("annotate.answer_many", "x", "everywhere.undo", "annotate.reveal"),
             ("annotate.answer_key", "annotate.next_trace", "annotate.finish", "j"),
-            ("annotate.finish", "annotate.reveal", "annotate.answer_key", "escape"),
+            ("annotate.finish", "annotate.reveal", "y", "annotate.answer_key", "escape"),
         ):
             await check(on, keys, *steps)

@@ -49,14 +49,14 @@ async def test_hits_replace_the_traces(runs: Path, tmp_path: Path) -> None:
         await on.press("j")
         screen = await search_for(on, "F", *"second", "space", *"pod", "enter")
         assert rows(screen) == [("a.json", 9), ("c.json", 9)]
-        assert screen.contents.list.display
-        assert not screen.table.display
+        assert (screen.contents.list.display, screen.table.display) == (True, False)
         assert next(screen.contents.title_parts()) == "2 spans in 2 traces"
+        assert [trace.path.stem for trace in screen.report_to_write().listed] == ["a", "c"]
+        await on.press("o")
+        assert screen.hints.message == "This key acts on the list of traces: Esc shows it"
         await on.press("escape")
-        assert screen.table.display
-        assert not screen.contents.list.display
-        assert screen.table.cursor == 1
-        assert screen.focused is screen.table
+        assert (screen.contents.list.display, screen.table.display) == (False, True)
+        assert (screen.table.cursor, screen.focused) == (1, screen.table)
         await on.press("/", *"b.js")
         screen = library(on)
         assert [row.name for row in screen.table.rows] == ["b.json"]
@@ -68,7 +68,7 @@ async def test_hits_replace_the_traces(runs: Path, tmp_path: Path) -> None:
         assert not screen.contents.line.display
         await on.press("escape")
         screen = await search_for(on, "F", *"zebra", "enter")
-        assert screen.contents.empty_text().startswith("No span holds “zebra”.")
+        assert screen.contents.empty_text().startswith("No span contains “zebra”.")
         await on.press("enter")
         assert on.app.screen is screen
 

@@ -117,7 +117,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     (
         (),
         (
-            " ad-restart-loop · kestrel-70b · failed · 90 spans          alice · sugg. shown",
+            " ad-restart-loop · kestrel-70b · failed · 90 spans …        alice · sugg. shown",
             "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
             "│ 2 wait for an answer: ] goes to the next",
         ),
@@ -127,10 +127,13 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (
             "│┃  3  0:00",
             "│▌  6  0:13",
-            " range #3 to #6: extend it · two digits label it · o other end · Esc leaves",
+            " range #3 to #6: ↑ ↓ move · o other end · two digits label · Esc cancels",
         ),
     ),
-    ((["escape"], "kkkwwv", "www"), (" quote: w b ← → ↑ ↓ stretch it · two digits label it",)),
+    (
+        (["escape"], "kkkwwv", "www"),
+        (" quote: ← → ↑ ↓ go to its last word · two digits label · Esc",),
+    ),
     ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),
@@ -155,9 +158,9 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (["escape"], "Fe", ["enter"]),
         ("╭─ Timeline · errors · 4 of 90 ─", " Shown: errors · 4 of 90"),
     ),
-    ((["escape"], "l"), ("╭─ Label with ─", "1.1 Disobey task specification  The task states")),
+    ((["escape"], "l"), ("╭─ Label with ─", "1.1  Disobey task specification  The task states")),
     (("vvv",), ("No mode matches “vvv”",)),
-    ((["escape"], ":fin"), ("╭─ Go to ─", "D    Finish, so that your labels count")),
+    ((["escape"], ":fin"), ("╭─ Go to ─", "D     Finish, so that your labels count")),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""
 

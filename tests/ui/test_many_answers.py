@@ -169,10 +169,10 @@ async def test_a_judge_without_findings_is_named(tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     suggest(place, read_trace(path), [])
     async with stage(path, workspace=place) as on:
-        assert "Judges run: rules. Nothing found." in on.text
+        assert "The rules judge found nothing." in on.text
         await on.press("X")
-        assert on.message == "Judges run: rules. Nothing found."
+        assert on.message == "The rules judge found nothing."
     async with stage(path, workspace=place, blind=True) as on:
-        assert "Nothing found" not in on.text
+        assert "found nothing" not in on.text
         await on.press("X")
-        assert "Nothing found" not in on.text
+        assert "found nothing" not in on.text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mast_tui.labels import ReviewAnswer, VerdictValue
 from tests.session.build import review_of
-from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest
+from tests.ui.stage import SLUGS, Stage, finding, read_trace, stage, suggest
 
 
 def listed(on: Stage) -> str:
@@ -32,22 +32,27 @@ async def test_labels_verdicts_and_notes_are_listed(small: Path, tmp_path: Path)
         await on.press("G", "m", *"ends well", "enter", "-", "2", "1", "_", "2", "2")
         await on.press("M")
         assert on.annotate.focused is on.annotate.my_labels
-        judge = JUDGE.removeprefix("judge:")
-        rows = listed(on).replace(" by\nhand", " by hand").replace("…", "ns").splitlines()
+        rows = (
+            listed(on)
+            .replace(" by\nhand", " by hand")
+            .replace("rules,\n", "rules, ")
+            .replace("…", "ns")
+            .splitlines()
+        )
         assert rows[:-2] == [
             *("▌1.2 Disobey role specification", "the whole trace · by hand"),
-            *("1.5 Unaware of termination conditions", f"#1 · accepted from {judge}"),
+            *("1.5 Unaware of termination conditions", "#1 · suggested by rules, accepted"),
             *("✎ too early", "1.1 Disobey task specification", "#2 · by hand", "“I look”"),
             *("2.6 Reasoning-action mismatch", "#2 · fatal · fairly sure · by hand"),
             *("✎ the same twice", "2.3 Task derailment", "#3 to #4 · by hand"),
-            *("3.3 Incorrect verification", f"#3 to #4 · edited from {judge}"),
+            *("3.3 Incorrect verification", "#3 to #4 · suggested by rules, edited"),
             *("✎ note on #12", "ends well"),
         ]
         assert [row.split()[0 :: len(row.split()) - 1] for row in rows[-2:]] == [
             ["2.1", "absent"],
             ["2.2", "unsure"],
         ]
-        for words in ("My labels · 6", "by hand", "fairly sure", "✎"):
+        for words in ("My labels · 6 · 1 note on spans", "by hand", "fairly sure", "✎"):
             assert words in on.text
 
 
@@ -125,3 +130,5 @@ async def test_accepted_labels_in_the_list(small: Path, tmp_path: Path) -> None:
         await on.press("M")
         assert "#1 · accepted" in listed(on)
         assert "rules" not in listed(on)
+    async with stage(small, workspace=place) as on:
+        assert on.notices == ["You work blind, as last time: mast-tui --assisted shows suggestions"]

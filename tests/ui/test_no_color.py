@@ -39,7 +39,7 @@ async def test_marks_cursor_and_range_have_signs(small: Path, judged: Path) -> N
         assert on.row(1).rstrip().endswith("1.3 ●")
         assert on.row(2).rstrip().endswith("1.1 ◌")
         assert [on.row(number)[0] for number in range(1, 7)] == [" ", " ", "┃", "┃", "▌", " "]
-        await on.press("escape", "D", "o", "r")
+        await on.press("escape", "D", "o", "r", "y")
         assert on.row(3).rstrip().endswith("2.1 ○")
 
 

@@ -52,7 +52,7 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
     async with stage(small) as on:
         rows = on.annotate.modes.row_count
         await on.press("j", "0")
-        assert "0 Something, none of these" in on.text
+        assert "0 None of these modes" in on.text
         await on.press("0")
         assert isinstance(on.app.screen, NoteScreen)
         await on.press(*"restarts it", "enter")
@@ -60,7 +60,7 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
         assert open_labels(on) == [("restarts it", key)]
         assert "0.0 ●" in on.row(2)
         # It stands below the modes, once it is there.
-        assert "0.0 Something, none of" in on.text
+        assert "0.0 None of these modes" in on.text
         await on.press("0", "0")
         assert open_labels(on) == []
         assert not isinstance(on.app.screen, NoteScreen)

@@ -183,8 +183,9 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("/", *"b.json", "enter")
         assert "No trace of this queue matches “b.json”: 1 match outside of it." in on.text
         assert "f chooses another queue" in on.text
-        await on.press("escape")
-        await on.press("enter", "}")
+        await on.press("escape", "/", *"a.json", "enter", "enter", "}")
+        assert on.message == "No other trace matches the filter “a.json” · L, then Esc removes it"
+        await on.press("L", "escape", "enter", "}")
         assert on.lines[0].startswith(" c ·")
         await on.press("1", "3", "D", "}")
         assert on.lines[0].startswith(" e ·")
@@ -193,7 +194,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("escape")
         # What is begun comes first, by whatever it was begun.
         assert (sorted(listed(on)), reveals(office)) == (["a.json", "e.json"], 0)
-        await on.press("f", "d")
+        await on.press("f", "p")
         assert listed(on) == ["b.json"]
         assert "1.3" in on.text
         assert reveals(office) > 0

@@ -88,7 +88,7 @@ async def test_blind_annotators_see_nothing_hidden(runs: Path, place: Path) -> N
         assert not HIDDEN.search(on.text)
         for key in ("]", "[", "a", "x", "e", "r", "."):
             await on.press(key)
-            assert not HIDDEN.search(on.text.replace("what was hidden", ""))
+            assert not HIDDEN.search(on.text.replace("what others say", ""))
             assert on.labels == set()
         await on.press("J")
         assert not re.search(r"◌|[0-9]+ suggestion", on.text)
@@ -116,7 +116,7 @@ async def test_assisted_annotators_see_others_after_finishing(runs: Path, place:
         await on.press("1", "1", "D", "o")
         assert "bob" not in on.text
         assert "2.6 ○" not in on.text
-        await on.press("r")
+        await on.press("r", "y")
         assert "2.6 ○" in on.row(1)
         assert "bob" in on.message
 
@@ -137,10 +137,10 @@ async def test_finishing_reveals_nothing_before_r(runs: Path, place: Path) -> No
         await on.press("enter")
         await on.press("D")
         assert on.session.finished
-        assert not HIDDEN.search(on.text.replace("what was hidden", ""))
+        assert not HIDDEN.search(on.text.replace("what others say", ""))
         await on.press("escape")
         assert not re.search(r"failed|succeeded|◌", on.text)
-        await on.press("G", "enter", "r")
+        await on.press("G", "enter", "r", "y")
         assert "2.6 ○" in on.row(1)
         assert "1.3 ◌" in on.row(3)
         assert "succeeded" in on.lines[0]

@@ -184,7 +184,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace finished by others hidden until you finish it" in on.text
+        assert "1 trace is hidden until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text
@@ -355,11 +355,11 @@ def test_a_trace_opens_at_its_mode() -> None:
 def test_empty_signatures_say_why() -> None:
     assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
     hidden = no_signatures_text(Signatures(SignatureChoice(), hidden_ids=("t1", "t2")), shown_key)
-    assert "o: see them as adjudicator" in hidden
+    assert "o shows them to you as adjudicator" in hidden
     judge = no_signatures_text(
         Signatures(SignatureChoice(labels="judge:rules@1"), hidden_ids=("t1",)), shown_key
     )
     assert "hidden from you" in judge
-    assert "o = include" not in judge
+    assert "adjudicator" not in judge
     broken = Signatures(SignatureChoice(), problem="no such\x1b file")
     assert "no such\x1b" not in no_signatures_text(broken, shown_key)

@@ -27,8 +27,8 @@ def found(office: Office, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "does not count modes without", "left open"),
-    OpenModes.ABSENT: (VerdictValue.ABSENT, "sets modes without a verdict absent", "set absent"),
+    OpenModes.LEAVE: (None, "does not count open modes", "left open"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "sets open modes absent", "set absent"),
 }
 
 
@@ -40,7 +40,7 @@ async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer:
     async with stage(path, workspace=office.workspace) as on:
         await on.press("1", "3", "D")
         assert not missing(on.text, "Not read: #2 to #6", f"finish; this study {rule}")
-        assert "I judged the whole trace" not in on.text
+        assert "set the open modes absent" not in on.text
         await on.press("o")
         assert on.session.finished
         assert on.message.startswith(
@@ -84,6 +84,8 @@ async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:
             await on.press("escape", "J")
             texts.append(on.message)
             shown.append(texts)
+            await on.press("L")
+            assert "looked at" not in on.text  # said once
             # The judge has run now; what it found is not counted anywhere.
             await on.press("R")
             assert "hidden" in on.text
@@ -114,13 +116,14 @@ async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> N
         assert on.session.trace_id == others[1]
         fresh = conditions(on)
         await on.press("D")
-        # Looking at what was hidden is asked about, whichever trace it is.
+        assert "only 1 retest left, to label as if new: } next trace" in on.message
+        # The question is the same, whichever trace it is.
         await on.press("r")
-        assert "See what was hidden?" in on.text
+        assert not missing(on.text, "See what others say?", "some finished traces repeat")
         await on.press("escape", "}")
         assert (on.session.trace_id, on.labels) == (first, set())
         assert "1.3 ●" not in on.text
-        assert not missing(on.lines[0], "retest: ", "3 of 3 finished, 1 retest")
+        assert not missing(on.lines[0], "retest: ", "1 retest, 3 of 3 finished")
         await on.press("L")
         assert "↻" in on.text
         await on.press("enter")

@@ -97,7 +97,7 @@ async def test_changes_are_shown_before_they_are_written(office: Office) -> None
         # another seed.
         await on.press("Y", "e", *["down"] * 10, "space", "down", "space", "down", "space")
         await on.press("down", "space", "down", "backspace", "7", "enter")
-        changes = ("judge: after → before", "texts: as recorded → masked", "seed: 0 → 7")
+        changes = ("judge shown: after → before", "data: as recorded → masked", "seed: 0 → 7")
         assert not missing(on.text, *changes)
         await on.press("escape")
         assert "another choice" in on.text

@@ -98,7 +98,7 @@ async def test_blind_annotators_see_the_answer_key_after_revealing(path: Path) -
         await on.press("i")
         assert on.app.screen is on.annotate
         assert on.message == hidden_sentence(shown_key)
-        await on.press("r")
+        await on.press("r", "y")
         assert "i shows the answer key" in on.message
         await on.press("i")
         assert TRUTH in shown(on)
@@ -107,7 +107,7 @@ async def test_blind_annotators_see_the_answer_key_after_revealing(path: Path) -
 async def test_a_trace_without_answer_key(tmp_path: Path) -> None:
     async with stage(write_trace(tmp_path / "bare.json"), size=(80, 24)) as on:
         await on.press("i")
-        assert not missing(on.text, "This trace brings no answer key.", "outcomes.csv")
+        assert not missing(on.text, "This trace has no answer key.", "outcomes.csv")
         await on.press("escape")
         assert on.app.screen is on.annotate
 

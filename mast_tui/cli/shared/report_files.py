@@ -6,6 +6,7 @@ Charts are SVG. An optional library converts them to PDF and PNG.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import struct
@@ -120,7 +121,8 @@ WIDTH: Final = 100
 
 def print_text(report: Report) -> None:
     """Print a report as text."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = shutil.get_terminal_size().columns if has_width else WIDTH
     for line in render_text(report, width):
         click.echo(one_line(line))
 

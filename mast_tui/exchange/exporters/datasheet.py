@@ -19,6 +19,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.agreement.report import Agreement
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.gold.model import SETTLED, GoldMixJson, gold_words
+from mast_tui.labels import PassKind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
 from mast_tui.reports.model import Report
@@ -272,7 +273,10 @@ def _annotator_lines(document: Values) -> list[str]:
                 plain(days),
             ]
         )
-    heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
+    heads = (
+        *("annotator", "kind", "traces", "conditions", "suggestions on screen", "labels"),
+        "finished",
+    )
     trace_counts = Counter(len(trace["annotators"]) for trace in document["traces"])
     annotators_per_trace = ", ".join(
         f"{counted(trace_count, 'trace')} by {annotator_count}"
@@ -285,6 +289,8 @@ def _annotator_lines(document: Values) -> list[str]:
         "",
         annotators_per_trace or "Nobody.",
     ]
+    if any(work["pass_kind"] == PassKind.SECOND_LOOK for work in works):
+        lines += ["", "`second_look`: the annotator changed the labels after finishing the trace."]
     return [*lines, *_minute_lines(document.get("minutes_per_trace"))]
 
 
@@ -323,7 +329,7 @@ def _verdict_lines(document: Values) -> list[str]:
         *_single_verdict_lines(document["gold"]),
         *_outsider_lines(document["gold"]),
         f"- Verdicts decided by: {deciders}",
-        f"- Places decided by: {_number_list(document['set']['place_decisions'])}",
+        f"- Decisions on places alone, by: {_number_list(document['set']['place_decisions'])}",
         "- Verdicts decided by adjudicators who also labelled the trace: "
         f"{document['set']['decisions_by_annotators']} of {document['set']['decisions']}",
         f"- Last decision: {plain(document['set']['last_decision_at'] or 'none')}",
@@ -492,7 +498,7 @@ def _guideline_lines(document: Values) -> list[str]:
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "No guideline was written."]
+    return lines if len(lines) > 2 else [*lines, "Nobody added to the guidelines of the taxonomy."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:

@@ -38,7 +38,6 @@ from mast_tui.exchange.formats import (
     ExportRequest,
     FormatContent,
     Reporter,
-    companion_path,
 )
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import (
@@ -544,7 +543,7 @@ def _add_companion(
     An existing file is replaced only if it contains ``marks``. A pipe has no files beside it.
     """
     output = request.output
-    path = companion_path(output, suffix)
+    path = request.format.companion_path(output, suffix)
     if is_stream(output):
         request.say(f"{output}: is not a file, so nothing is written beside it ({suffix})")
         return []

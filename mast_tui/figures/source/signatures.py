@@ -128,7 +128,7 @@ def input_from_workspace(
         verdicts=labelled.verdicts,
         spans=_integers_or_unknown([trace.spans for trace in facts]),
         places=known_places,
-        whole_trace_labels=labelled.marks.whole_trace_labels,
+        whole_trace_labels=labelled.marks.whole_trace_labels.total(),
         labels_on_unknown_spans=len(labelled.marks.placed) - len(known_places.trace),
         failed_below=failed_below,
         gold=labelled.mix,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, pairwise
@@ -74,12 +75,12 @@ class Marks:
 
     Attributes:
         placed: The labels with spans.
-        whole_trace_labels: The number of labels on whole traces.
+        whole_trace_labels: The number of labels on each whole trace, by its id.
         merged: The number of gold places that join different places of several annotators.
     """
 
     placed: list[VerdictMark] = field(default_factory=list)
-    whole_trace_labels: int = 0
+    whole_trace_labels: Counter[str] = field(default_factory=Counter)
     merged: int = 0
 
 
@@ -143,11 +144,11 @@ class VerdictCells(NamedTuple):
 
     Attributes:
         cells: Passes × modes: the number that stands for the verdict.
-        whole_trace_labels: The number of labels on whole traces in these passes.
+        whole_trace_labels: The number of labels in these passes on each whole trace, by its id.
     """
 
     cells: NDArray[Any]
-    whole_trace_labels: int
+    whole_trace_labels: Counter[str]
 
 
 def verdict_cells(
@@ -172,7 +173,7 @@ def verdict_cells(
     slugs = [mode.slug for mode in taxonomy.modes]
     # The workspace returns the verdicts on ``MODES_AT_ONCE`` modes packed in one number.
     packed = np.zeros((len(rows), ceil(len(slugs) / MODES_AT_ONCE)), dtype=np.int64)
-    whole_trace_labels = 0
+    whole_trace_labels = Counter[str]()
     for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
         row_indices = []
         packed_values = []
@@ -182,7 +183,8 @@ def verdict_cells(
                 row_indices.append(row)
                 packed_values.append(packed_verdicts)
                 # Each part repeats the number of labels on the whole trace.
-                whole_trace_labels += pass_whole_trace_labels if part_number == 0 else 0
+                if pass_whole_trace_labels and part_number == 0:
+                    whole_trace_labels[trace] += pass_whole_trace_labels
         row_array = np.array(row_indices, dtype=np.intp)
         np.bitwise_or.at(packed[:, part_number], row_array, np.array(packed_values, np.int64))
     cell_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
@@ -345,8 +347,8 @@ def labelled_by_gold(
     different ones are unresolved. So the slow function ``gold`` is called only
 
     - for traces with decisions,
-    - for traces of several annotators in which a label has a span that ``order_of`` knows, because
-      the gold may join spans of several labels.
+    - for traces of several annotators in which a label is on the whole trace, or has a span that
+      ``order_of`` knows, because the gold may join several labels.
 
     Args:
         workspace: The workspace.
@@ -370,7 +372,8 @@ def labelled_by_gold(
         traces_by_gold = decided_traces | shared_traces
         table.clear()
     else:
-        traces_by_gold = decided_traces | {
+        traces_by_gold = decided_traces | (shared_traces & verdicts.marks.whole_trace_labels.keys())
+        traces_by_gold |= {
             mark.trace
             for mark in verdicts.marks.placed
             if mark.trace in shared_traces and order_of(mark.trace)(mark.first) is not None
@@ -466,6 +469,8 @@ class _GoldTable:
     def replace(self, gold_by_trace: Mapping[str, GoldTrace]) -> None:
         """Replace the verdicts and the labels of traces by their gold."""
         placed = [mark for mark in self.marks.placed if mark.trace not in gold_by_trace]
+        for trace in gold_by_trace:
+            del self.marks.whole_trace_labels[trace]
         self.marks = Marks(placed, self.marks.whole_trace_labels)
         row_by_trace = {trace: row for row, trace in enumerate(self.traces)}
         for trace, gold_trace in gold_by_trace.items():
@@ -490,7 +495,7 @@ class _GoldTable:
             first_key = label.target.first
             last_key = label.target.last
             if first_key is None or last_key is None:
-                self.marks.whole_trace_labels += 1
+                self.marks.whole_trace_labels[trace] += 1
                 continue
             column = self._columns[label.mode]
             fatal = label.severity is Severity.FATAL

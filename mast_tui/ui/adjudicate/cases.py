@@ -497,8 +497,8 @@ class TraceCases:
         ``at #3 / #9``.
         """
         if group.kind is ConflictKind.VERDICT:
-            values = {answer.value for answer in group.said}
-            return " / ".join(value.value for value in VerdictValue if value in values)
+            values = dict.fromkeys(answer.value for answer in self.names.in_order(group.said))
+            return " / ".join(value.value for value in values if value)
         marking_sides = [side for side in group.said if side.targets]
         if len(marking_sides) == 1:
             (side,) = marking_sides

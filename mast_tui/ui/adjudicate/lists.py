@@ -139,12 +139,6 @@ class ConflictList(ColumnTable[QueueRow]):
         """Return the widths of the columns of each case; a trace's row has no columns."""
         return [text_lengths(COLUMNS, row) for row in self.rows if row.case_id is not None]
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Keep the cursor on screen."""
-        event.prevent_default()  # so that the list has its new size before the cursor is shown
-        super().on_resize(event)
-        self.show_row(self.cursor)
-
     def position_of(self, trace_id: str, case_id: str | None) -> int | None:
         """Return the position of a row, or None if it is not listed.
 

@@ -59,7 +59,7 @@ from mast_tui.ui.wording import counted, joined, place_text, plain_title
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, piece_of_work
 
-TITLE = "Where annotators differ"
+TITLE = "Where annotators differ, most first"
 
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see the labels of others and "
@@ -335,8 +335,10 @@ class AdjudicateScreen(BaseScreen):
             parts.append(
                 f"{joined([one_line(name) for name in others_present])} {verb} deciding this"
             )
-        parts += [one_line(opened.annotator), ADJUDICATOR]
-        if self.queue.names_hidden:
+        parts.append(one_line(opened.annotator))
+        if opened.decides:
+            parts.append(ADJUDICATOR)
+        if self.queue.names_hidden and self.queue.contents.entries:
             parts.append(f"names hidden ({self.mast.key_of('adjudicate.names')} shows)")
         return tuple(parts)
 
@@ -371,8 +373,10 @@ class AdjudicateScreen(BaseScreen):
         lines += [
             "",
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
-            "Another person labels here with\n"
-            "mast-tui --annotator NAME, or mast-tui import adds their labels.",
+            "Another person labels here with",
+            self.mast.options.command_of_another(),
+            "",
+            "mast-tui import adds labels from files.",
         ]
         return "\n".join(lines)
 
@@ -605,7 +609,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "= agreed, in the gold without a decision · "
+            "= agreed, · by one person: both in the gold without a decision · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if lists_agreed
@@ -619,7 +623,7 @@ class AdjudicateScreen(BaseScreen):
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
         # The number of traces that were not labelled would reveal which ones are retests.
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
-            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} that you have not labelled"))
+            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} hidden"))
 
         question = STUDY_QUESTION if contents.may_retest else QUESTION
 
@@ -1116,11 +1120,13 @@ class AdjudicateScreen(BaseScreen):
         """Write the reason for the decision under the cursor, or for the last decision."""
         row = self.queue.row
         case = self.queue.current_case
+        question = ""
         if row is not None and case is not None and case.decisions:
             trace_id = row.trace_id
             item_ids = self._items_to_explain(case)
         elif self._last_decision is not None:
             trace_id, item_ids = self._last_decision
+            question = "This is your last decision, not the row under the cursor."
         else:
             key = self.mast.key_of("adjudicate.reason")
             self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
@@ -1136,7 +1142,7 @@ class AdjudicateScreen(BaseScreen):
             self.hints.clear()
             self._show_row()
 
-        self._ask_reason(work, item_ids, show_row)
+        self._ask_reason(work, item_ids, show_row, question)
 
     def _items_to_explain(self, case: AdjudicationCase) -> tuple[str, ...]:
         """Return the items of a case that the user decided, or else all decided items."""
@@ -1144,7 +1150,11 @@ class AdjudicateScreen(BaseScreen):
         return own_items or tuple(decision.item for decision in case.decisions)
 
     def _ask_reason(
-        self, work: Adjudication, items: tuple[str, ...], on_done: Callable[[], None]
+        self,
+        work: Adjudication,
+        items: tuple[str, ...],
+        on_done: Callable[[], None],
+        question: str = "",
     ) -> None:
         """Ask for the reason of a decision; Escape leaves it without one.
 
@@ -1153,6 +1163,7 @@ class AdjudicateScreen(BaseScreen):
             items: The items that were decided.
             on_done: Called at the end: after the reason was written, after Escape, or at once if no
                 item has a decision now.
+            question: The text above the line; empty for none.
         """
         decisions = _decisions_on(work, items)
         if not decisions:
@@ -1165,6 +1176,7 @@ class AdjudicateScreen(BaseScreen):
             NoteScreen(
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
                 decisions[0].reason,
+                question=question,
                 hint="Enter keeps it · Esc leaves the decision without a reason",
             ),
             partial(self._write_reason, work, [d.item for d in decisions], on_done=on_done),
@@ -1179,6 +1191,8 @@ class AdjudicateScreen(BaseScreen):
         await self.run_or_show_error(partial(work.explain, items, text))
         self._show_outcome(work)
         on_done()
+        result = "reason kept" if text.strip() else "no reason"
+        self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
 
     # The judge
 
@@ -1332,9 +1346,10 @@ class AdjudicateScreen(BaseScreen):
         """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"move the end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move this end · "
+            f"{key_of('adjudicate.boundary')} the other end · "
             f"{key_of('adjudicate.agreed')} begins here · {key_of('adjudicate.enter')} decides · "
-            f"{key_of('everywhere.back')} leaves"
+            f"{key_of('everywhere.back')} cancels"
         )
 
     @piece_of_work

@@ -269,7 +269,7 @@ def filter_offers(
     offers["n"] = ("all but log records", Condition("no_logs"))
     offers["e"] = ("errors", Condition("errors"))
     offers["w"] = (f"slow: took {SLOW_SECONDS:.0f} s or more", Condition("slow"))
-    offers["i"] = (f"idle: {IDLE_SECONDS:.0f} s without a step before", Condition("idle"))
+    offers["i"] = (f"idle: nothing for {IDLE_SECONDS:.0f} s before it", Condition("idle"))
     if labelled:
         offers["l"] = ("labelled by you", Condition("labelled"))
     if suggested:

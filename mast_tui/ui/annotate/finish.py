@@ -15,7 +15,8 @@ from mast_tui.columns import shortened
 from mast_tui.errors import MastError
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Mode
+from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.ui.annotate.labelling import DigitEntry, type_digit
 from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.trace_view.folding import FoldedRun
@@ -167,39 +168,37 @@ OpenModes = Literal["leave", "absent"]
 """Whether modes without a verdict stay so at the end of a pass, or become absent."""
 
 ANSWERS: Final = (
-    ("o", "finish; I did not judge these modes: leave them out of figures"),
-    ("W", "finish; I judged the whole trace: set these modes absent"),
+    ("o", "finish, leave the open modes open (no figure counts them)"),
+    ("W", "finish, set the open modes absent"),
     ("g", "go to the first unread span"),
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
-    "leave": (("o", "finish; this study does not count modes without a verdict"), ANSWERS[2]),
-    "absent": (("o", "finish; this study sets modes without a verdict absent"), ANSWERS[2]),
+    "leave": (("o", "finish; this study does not count open modes"), ANSWERS[2]),
+    "absent": (("o", "finish; this study sets open modes absent"), ANSWERS[2]),
 }
 """The answers if the study decides about modes without a verdict."""
 
-MODE_KEYS: Final = "abcdefhilmnprstuvwxyz"
-"""The keys of modes, without those of answers, and without j, k and q, which move and close."""
+VERDICT_KEYS: Final[Mapping[str, VerdictValue]] = {
+    "-": VerdictValue.ABSENT,
+    "_": VerdictValue.UNSURE,
+}
+"""The keys before the digits of a mode; without one, the mode becomes absent."""
+
+DIGITS_TEXT: Final = "Two digits set a mode absent, _ and two digits unsure; again: open."
 
 DIALOG_CELLS: Final = 90
 """The width of the dialog; a narrow screen makes it narrower (``.finish`` in ``dialogs.tcss``)."""
-FRAME_CELLS: Final = 6
+FRAME_CELLS: Final = 4
 """The cells beside the two columns of modes."""
-KEY_CELLS: Final = 4
-"""The cells of the key of a mode."""
-
-NEXT_VERDICT: Final[dict[VerdictValue | None, VerdictValue | None]] = {
-    None: VerdictValue.ABSENT,
-    VerdictValue.ABSENT: VerdictValue.UNSURE,
-    VerdictValue.UNSURE: None,
-}
-"""The verdict that the key of a mode sets, by its present verdict."""
+KEY_CELLS: Final = 5
+"""The cells of the digits of a mode."""
 
 MAX_SCORES: Final = 2
 """The number of scores in the message after hidden parts are shown; the answer key has all."""
 
 
 def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
-    """Return ranges of span indices as text: ``#3, #7 to #9 and 4 more places``.
+    """Return ranges of span indices as text: ``#3, #7 to #9 and 4 more ranges``.
 
     Args:
         ranges: The ranges.
@@ -213,7 +212,7 @@ def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
         range_texts.append(text)
     unnamed_count = len(ranges) - limit
     if unnamed_count > 0:
-        return f"{', '.join(range_texts)} and {counted(unnamed_count, 'more place')}"
+        return f"{', '.join(range_texts)} and {counted(unnamed_count, 'more range')}"
     return ", ".join(range_texts)
 
 
@@ -234,7 +233,7 @@ def _read_text(unread: Sequence[range], span_count: int) -> str:
 class FinishScreen(KeyDialog[str]):
     """The dialog before a trace is finished. It returns the key of an answer, or None after Escape.
 
-    The key of a mode changes its verdict at once.
+    The two digits of a mode change its verdict at once.
     """
 
     default = "o"
@@ -243,48 +242,48 @@ class FinishScreen(KeyDialog[str]):
         self,
         title: str,
         missing_text: str,
-        modes: Sequence[Mode],
+        taxonomy: Taxonomy,
         answers: Sequence[tuple[str, str]],
         verdict_of: Callable[[str], VerdictValue | None],
-        set_verdict: Callable[[Mode, VerdictValue | None, Callable[[], None]], None],
+        set_verdict: Callable[[Mode, VerdictValue, Callable[[], None]], None],
     ) -> None:
         """Show the unread spans and the modes without a verdict.
 
         Args:
             title: The number of read spans.
             missing_text: The unread spans, and the suggestions without an answer.
-            modes: The modes without a verdict.
+            taxonomy: The modes; those without a verdict are listed.
             answers: The keys of the answers, with their effects.
             verdict_of: Returns the verdict that a mode (a slug) has now.
-            set_verdict: Sets a mode absent or unsure, or removes its verdict, and calls its third
-                argument when that is on disk.
+            set_verdict: Gives a mode a verdict, or removes the verdict if the mode has it already,
+                and calls its third argument when that is on disk.
         """
         super().__init__(title, kind="finish")
         self._missing_text = missing_text
         self._answers = answers
-        self._open_mode_count = len(modes)
-        self._modes_by_key = dict(zip(MODE_KEYS, modes, strict=False))
-        self._rows_by_key = {key: KeyRow(key) for key in self._modes_by_key}
+        self._taxonomy = taxonomy
+        self._rows_by_mode = {
+            mode: KeyRow(mode.code if taxonomy.coded_by_digits else taxonomy.keys_of(mode))
+            for mode in taxonomy.modes
+            if verdict_of(mode.slug) is None
+        }
         self._verdict_of = verdict_of
         self._set_verdict = set_verdict
+        self._entry = DigitEntry(VerdictValue.ABSENT)
 
     def compose_rows(self) -> ComposeResult:
-        """Yield the unread spans, the modes without a verdict, and the answers."""
-        keyless_count = self._open_mode_count - len(self._modes_by_key)
+        """Yield the unread spans, the answers, and the modes without a verdict."""
         yield Static(plain_lines(self._missing_text))
-        if self._modes_by_key:
-            heading = f"{counted(self._open_mode_count, 'mode')} without a verdict"
-            if keyless_count > 0:
-                heading += f", {keyless_count} of them without a key"
-            yield Static(f"{heading}:", classes="heading")
-            with Grid():
-                yield from self._rows_by_key.values()
-            hint = "Press a letter for absent, again for unsure, again for no verdict."
-            yield Static(hint, classes="hint")
         with Vertical(classes="answers"):
             for key, text in self._answers:
                 enter_mark = "  ↵" if key == self.default else ""
                 yield KeyRow(key, f" {text}{enter_mark}")
+        if self._rows_by_mode:
+            heading = f"{counted(len(self._rows_by_mode), 'open mode')}, without a verdict:"
+            yield Static(heading, classes="heading")
+            with Grid():
+                yield from self._rows_by_mode.values()
+            yield Static(DIGITS_TEXT, classes="hint")
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -299,34 +298,65 @@ class FinishScreen(KeyDialog[str]):
     @property
     def _column_cells(self) -> int:
         """The width of a column of modes."""
-        width = min(DIALOG_CELLS, self.app.size.width * 96 // 100)
-        return (width - FRAME_CELLS) // 2
+        return (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
 
     def show(self) -> None:
         """Show the verdict of each mode."""
-        for key, mode in self._modes_by_key.items():
+        for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)
-            verdict_text = verdict.value if verdict else ""
+            verdict_text = f" {verdict.value}" if verdict else ""
+            name = mode.name if row.key == mode.code else f"{mode.code} {mode.name}"
             name_cells = self._column_cells - KEY_CELLS - len(verdict_text)
-            name = shortened(one_line(f"{mode.code} {mode.name}"), name_cells - 1)
-            self._rows_by_key[key].show(
-                f" {set_cell_size(name, name_cells)}", (verdict_text, "bold")
+            row.show(
+                set_cell_size(shortened(one_line(name), name_cells), name_cells),
+                (verdict_text, "bold"),
             )
 
     def take(self, key: str) -> bool:
-        """Close the dialog with an answer, or change the verdict of a mode.
+        """Close the dialog with an answer, or add a digit of the mode that gets a verdict.
 
-        Return False if the key has no meaning here.
+        Between the digits other keys do nothing. Return False if the key has no meaning here.
         """
-        mode = self._modes_by_key.get(key)
-        if mode is not None:
-            next_verdict = NEXT_VERDICT.get(self._verdict_of(mode.slug))
-            self._set_verdict(mode, next_verdict, self.show)
+        digits = key.replace(".", "")  # a click on a mode sends its whole code
+        if digits.isdecimal() and self._rows_by_mode:
+            for digit in digits:
+                self._add_digit(digit)
+        elif self._entry.has_begun:
+            return key.isprintable()  # Escape is not
+        elif key in VERDICT_KEYS and self._rows_by_mode:
+            self._entry = DigitEntry(VERDICT_KEYS[key], has_begun=True)
+            self.say_below(self._entry.prompt)
         elif key in dict(self._answers):
             self.dismiss(key)
         else:
             return False
         return True
+
+    def _add_digit(self, digit: str) -> None:
+        """Add a digit; the second one sets or removes the verdict of the mode."""
+        typed_digit = type_digit(self._entry, digit, self._taxonomy)
+        mode = typed_digit.mode
+        if mode is None and typed_digit.refusal is None:
+            self._entry = typed_digit.entry
+            self.say_below(self._entry.prompt)
+            return
+        value = self._entry.purpose
+        self._entry = DigitEntry(VerdictValue.ABSENT)
+        if mode is None:
+            self.say_below(f"Nothing set: {typed_digit.refusal}", error=True)
+        elif mode not in self._rows_by_mode:
+            self.say_below(f"Nothing set: {mode.code} has a verdict already", error=True)
+        else:
+            self.say_below(DIGITS_TEXT)
+            self._set_verdict(mode, value, self.show)
+
+    def action_leave(self) -> None:
+        """Close the dialog; between two digits, only forget the first one."""
+        if not self._entry.has_begun:
+            super().action_leave()
+            return
+        self._entry = DigitEntry(VerdictValue.ABSENT)
+        self.say_below(DIGITS_TEXT)
 
 
 class Finish(ScreenPart):
@@ -356,8 +386,8 @@ class Finish(ScreenPart):
         """
         if session.finished:
             self._hints.say(
-                f"This pass is finished already · {self._key_of('annotate.next_trace')} next trace "
-                f"· {self._key_of('annotate.reveal')} shows what others say"
+                f"This trace is finished already · {self._key_of('annotate.reveal')} shows what "
+                f"others say · {self._key_of('annotate.next_trace')} next trace"
             )
             return
         if not self._state.open_trace.loaded.complete:
@@ -380,7 +410,7 @@ class Finish(ScreenPart):
         question = FinishScreen(
             _read_text(unread, span_count),
             self._missing_text(session, unread),
-            self._open_modes(session),
+            self._state.taxonomy,
             ANSWERS if rule is None else ANSWERS_BY_STUDY[rule],
             session.verdict,
             self._queue_verdict,
@@ -399,8 +429,8 @@ class Finish(ScreenPart):
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
         """Return a text about unread spans, and about the suggestions without an answer."""
         text = (
-            f"Not read: {ranges_text(unread)}. A span counts as read once its text, or a row with "
-            "all of its text, was on screen."
+            f"Not read: {ranges_text(unread)}. A span is read once the cursor was on it, or its "
+            "row showed its whole text."
         )
         if not session.pending:
             return text
@@ -412,7 +442,7 @@ class Finish(ScreenPart):
         )
 
     def _queue_verdict(
-        self, mode: Mode, value: VerdictValue | None, when_written: Callable[[], None]
+        self, mode: Mode, value: VerdictValue, when_written: Callable[[], None]
     ) -> None:
         """Queue the verdict of a mode; ``when_written`` is called once it is on disk."""
         write_verdict = partial(
@@ -468,7 +498,7 @@ class Finish(ScreenPart):
             parts.append(f"{counted(len(session.pending), 'suggestion')} unanswered")
         parts.append(await self._next_steps(session))
         if not is_set_by_study:
-            parts.append(f"{self._key_of('annotate.reveal')} shows what was hidden")
+            parts.append(f"{self._key_of('annotate.reveal')} shows what others say")
         self._hints.say(" · ".join(parts))
 
     async def _record_finish(self, session: Session, open_modes: OpenModes) -> bool:
@@ -485,8 +515,13 @@ class Finish(ScreenPart):
 
     async def _next_steps(self, session: Session) -> str:
         """Return the keys for the next steps after a trace was finished."""
-        if not self._screen.mast.trace_queue.all_finished:
-            return f"{self._key_of('annotate.next_trace')} next trace"
+        queue = self._screen.mast.trace_queue
+        if not queue.all_finished:
+            next_step = f"{self._key_of('annotate.next_trace')} next trace"
+            if queue.last_retests:
+                retests = counted(queue.last_retests, "retest")
+                return f"only {retests} left, to label as if new: {next_step}"
+            return next_step
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
             next_step = f"{self._key_of('everywhere.study')} shows the study"
@@ -501,28 +536,30 @@ class Finish(ScreenPart):
             self._commands.when_session_opens(self._reveal_or_ask)
 
     async def _reveal_or_ask(self, session: Session) -> None:
-        """Show what is hidden; in a study with retests ask first, as it rules out a retest.
-
-        Before the trace is finished, only show a message.
-        """
+        """Ask whether to show what is hidden, as it cannot be undone; before the finish, refuse."""
         if not session.finished:
             key = self._key_of("annotate.finish")
             self._hints.say(f"What others say is shown after you have finished the trace ({key})")
             return
-        if session.others_shown or not await self._run(partial(_may_retest, session)):
+        if session.others_shown:
             await self._show_hidden(session)
             return
+        question = "Looking is recorded: after it you cannot undo the finish."
+        if await self._run(partial(_may_retest, session)):
+            question += (
+                " In this study some finished traces repeat: you label them again, with "
+                "everything hidden. A trace that you look into now does not repeat."
+            )
 
         def show_hidden() -> None:
             if self._state.session is session:
                 self._screen.mast.writes.do(lambda: self._show_hidden(session))
 
         self._screen.mast.ask_key(
-            "See what was hidden?",
-            "In this study some finished traces repeat: you label them again, with everything "
-            "hidden. A trace that you look into now does not repeat. Looking is recorded.",
-            (("s", "see it"), ("n", "leave it hidden")),
-            {"s": show_hidden},
+            "See what others say?",
+            question,
+            (("y", "show it"), ("n", "leave it hidden")),
+            {"y": show_hidden},
             default="n",
         )
 

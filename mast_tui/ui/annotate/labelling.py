@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
+from mast_tui.labels import (
+    Label,
+    Target,
+    VerdictValue,
+    confidence_words,
+    next_confidence,
+    next_severity,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
@@ -259,13 +266,14 @@ class Labelling(ScreenPart):
         """Show which keys continue the editing of a label or suggestion."""
         mode = self._edited_mode()
         if mode is not None:
-            self._marking.keys_to_use_target = f"Enter keeps {mode.code}, two digits change it"
+            self._marking.keys_to_use_target = f"Enter saves, digits change {mode.code}"
+            target_keys = ", ".join(
+                f"{self._key_of(f'annotate.{name}')} {title}"
+                for name, title in (("range", "range"), ("quote", "quote"), ("whole", "trace"))
+            )
             self._hints.prompt(
-                f"edit {mode.code}: go to its span · {self._marking.keys_to_use_target} "
-                f"· {self._key_of('annotate.range')} range "
-                f"· {self._key_of('annotate.quote')} quote "
-                f"· {self._key_of('annotate.whole')} whole "
-                f"· {self._key_of('everywhere.back')} leaves"
+                f"edit: {self._marking.keys_to_use_target} · {target_keys} "
+                f"· {self._key_of('everywhere.back')} cancels"
             )
 
     # Typing a mode
@@ -308,7 +316,7 @@ class Labelling(ScreenPart):
         digit = "first" if self.entry.first is None else "second"
         back_key = self._key_of("everywhere.back")
         self._hints.prompt(
-            f"{self.entry.prompt} · type the {digit} digit · {back_key} leaves",
+            f"{self.entry.prompt} · type the {digit} digit · {back_key} cancels",
             self.entry.menu(taxonomy),
         )
         self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))
@@ -419,8 +427,8 @@ class Labelling(ScreenPart):
         queue_change = self._commands.queue_change
         self._screen.mast.ask_key(
             f"{mode.code} {mode.name}",
-            f"You have {counted(len(labels), 'label')} of this mode here. "
-            f"Set it {value} and remove them?",
+            f"{mode.code} has {counted(len(labels), 'label')} in this trace. "
+            f"Remove {'it' if len(labels) == 1 else 'them'} and set {mode.code} {value}?",
             (("y", "remove and set"), ("n", "keep")),
             {
                 "y": lambda: queue_change(
@@ -473,8 +481,9 @@ class Labelling(ScreenPart):
         self._commands.when_session_opens(lambda _: self._undo_or_redo(undoes=undoes))
 
     async def _undo_or_redo(self, *, undoes: bool) -> None:
-        """Undo or redo a change, and go to its span and mode; show a hint if there is no change."""
+        """Undo or redo a change, and go to its place; show a hint if there is no change."""
         self._hints.clear()
+        waiting_before = frozenset(self._suggestions.pending_by_id)
         change = await self._commands.run_command(lambda s: s.undo() if undoes else s.redo())
         if change is None:
             if not self._hints.message:
@@ -486,6 +495,10 @@ class Labelling(ScreenPart):
                 self._screen.timeline.go_to(index)
         if change.mode is not None:
             self._modes.go_to(change.mode)
+        waits_again = (s for s in self._suggestions.pending if s.id not in waiting_before)
+        suggestion = next(waits_again, None)
+        if suggestion is not None:
+            self._suggestions.show(suggestion)
 
     # The label under the cursor; if there are several, the user chooses one first
 
@@ -659,7 +672,7 @@ class Labelling(ScreenPart):
             f"{self._state.target_text(label.target)}? ({position + 1} of {len(labels)}) "
             f"· {self._key_of(f'annotate.{action}')} = this one "
             f"· {self._key_of('annotate.pane')} = next label "
-            f"· {self._key_of('everywhere.back')} leaves"
+            f"· {self._key_of('everywhere.back')} cancels"
         )
 
     async def _perform_action(self, action: LabelAction, label: Label) -> None:
@@ -670,21 +683,41 @@ class Labelling(ScreenPart):
             self._begin_edit(label)
         elif action == "severity":
             severity = next_severity(label.severity)
-            await self._commands.run_command(lambda s: s.edit_label(label.id, severity=severity))
+            change = await self._commands.run_command(
+                lambda s: s.edit_label(label.id, severity=severity)
+            )
+            self._say_next_value(action, change, next_severity(severity) or "none")
         elif action == "confidence":
             confidence = next_confidence(label.confidence)
-            await self._commands.run_command(
+            change = await self._commands.run_command(
                 lambda s: s.edit_label(label.id, confidence=confidence)
             )
+            next_text = confidence_words(next_confidence(confidence))
+            self._say_next_value(action, change, next_text)
         else:
             mode = self._state.taxonomy.mode(label.mode)
             title = f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}"
             self._screen.mast.ask(
-                NoteScreen(title, label.note, in_editor=True),
+                NoteScreen(title, label.note, question=self._span_note_text(label), in_editor=True),
                 lambda text: self._commands.queue_change(
                     lambda s: s.edit_label(label.id, note=text)
                 ),
             )
+
+    def _span_note_text(self, label: Label) -> str:
+        """Return a text about the note on the span of a label; empty if the span has none."""
+        session = self._state.session
+        note = None if session is None else session.span_notes.get(label.target.first or "")
+        if note is None:
+            return ""
+        key = self._key_of("annotate.my_labels")
+        return f"The span has a note of its own, which {key} lists: {note}"
+
+    def _say_next_value(self, action: LabelAction, change: Change | None, value: str) -> None:
+        """Show a change, and the value that the same key sets next; None is no change."""
+        if change is not None:
+            key = self._key_of(f"annotate.{action}")
+            self._hints.say(f"{one_line(change.message)} · {key} again: {value}")
 
 
 def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:

@@ -18,10 +18,10 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate.state import Entry, ModeVerdict, NotedSpan
 from mast_tui.ui.context import context_of
-from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.suggestion_wording import name_without_version
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import StyledRow, StyledRows
-from mast_tui.ui.wording import IndexOf, place_text, plain_title, span_text
+from mast_tui.ui.wording import IndexOf, counted, place_text, plain_title, span_text
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -34,7 +34,7 @@ MIN_WIDTH: Final = 12
 
 
 def origin_text(label: Label, judge_of: Callable[[str], str | None]) -> str:
-    """Return the origin of a label: ``by hand``, ``accepted from rules@7``, ``edited from …``.
+    """Return the origin of a label: ``by hand``, ``suggested by rules, accepted``, ``imported``.
 
     Args:
         label: A label of the annotator.
@@ -45,7 +45,9 @@ def origin_text(label: Label, judge_of: Callable[[str], str | None]) -> str:
     if label.origin is Origin.IMPORTED or label.suggestion is None:
         return label.origin.value
     judge = judge_of(label.suggestion)
-    return label.origin.value if judge is None else f"{label.origin.value} from {judge_name(judge)}"
+    if judge is None:
+        return label.origin.value
+    return f"suggested by {name_without_version(judge)}, {label.origin.value}"
 
 
 def entries_of(session: Session) -> tuple[Entry, ...]:
@@ -123,7 +125,9 @@ class MyLabels(StyledRows[Entry]):
             judges = {suggestion.id: suggestion.judge for suggestion in session.suggestions}
             self._judge_of = judges.get
         label_count = sum(isinstance(entry, Label) for entry in self._entries)
-        self.border_title = plain_title(f"My labels · {label_count}")
+        note_count = sum(isinstance(entry, NotedSpan) for entry in self._entries)
+        notes_text = f" · {counted(note_count, 'note')} on spans" if note_count else ""
+        self.border_title = plain_title(f"My labels · {label_count}{notes_text}")
         key_of = context_of(self).key_of
         self.border_subtitle = plain_title(
             f"Enter goes there  {key_of('annotate.edit')} edit  {key_of('annotate.remove')} remove"

@@ -973,11 +973,13 @@ class AnnotateScreen(MainScreen, RenderCache):
         if self._mark_keeper is None or self._marked_session is not session:
             self._mark_keeper = MarkKeeper(self._gutter_mark, trace.index_of)
             self._marked_session = session
+        label_spans = (label.target.first for label in session.labels if label.note)
+        noted_spans = {*session.span_notes, *filter(None, label_spans)}
         items: dict[MarkKind, Mapping[str, Pointing]] = {
             MarkKind.OWN: session.labels_by_id,
             MarkKind.SUGGESTION: self.suggestions.pending_by_id,
             MarkKind.OTHER: {label.id: label for label in session.others},
-            MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
+            MarkKind.NOTE: {key: Noted(Target(key, key)) for key in noted_spans},
         }
         return self._mark_keeper.update(items, len(trace))
 
@@ -1061,6 +1063,8 @@ class AnnotateScreen(MainScreen, RenderCache):
             left_out |= ANSWER_ACTIONS
         if not self._can_edit:
             left_out.add("edit")
+        if self.session is not None and self.session.finished:
+            left_out.add("finish")
         first_hints: dict[str, str] = {}
         if self.panes.is_reading:
             first_hints = {"down": "scroll", "next_span": "next span", "read": "back"}
@@ -1424,8 +1428,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Open the next or previous trace of the queue."""
         trace = self.mast.trace_queue.neighbour(self.trace, step)
         if trace is None:
-            key = self.mast.key_of("library.queue")
-            self.hints.say(f"No other trace is in the queue; {key} in the library chooses one")
+            self.hints.say(self.mast.trace_queue.end_text())
             return
         self.mast.go(ShowTrace(trace))
 
@@ -1607,9 +1610,16 @@ class AnnotateScreen(MainScreen, RenderCache):
     # Keys: suggestions
 
     def action_guidelines(self) -> None:
-        """Show the guidelines for the mode under the cursor of the taxonomy."""
-        mode = self.modes.mode or self.state.taxonomy.modes[0]
-        self.mast.go(ShowGuidelines(mode.slug))
+        """Show the guidelines for the mode under the cursor.
+
+        In the taxonomy this is the mode of its row. Elsewhere it is the mode of the suggestion, or
+        of the newest label, if the cursor is on one.
+        """
+        slug = (self.modes.mode or self.state.taxonomy.modes[0]).slug
+        item = self.suggestions.current() or self.labelling.newest_label
+        if item is not None and not self.modes.has_focus:
+            slug = item.mode
+        self.mast.go(ShowGuidelines(slug))
 
     def action_edit(self) -> None:
         """Change mode or target of a label or suggestion.

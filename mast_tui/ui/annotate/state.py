@@ -5,6 +5,7 @@ A target is a range of spans, a quote from a text, or the whole trace.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -203,8 +204,10 @@ class AnnotateState:
         return place_text(target, self.open_trace.index_of)
 
 
-DIGITS_HINT: Final = "two digits label it"
-WORD_MOVES: Final = ("quote", "text_up", "word_left", "word_right", "up", "down")
+DIGITS_HINT: Final = "two digits label"
+RANGE_MOVES: Final = ("up", "down")
+"""The actions that move an end of a range."""
+QUOTE_MOVES: Final = ("word_left", "word_right", *RANGE_MOVES)
 """The actions that move by words or lines while a quote is being marked."""
 LABEL_CHANGES: Final = ("note", "severity", "confidence", "remove")
 """The actions that change a label on the whole trace."""
@@ -229,21 +232,23 @@ class Marking(ScreenPart):
         if selection.range_from is not None:
             self._show_range()
         elif selection.quote is not None:
-            move_keys = " ".join(self._key_of(f"annotate.{name}") for name in WORD_MOVES)
             if selection.quote.extends:
-                effect = "stretch it"
+                effect = "go to its last word"
             else:
-                effect = f"to its first word · {self._key_of('annotate.range')} begins it there"
+                effect = f"go to its first word, then {self._key_of('annotate.range')}"
             self._hints.prompt(
-                f"quote: {move_keys} {effect} · {self.keys_to_use_target} · "
-                f"{self._key_of('everywhere.back')} leaves"
+                f"quote: {self._keys_text(QUOTE_MOVES)} {effect} · {self.keys_to_use_target} · "
+                f"{self._key_of('everywhere.back')} cancels"
             )
         elif selection.whole_trace:
-            change_keys = " ".join(self._key_of(f"annotate.{name}") for name in LABEL_CHANGES)
             self._hints.prompt(
-                f"whole trace: {self.keys_to_use_target} · {change_keys} change its labels "
-                f"· {self._key_of('everywhere.back')} leaves"
+                f"whole trace: {self.keys_to_use_target} · {self._keys_text(LABEL_CHANGES)} change "
+                f"its labels · {self._key_of('everywhere.back')} cancels"
             )
+
+    def _keys_text(self, actions: Sequence[str]) -> str:
+        """Return the keys of actions, with spaces between them."""
+        return " ".join(self._key_of(f"annotate.{name}") for name in actions)
 
     def _show_range(self) -> None:
         """Show the range that is being marked, and the keys that change it."""
@@ -253,9 +258,9 @@ class Marking(ScreenPart):
             first, last = span_range
             range_text = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             self._hints.prompt(
-                f"range {range_text}: extend it · {self.keys_to_use_target} · "
-                f"{self._key_of('annotate.other_end')} other end · "
-                f"{self._key_of('everywhere.back')} leaves"
+                f"range {range_text}: {self._keys_text(RANGE_MOVES)} move · "
+                f"{self._key_of('annotate.other_end')} other end · {self.keys_to_use_target} · "
+                f"{self._key_of('everywhere.back')} cancels"
             )
 
     def follow_cursor(self) -> None:

@@ -27,6 +27,7 @@ from mast_tui.ui.dialogs.dialog import KeyDialog
 from mast_tui.ui.suggestion_wording import (
     SuggestionLine,
     judge_name,
+    name_without_version,
     rule_text,
     suggestion_source_text,
     warnings_on,
@@ -34,7 +35,7 @@ from mast_tui.ui.suggestion_wording import (
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import span_range_of
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.wording import counted, plain_title
+from mast_tui.ui.wording import counted, joined, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
@@ -46,6 +47,9 @@ REJECT: Final = "x"
 
 ACCEPT: Final = "a"
 """The key that accepts the suggestions."""
+
+RULE_CHARS: Final = 32
+"""The code points of a reason that stand for its rule."""
 
 HIDE: Final = "h"
 """The key that hides the suggestions on all traces, without an answer."""
@@ -140,7 +144,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
     """The dialog that asks which suggestions to answer, and how. It returns None after Escape."""
 
     dialog_keys: ClassVar = (
-        *((REJECT, "rejects"), (ACCEPT, "accepts"), (HIDE, "hides"), ("Esc", "leaves")),
+        *((REJECT, "rejects"), (ACCEPT, "accepts"), (HIDE, "hides"), ("Esc", "cancels")),
     )
 
     def __init__(
@@ -179,7 +183,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         dialog_key = key_of("annotate.answer_many")
         yield Static("Which", classes="heading")
         yield Static(id="scopes")
-        yield Static("Only where", classes="heading")
+        yield Static("Only there (c and q go to the next choice)", classes="heading")
         yield Static(id="limits", classes="question")
         yield Static(id="answers")
         yield Static(
@@ -195,7 +199,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Return the key of each breadth, and its description with the number of suggestions."""
         code = self._mode_title.partition(" ")[0]
         names = {
-            Breadth.RULE: f"{code}, same rule: “{rule_text(self._example.rationale)} …”",
+            Breadth.RULE: f"{code}, same rule: “{one_line(self._example.rationale, RULE_CHARS)}”",
             Breadth.MODE: f"{self._mode_title}, by {judge_name(self._example.judge)}",
             Breadth.JUDGE: f"all by {judge_name(self._example.judge)}",
             Breadth.ALL: "all, of every judge" if self._for_later_traces else "all on this trace",
@@ -226,7 +230,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         traces = (
             "here and on each trace you open from now on"
             if self._for_later_traces
-            else "on this trace"
+            else "on this trace, not on others"
         )
         limits.append(("q", traces))
         self._show_key_rows("#limits", limits)
@@ -234,7 +238,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         answers = [
             (REJECT, f"reject {selected_text}{addition}"),
             (ACCEPT, f"accept {selected_text}{addition}"),
-            (HIDE, f"hide {selected_text} and similar ones on all traces, without an answer"),
+            (HIDE, f"hide {selected_text} and similar ones on all traces, unanswered"),
         ]
         if self._show_all_text:
             answers.append((SHOW_ALL, self._show_all_text))
@@ -404,23 +408,21 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
             key = context.key_of("annotate.reveal")
             return f"Suggestions are hidden until you look at what others say ({key})"
         if session.outcome_visible:
-            return "The study shows no suggestions here before you have finished the trace"
-        return "You work blind: suggestions are shown after you have finished the trace"
+            return "The study shows no suggestions here before you finish the trace"
+        return "You work blind: suggestions are hidden until you finish"
     if session.suggestions:
         return "All suggestions on this trace are answered"
     key = context.key_of("annotate.judge")
     if not session.judged_by:
-        return f"No suggestions on this trace; {key} runs a judge"
-    names = ", ".join(dict.fromkeys(map(_name_without_version, session.judged_by)))
-    text = f"Judges run: {names}. Nothing found."
+        if context.configuration.judge.model is None:
+            return f"No suggestions on this trace; {key} runs a judge, on this machine"
+        return f"No suggestions on this trace; {key} asks which judge to run"
+    names = list(dict.fromkeys(map(name_without_version, session.judged_by)))
+    judges = "judge" if len(names) == 1 else "judges"
+    text = f"The {joined(names)} {judges} found nothing."
     if _has_another_judge(session.judged_by, context.configuration.judge.model):
         return f"{text} {key} runs another judge."
     return text
-
-
-def _name_without_version(judge: str) -> str:
-    """Return a judge's name without the version of its rules or the hash of its prompt."""
-    return judge_name(judge).rpartition("@")[0] or judge_name(judge)
 
 
 def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
@@ -428,7 +430,7 @@ def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
 
     The twins judge does not count. To know if it can run, the other runs of the task must be read.
     """
-    names = {_name_without_version(judge) for judge in judges}
+    names = {name_without_version(judge) for judge in judges}
     return RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names)
 
 
@@ -692,6 +694,7 @@ class Suggestions(ScreenPart):
             self._timeline.go_to(indices[-1])
             self._marking.mark(Selection(range_from=indices[0]))
         when_marked()
+        self.show_panel()
 
     def end_edit(self) -> str | None:
         """End the editing of a suggestion, and return its id; None if none was edited."""
@@ -783,6 +786,8 @@ class Suggestions(ScreenPart):
         source = suggestion_source_text(suggestion, index_of)
         for panel in self.panels:
             panel.show(title, mode_title, source, warnings, suggestion.rationale)
+            if self.edited_id == suggestion.id:
+                panel.show_titles(plain_title(f"{title}, being edited"))
 
     def _idle_text(self, session: Session | None) -> str:
         """Return the text of the panel while no suggestion is under the cursor."""

@@ -197,7 +197,7 @@ class Ask(AnswersDialog[str]):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys of the answers, and the key that closes the dialog."""
-        return (*self.answers.items(), ("Esc", "leaves"))
+        return (*self.answers.items(), ("Esc", "cancels"))
 
     def take(self, key: str) -> bool:
         """Close the dialog with a key; return False if the key is no answer."""
@@ -208,7 +208,7 @@ class Ask(AnswersDialog[str]):
 
 
 def keys_of_hint(hint: str) -> tuple[tuple[str, str], ...]:
-    """Return each key of a hint such as ``Enter keeps · Esc leaves``, with its effect."""
+    """Return each key of a hint such as ``Enter keeps · Esc cancels``, with its effect."""
     parts = [part.partition(" ") for part in hint.split(" · ")]
     return tuple((key, effect) for key, _, effect in parts)
 
@@ -238,7 +238,7 @@ class NoteScreen(TypingDialog):
         value: str = "",
         *,
         question: str = "",
-        hint: str = "Enter saves · Esc changes nothing",
+        hint: str = "Enter saves · Esc cancels",
         check: Callable[[str], str] = str,
         typing_replaces: bool = False,
         in_editor: bool = False,

@@ -20,7 +20,7 @@ from mast_tui.exchange.exporters.files import (
     left_out_lines,
     written_lines,
 )
-from mast_tui.exchange.formats import ExportRequest, Format, FormatContent, companion_path
+from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of, label_counts_text
 from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.registry import EXPORT_FORMATS
@@ -114,14 +114,18 @@ _MASKS: Final = Field(
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
+_WHOLE_GOLD: Final = "all"
 _GOLD: Final = Field(
     "gold",
     "gold",
     "The whole gold, or only what two annotators agreed on or an adjudicator decided.",
-    ("all", "settled"),
+    (_WHOLE_GOLD, "agreed or decided"),
 )
 _ANNOTATORS: Final = Field(
-    "annotators", "annotators", "The annotators to include, with commas. Empty: all."
+    "annotators",
+    "annotators",
+    "The annotators to include, with commas. Empty: all.",
+    placeholder="all",
 )
 _WHOSE_LABELS: Final = Field(
     "labels",
@@ -140,17 +144,18 @@ _MAJORITY: Final = Field(
 )
 _PASS: Final = Field(
     "which",
-    "which pass",
+    "if labelled twice",
     "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
     "This does not change the gold, which uses the last pass.",
-    ("first", "last"),
+    ("first pass", "last pass"),
 )
 _DATASHEET: Final = Field(
     "datasheet",
-    "datasheet",
+    "facts for datasheet",
     "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
     "workspace, if there is one.",
     path=True,
+    placeholder="a TOML file",
 )
 _FIELDS_OF_LABELS: Final = (_WHOSE_LABELS, _PASS, _MAJORITY, _PSEUDONYMS)
 _FIELDS: Final[Mapping[FormatContent, tuple[Field, ...]]] = {
@@ -185,10 +190,10 @@ def default_texts(file_format: Format) -> dict[str, str]:
     return {
         "file": file_format.file_name,
         "labels": GOLD,
-        "gold": "all",
+        "gold": _WHOLE_GOLD,
         "annotators": "",
         "majority": "no",
-        "which": file_format.usual_pass,
+        "which": f"{file_format.usual_pass} pass",
         "datasheet": "",
         "pseudonyms": _AS_THEY_ARE,
     }
@@ -215,10 +220,10 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
         file_format,
         _output_path(values["file"], (_FOLDER if file_format.is_folder else _FILE).title),
         labels=values["labels"],
-        which="first" if values["which"] == "first" else "last",
+        which="first" if values["which"] == "first pass" else "last",
         annotators=list(names_between_commas(values["annotators"], "annotators")) or None,
         majority=values["majority"] == "yes",
-        gold="settled" if values["gold"] == "settled" else None,
+        gold=None if values["gold"] == _WHOLE_GOLD else "settled",
         datasheet=Path(datasheet).expanduser() if datasheet else None,
         pseudonyms=pseudonyms_of(workspace) if values["pseudonyms"] == "letters" else None,
     )
@@ -421,14 +426,14 @@ class ExportChoices:
         fields: Its fields.
         texts: The initial texts of the fields.
         make_job: Returns the export that the texts of the fields describe, or raises ``MastError``.
-        companion: The ending of the name of a file that is written beside; empty for none.
+        companion_of: Returns the path of the file that is written beside an output; None without.
     """
 
     title: str
     fields: tuple[Field, ...]
     texts: Texts
     make_job: Callable[[Texts], ExportJob]
-    companion: str = ""
+    companion_of: Callable[[Path], Path] | None = None
 
 
 def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf) -> ExportChoices:
@@ -441,7 +446,9 @@ def _choices_of_labels(opened: OpenWorkspace, file_format: Format, key_of: KeyOf
         lambda texts: labels_job(
             request_of(opened, file_format, texts), key_of("everywhere.adjudicate")
         ),
-        file_format.companion,
+        partial(file_format.companion_path, ending=file_format.companion)
+        if file_format.companion
+        else None,
     )
 
 
@@ -481,6 +488,8 @@ def _choices_of_report(
 class ExportForm(Form):
     """The form of an export. A worker writes the export."""
 
+    enter_effect = "writes"
+
     def __init__(
         self,
         opened: OpenWorkspace,
@@ -517,10 +526,10 @@ class ExportForm(Form):
             return str(error)
         verb = "Replaces" if output.exists() and not is_stream(output) else "Writes"
         text = f"{verb} {output}"
-        if self._choices.companion and not is_stream(output):
-            companion = companion_path(output, self._choices.companion)
-            text += f" and, beside it, {companion.name}"
-        return f"{one_line(text, 400)}. → completes a path as you type it."
+        companion_of = self._choices.companion_of
+        if companion_of is not None and not is_stream(output):
+            text += f" and, beside it, {companion_of(output).name}"
+        return f"{one_line(text, 400)}."
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""
@@ -533,9 +542,13 @@ class ExportForm(Form):
         except OSError as error:
             self.refuse(_problem_of(error))
             return
-        if job.output.exists() and not is_stream(job.output):
+        companion_of = self._choices.companion_of
+        paths = [job.output, *([] if companion_of is None else [companion_of(job.output)])]
+        existing_path = next(filter(Path.exists, paths), None)
+        if existing_path is not None and not is_stream(job.output):
             self.show_text(
-                f"{one_line(str(job.output))} exists. The export replaces it once it is complete.",
+                f"{one_line(str(existing_path))} exists. The export replaces it once it is "
+                "complete.",
                 "Enter replaces it · Esc back to the fields",
                 on_enter=partial(self._start_export, job),
             )

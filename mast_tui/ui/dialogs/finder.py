@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -17,7 +17,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from mast_tui.configuration import configuration_path, with_theme
 from mast_tui.errors import MastError
@@ -30,7 +30,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import TypingDialog
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import plain_lines, plain_title
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ MEASURED_ROWS: Final = 1_000
 QUERY_CELLS: Final = 20
 """The most cells of the typed text in the message that nothing matches."""
 
-SPACE_CELLS: Final = 5
+SPACE_CELLS: Final = 6
 """The cells between the texts of a row and around them."""
 
 EXACT_CODE_SCORE: Final = 10_000
@@ -159,7 +159,7 @@ class ChoiceList(VirtualLines):
         code_cells = max((cell_len(item.code) for item in self.choices), default=0)
         code = " "
         if code_cells:
-            code = f" {set_cell_size(choice.code, min(code_cells, CODE_CELLS))} "
+            code = f" {set_cell_size(choice.code, min(code_cells, CODE_CELLS))}  "
         name = one_line(choice.name, max(1, width - cell_len(code) - 1))
         detail_cells = max(0, width - cell_len(code) - cell_len(name) - 2)
         detail = one_line(choice.detail, max(1, detail_cells))
@@ -236,11 +236,13 @@ class FinderDialog(TypingDialog):
     """
 
     choice_noun: ClassVar = "choice"
-    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "leaves")),)
+    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "cancels")),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("down,ctrl+n", "move(1)", show=False, priority=True),
         Binding("up,ctrl+p", "move(-1)", show=False, priority=True),
+        Binding("pagedown", "move_page(1)", show=False, priority=True),
+        Binding("pageup", "move_page(-1)", show=False, priority=True),
     ]
 
     def __init__(
@@ -257,8 +259,8 @@ class FinderDialog(TypingDialog):
             title: The title.
             choices: The choices.
             placeholder: The hint on the empty line.
-            other_hint: The effect of Enter on a text that matches no choice; empty if such a text
-                is not accepted.
+            other_hint: The effect of Enter on a text that matches no choice, with ``{}`` for the
+                text; empty if such a text is not accepted.
         """
         super().__init__(title, kind="finder")
         self._choices = choices
@@ -281,8 +283,9 @@ class FinderDialog(TypingDialog):
         """Show the choices that match the typed text, or what Enter does if none matches."""
         matches = best_first(event.value, self._choices)
         self.query_one(ChoiceList).show(matches)
-        no_match = f"No {self.choice_noun} matches “{one_line(event.value.strip(), QUERY_CELLS)}”"
-        hint = " · ".join(filter(None, (no_match, self._other_hint)))
+        text = one_line(event.value.strip(), QUERY_CELLS)
+        no_match = f"No {self.choice_noun} matches “{text}”"
+        hint = " · ".join(filter(None, (no_match, self._other_hint.format(text))))
         self.box.border_subtitle = None if matches else plain_title(hint)
         self._preview_choice()
 
@@ -316,9 +319,14 @@ class FinderDialog(TypingDialog):
         self.query_one(ChoiceList).move_by(delta)
         self._preview_choice()
 
+    def action_move_page(self, delta: int) -> None:
+        """Move by screens."""
+        self.query_one(ChoiceList).move_page(delta)
+        self._preview_choice()
+
 
 class ModeFinder(FinderDialog):
-    """A dialog that returns the slug of a mode."""
+    """A dialog that returns the slug of a mode, and shows the definition of each."""
 
     choice_noun = "mode"
 
@@ -334,6 +342,25 @@ class ModeFinder(FinderDialog):
             for mode in taxonomy.all_modes
         ]
         super().__init__("Label with", choices, placeholder="name, definition or code")
+        self._taxonomy = taxonomy
+
+    def compose_rows(self) -> ComposeResult:
+        """Yield the input line, the matches, and the definition."""
+        yield from super().compose_rows()
+        yield Static(plain_lines(self._taxonomy.modes[0].definition), id="definition")
+
+    def preview(self, value: str) -> None:
+        """Show the definition of the mode under the cursor."""
+        definition = plain_lines(self._taxonomy.mode(value).definition)
+        self.query_one("#definition", Static).update(definition)
+
+
+PLACE_NOUNS: Final[Mapping[Where, str]] = {
+    Where.LIBRARY: "trace",
+    Where.ANNOTATE: "span",
+    Where.ADJUDICATE: "span",
+}
+"""The things to which the palette goes on a screen; on other screens to none."""
 
 
 class Palette(FinderDialog):
@@ -363,8 +390,9 @@ class Palette(FinderDialog):
             for action in actions_for(screen)
             if not action.name.startswith(("digit_", "side_"))
         ]
-        hint = "what to do, a #number or a span's key"
-        other_hint = "Enter goes to a span of this number or key"
+        noun = PLACE_NOUNS.get(where, "")
+        hint = f"what to do, or the number or name of a {noun}" if noun else "what to do"
+        other_hint = f"Enter goes to {noun} “{{}}”" if noun else ""
         super().__init__("Go to", choices, placeholder=hint, other_hint=other_hint)
 
 

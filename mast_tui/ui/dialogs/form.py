@@ -45,7 +45,8 @@ class Field:
         title: The title on screen.
         help: The help shown while the field has the cursor.
         choices: The choices; empty for a line to write on.
-        path: Whether the line completes file names.
+        path: Whether the line completes file names. Typing then replaces the initial path.
+        placeholder: The meaning of an empty line, shown on it.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Field:
     help: str
     choices: tuple[str, ...] = ()
     path: bool = False
+    placeholder: str = ""
 
 
 def names_between_commas(text: str, title: str) -> tuple[str, ...]:
@@ -178,7 +180,7 @@ class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
     """The fields of a form; they scroll only with the cursor, by no keys of their own."""
 
 
-FIELD_KEYS: Final = "Enter continues · ↑ ↓ move · space another choice · Esc leaves"
+FIELD_KEYS: Final = "Enter {} · ↑ ↓ move · space another choice · Esc cancels"
 
 
 class Form(Dialog[None]):
@@ -190,6 +192,9 @@ class Form(Dialog[None]):
     - show a text in place of the fields, from which Enter continues and Escape returns,
     - close the form.
     """
+
+    enter_effect: ClassVar[str]
+    """The effect of Enter on the fields, for the hint about the keys: ``writes``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,tab", "field(1)", show=False),
@@ -217,7 +222,9 @@ class Form(Dialog[None]):
 
     @property
     def _keys_hint(self) -> str:
-        return FIELD_KEYS if self._shown_text is None else self._shown_text.keys
+        if self._shown_text is None:
+            return FIELD_KEYS.format(self.enter_effect)
+        return self._shown_text.keys
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -247,18 +254,18 @@ class Form(Dialog[None]):
         yield Static(classes="hint", id="about")
         with VerticalScroll(id="text-pane"):
             yield Static(id="shown-text")
-        yield Static(Content(FIELD_KEYS), classes="keys")
+        yield Static(Content(self._keys_hint), classes="keys")
 
     def _field_widget(self, field: Field) -> Widget:
         """Return the widget of a field."""
         value = self._texts[field.name]
         if field.choices:
             return ChoiceLine(field, value)
-        # Typing continues the text rather than replacing it.
         return TextLine(
             value,
             id=field.name,
-            select_on_focus=False,
+            placeholder=field.placeholder,
+            select_on_focus=field.path,
             suggester=PathSuggester() if field.path else None,
         )
 
@@ -295,14 +302,18 @@ class Form(Dialog[None]):
             self.say_below(self._refusal.message, error=True)
         else:
             self._refusal = None
-            self.say_below(self.help_of(field))
+            self._show_help(field)
 
     @on(Input.Changed)
     def _line_changed(self, event: Input.Changed) -> None:
         """Show the help again, since it can depend on the text."""
         field = next((field for field in self._fields if field.name == event.input.id), None)
         if field is not None and event.input is self.focused and self._refusal is None:
-            self.say_below(self.help_of(field))
+            self._show_help(field)
+
+    def _show_help(self, field: Field) -> None:
+        hint = "\nRight arrow completes the path." if field.path else ""
+        self.say_below(f"{self.help_of(field)}{hint}")
 
     def help_of(self, field: Field) -> str:
         """Return the help of a field for its present text."""

@@ -70,7 +70,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     (f"1.3 {_MINE}", "Your label on this span: its mode"),
                     (f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
                     (f"1.3 {_OTHER}", "A label of another annotator, or one in the file"),
-                    (_NOTE, "Your note on the span"),
+                    (_NOTE, "Your note on the span, or on a label that begins there"),
                     (
                         f"{FIRST}  {BETWEEN}  {LAST}",
                         "A range of spans with such a mark begins, goes on, ends",
@@ -137,7 +137,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
             HelpSection(
                 "Signs",
                 (
-                    ("○  ◐  ●", "You have not begun the trace; begun it; finished it"),
+                    ("○  ◐  ✓", "You have not begun the trace; begun it; finished it"),
                     ("↻", "A retest: label it again; your first labels are kept, but hidden"),
                     ("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
                     ("≡", "The same run is listed in another format"),

@@ -44,7 +44,7 @@ def first_keys(
     Args:
         taxonomy: The taxonomy of the labels.
         key_of: Returns how the key of an action is shown.
-        blind: Whether no suggestions are shown, so that no key goes to one.
+        blind: Whether no suggestions are shown, so that no key asks for one.
         lists_traces: Whether a trace must be opened first.
     """
     example_mode = taxonomy.modes[min(_EXAMPLE_INDEX, len(taxonomy.modes) - 1)]
@@ -60,7 +60,10 @@ def first_keys(
     accept = key_of("annotate.accept")
     reject = key_of("annotate.reject")
     effect = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
-    suggestion_keys = ((key_of("annotate.next_suggestion"), effect),)
+    suggestion_keys = (
+        (key_of("annotate.judge"), "run a judge, which makes suggestions"),
+        (key_of("annotate.next_suggestion"), effect),
+    )
     return (
         *reading_keys,
         (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),

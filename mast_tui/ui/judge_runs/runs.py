@@ -521,7 +521,7 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
             return "!"
         # A run with an ``ending`` stopped before its last trace.
         is_finished = view.run.finished_at is not None and view.run.ending is None
-        return "●" if is_finished else "◐"
+        return "✓" if is_finished else "◐"
 
     sign_of_run = sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt")
     return (sign_of_run, *_RUN_COLUMNS)

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from mast_tui.columns import shortened
+from mast_tui.columns import padded, shortened
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
@@ -123,7 +123,7 @@ class HitList(VirtualLines):
             Segment(name, base + name_style),
             Segment(f" {number} ", base + self._part("quiet")),
             Segment("✗" if has_failed else " ", base + self._part("failed")),
-            Segment(f"{set_cell_size(kind, KIND_CELLS)} ", base + self._part("quiet")),
+            Segment(f"{padded(kind, KIND_CELLS)} ", base + self._part("quiet")),
         ]
         preview_width = width - sum(cell_len(segment.text) for segment in segments)
         segments += self._preview_segments(hit, preview_width, base)
@@ -344,4 +344,4 @@ class Contents:
         if not search.done:
             return f"Looking for {search.quoted_needle} …"
         key = self._screen.mast.key_of("everywhere.back")
-        return f"No span holds {search.quoted_needle}.\n\n{key} shows the traces."
+        return f"No span contains {search.quoted_needle}.\n\n{key} shows the traces."

@@ -61,7 +61,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.ALL: _QueueTexts("a", "all traces", "There are no traces."),
     QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
     QueueName.DISAGREEMENTS: _QueueTexts(
-        "d",
+        "p",  # not d, which scrolls elsewhere: looking is recorded
         "disagreements with others",
         "No one disagrees with you on the traces that you have finished.",
         "disagreements",
@@ -331,7 +331,7 @@ class QueueChoice(Ask):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys that leave the queue as it is."""
-        return (("Enter", "stays with this one"), ("Esc", "leaves"))
+        return (("Enter", "keeps this queue"), ("Esc", "cancels"))
 
     def on_mount(self) -> None:
         """Count the traces of the queues in the background."""
@@ -436,7 +436,7 @@ class CurrentQueue:
                 f"{request.n}{seed_text}",
                 question="How many traces? A second number is the seed of another draw; the same "
                 "seed always draws the same traces.",
-                hint="Enter draws · Esc leaves it as it was",
+                hint="Enter draws · Esc cancels",
                 check=check_sample,
                 typing_replaces=True,
             ),

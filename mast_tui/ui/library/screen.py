@@ -73,6 +73,10 @@ ROW_ACTIONS: Final = frozenset(
 """The actions on the row under the cursor."""
 
 
+ACTIONS_ON_THE_LIST: Final = ("sort", "queue", "compare")
+"""The names of actions that have no effect while search hits are listed."""
+
+
 class LibraryScreen(MainScreen):
     """The list of traces.
 
@@ -279,10 +283,11 @@ class LibraryScreen(MainScreen):
         needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
         trace_ids = [row.trace_id for row in rows]
-        is_mine = self.queue.traces.request.name is QueueName.MINE
-        open_id = self.mast.open_trace_id if is_mine else None
         queue = self.mast.trace_queue
-        queue.ids = continued_queue(queue.ids, trace_ids, open_id, self.queue.traces.retests)
+        queue.filter_text = needle
+        queue.ids = continued_queue(
+            queue.ids, trace_ids, self.mast.open_trace_id, self.queue.traces.retests
+        )
         self.table.show(
             rows, () if needle else self.mast.catalog.unreadable, keeps_position=keeps_position
         )
@@ -293,7 +298,7 @@ class LibraryScreen(MainScreen):
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading, and problems."""
         if self.contents.lists_hits:
-            parts = ("Contents", *self.contents.title_parts())
+            parts = ("Text search", *self.contents.title_parts())
         else:
             parts = ("Library", *self._list_title_parts())
         self.title_bar.show(parts, self.right_title_parts())
@@ -328,7 +333,7 @@ class LibraryScreen(MainScreen):
         """Return the number of listed traces, and of all if these are more."""
         listed_count = len(self.table.rows)
         total = len(self._listing)
-        count_text = f"{total} trace{'' if total == 1 else 's'}"
+        count_text = counted(total, "sample trace" if self.mast.options.samples else "trace")
         if listed_count != total:
             count_text = f"{listed_count} of {count_text}"
         return f"{count_text}, none exact" if self._listing.similar_only else count_text
@@ -376,10 +381,8 @@ class LibraryScreen(MainScreen):
                 f"{self.mast.key_of('library.queue')} chooses another queue."
             )
         if needle:
-            return (
-                f"No trace matches “{needle}”.\n\n"
-                f"{self.mast.key_of('everywhere.back')} shows all {len(self._listing)}."
-            )
+            back = self.mast.key_of("everywhere.back")
+            return f"No trace matches “{needle}”.\n\n{back} removes the filter."
         if self.queue.traces.request.name is not QueueName.ALL and self._listing:
             return empty_queue_text(self.queue.traces, self.mast.key_of)
         catalog = self.mast.catalog
@@ -449,6 +452,11 @@ class LibraryScreen(MainScreen):
 
     def contents_changed(self) -> None:
         """Show the new search hits; once the search has ended, show the traces again."""
+        lists_hits = self.contents.lists_hits
+        self.hints.leave_out(
+            ACTIONS_ON_THE_LIST if lists_hits else self.keys_left_out,
+            first={"open": "open", "back": "all traces"} if lists_hits else {},
+        )
         self._show_title()
         self._show_list_or_reason()
         self._show_about()
@@ -571,10 +579,20 @@ class LibraryScreen(MainScreen):
 
     def action_queue(self) -> None:
         """Choose another queue."""
-        self.queue.choose()
+        if not self._refuse_for_hits():
+            self.queue.choose()
+
+    def _refuse_for_hits(self) -> bool:
+        """Show, while search hits are listed, that a key acts on the list of traces only."""
+        if self.contents.lists_hits:
+            back = self.mast.key_of("everywhere.back")
+            self.hints.say(f"This key acts on the list of traces: {back} shows it")
+        return self.contents.lists_hits
 
     def action_sort(self) -> None:
         """Sort by the next order of `Sort`; skip ``LOOK_HERE`` if no trace has spans to look at."""
+        if self._refuse_for_hits():
+            return
         self.sort = self.sort.following()
         if self.sort is Sort.LOOK_HERE and not self._listing.has_places:
             self.sort = self.sort.following()
@@ -586,7 +604,9 @@ class LibraryScreen(MainScreen):
 
         Runs of the same task come first, and among them runs with another outcome.
         """
-        row = None if self.contents.lists_hits else self.table.row
+        if self._refuse_for_hits():
+            return
+        row = self.table.row
         traces = self.mast.catalog.traces
         candidates = {
             candidate.trace_id: candidate
@@ -610,12 +630,19 @@ class LibraryScreen(MainScreen):
         traces = self.mast.catalog.traces
         row = None if self.contents.lists_hits else self.table.row
         run = None if row is None else traces.get(row.trace_id)
-        return RunsToWrite(run, [traces[row.trace_id] for row in self.table.rows])
+        return RunsToWrite(run, self._listed_traces)
+
+    @property
+    def _listed_traces(self) -> list[Trace]:
+        """The traces on screen, or those with a search hit."""
+        traces = self.mast.catalog.traces
+        rows = self.contents.list.rows if self.contents.lists_hits else self.table.rows
+        ids = dict.fromkeys(row.trace_id for row in rows)
+        return [traces[trace_id] for trace_id in ids if trace_id in traces]
 
     def action_judge(self) -> None:
         """Run a judge on the listed traces; if one is at work, offer to cancel it."""
-        catalog = self.mast.catalog
-        traces = OneByOne([catalog.traces[row.trace_id] for row in self.table.rows])
+        traces = OneByOne(self._listed_traces)
         if not traces:
             self.hints.say("No traces are listed", error=True)
             return

@@ -37,7 +37,7 @@ class WorkState(StrEnum):
 
 RETEST_GLYPH: Final = "↻"
 
-GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "●"}
+GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "✓"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +99,9 @@ class LibraryRow:
 
 
 class Sort(StrEnum):
-    """The orders of the library; the first is the order of the queue."""
+    """The orders of the library; the first is the order of the queue, if it has one."""
 
-    QUEUE = "queue"
+    QUEUE = "progress"
     NAME = "name"
     TASK = "task"
     MODEL = "model"

@@ -28,7 +28,13 @@ from mast_tui.reports.judge import against_words, judge_section
 from mast_tui.reports.model import Note, Report, ReportSection
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
-from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
+from mast_tui.session import (
+    labelled_traces,
+    library_view,
+    record_reveal,
+    visible_traces_for_agreement,
+    visible_work,
+)
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.base_screen import Stopped, StoppedError
 from mast_tui.ui.context import ShowDisagreements
@@ -41,6 +47,7 @@ from mast_tui.ui.reports.agreement_traces import (
     listing_of,
 )
 from mast_tui.ui.reports.screen import (
+    HIDDEN_TEXT,
     Listing,
     Page,
     ReportScreen,
@@ -131,6 +138,7 @@ class JudgeFigures:
         references: The annotators (or gold) with whom a judge can be compared.
         hidden_count: The number of unlabelled traces that are left out of the corrected prevalence,
             as the user may not see the judge's answers on them.
+        hidden_ids: The ids of judged traces that others have finished and the user has not.
         intervals_pending: Whether figures or intervals are still being computed.
         problem: The reason why nothing could be computed, or None.
     """
@@ -142,6 +150,7 @@ class JudgeFigures:
     judges: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     hidden_count: int = 0
+    hidden_ids: tuple[str, ...] = ()
     intervals_pending: bool = False
     problem: str | None = None
 
@@ -263,7 +272,6 @@ class AgreementScreen(ReportScreen):
         If the page of span ranges is open, compute its figures next.
         """
         self.people = figures
-        self.hints.leave_out(() if figures.hidden_ids else ("look",))
         self.hints.clear()
         if self.page == SPANS:
             self.mast.workspace.when_ready(self.start_page)
@@ -271,11 +279,8 @@ class AgreementScreen(ReportScreen):
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
         if figures.report is not None and figures.hidden_ids:
-            self.hints.say(
-                hidden_traces_text(
-                    len(figures.hidden_ids), "two people", self.mast.key_of("agreement.look")
-                )
-            )
+            key = self.mast.key_of("agreement.look")
+            self.hints.say(hidden_traces_text(len(figures.hidden_ids), key))
         elif warnings:
             self.hints.say(warnings[0])
 
@@ -291,6 +296,17 @@ class AgreementScreen(ReportScreen):
             self.show()
 
     # Showing
+
+    @property
+    def _hidden_ids(self) -> tuple[str, ...]:
+        """The ids of the traces that are left out of the open page, as others' work is hidden."""
+        figures = self.judge if self.page == JUDGE else self.people
+        return () if figures is None else figures.hidden_ids
+
+    def show(self) -> None:
+        """Show the open page, with the key for hidden traces if there are any."""
+        self.hints.leave_out(() if self._hidden_ids else ("look",))
+        super().show()
 
     def title_parts(self) -> tuple[str, ...]:
         """Return the names of the compared sides, the pass, and the number of traces."""
@@ -322,7 +338,8 @@ class AgreementScreen(ReportScreen):
         if people is None:
             return Page()
         if people.report is None:
-            return Page(text=no_people_text(people, self.mast.key_of))
+            command = self.mast.options.command_of_another()
+            return Page(text=no_people_text(people, self.mast.key_of, command))
         if self.page == SPANS:
             problem = no_spans_text(self.spans)
             if self.spans is None or problem:
@@ -353,9 +370,12 @@ class AgreementScreen(ReportScreen):
             return Page(text=problem)
         hidden_text = counted(judge.hidden_count, "unlabelled trace")
         note_text = f"{hidden_text} excluded: the judges' answers are hidden from you."
-        notes = (Note(note_text, reason="hidden"),) if judge.hidden_count else ()
+        notes = [Note(note_text, reason="hidden")] if judge.hidden_count else []
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         about = "" if judge.report is None else seen_text(judge.report, key_of)
+        if judge.hidden_ids:
+            hidden_text = hidden_traces_text(len(judge.hidden_ids), key_of("agreement.look"))
+            about = f"{hidden_text}.\n{about}".rstrip()
         return Page(
             judge.section,
             intervals_pending=judge.intervals_pending,
@@ -374,14 +394,13 @@ class AgreementScreen(ReportScreen):
         if self.people is None or self.people.report is None:
             return None
         with_judge = self.judge is not None and self.judge.report is not None
-        key_of = self.mast.key_of
 
         def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
             """Compute the report in a worker; raise `MastError` if there are no figures."""
             # The last figures of each kind are those with intervals.
             *_, people = compute_people(opened, passes)
             if people.report is None:
-                raise MastError(no_people_text(people, key_of))
+                raise MastError("no trace that two people have finished is left to compare")
             *_, spans = compute_spans(opened, people, passes, stopped)
             revisions = tuple(opened.workspace.revisions_read(opened.taxonomy.ref))
             agreement = replace(people.report, spans=spans.report, revisions=revisions)
@@ -476,12 +495,10 @@ class AgreementScreen(ReportScreen):
 
     def action_look(self) -> None:
         """Ask whether to include hidden traces; the user then becomes their adjudicator."""
-        if self.people is None:
-            return
-        if self.people.hidden_ids:
-            self.offer_adjudication(self.people.hidden_ids)
-        else:
-            self.hints.say("All traces that two people have finished are included already")
+        if self._hidden_ids:
+            self.offer_adjudication(self._hidden_ids)
+        elif self.people is not None:
+            self.hints.say("No trace is excluded")
 
 
 def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int) -> str:
@@ -633,9 +650,18 @@ def compute_judge(
         traces=visible_ids,
     )
     ids_with_visible_suggestions = _ids_with_visible_suggestions(opened)
-    judged_ids = visible_ids & {trace_id for trace_id, _ in complete_input.verdicts}
+    all_judged_ids = {trace_id for trace_id, _ in complete_input.verdicts}
+    judged_ids = visible_ids & all_judged_ids
     hidden_ids = judged_ids - ids_with_visible_suggestions
     revealed_ids = hidden_ids | (judged_ids & _ids_with_work_of_others(opened))
+    work = visible_work(
+        opened.workspace,
+        opened.annotator,
+        ref,
+        None if against == GOLD else against,
+        blind=opened.blind,
+        traces_by_source=labelled_traces(opened.workspace, ref),
+    )
     record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
     # The corrected prevalence counts the judge's answers on these traces too.
     visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
@@ -649,6 +675,7 @@ def compute_judge(
             confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
             hidden_count=len(complete_input.unlabelled - visible_unlabelled),
+            hidden_ids=tuple(sorted(work.hidden & all_judged_ids)),
             intervals_pending=not resampling.count,
         )
 
@@ -708,19 +735,19 @@ def single_trace_text(agreement: Agreement) -> str:
     return "1 trace: κ, α and AC1 need two or more." if is_single else ""
 
 
-def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
+def no_people_text(people: PeopleFigures, key_of: KeyOf, command: str) -> str:
     """Return why there are no figures of people, and what to do.
 
     Args:
         people: The state of their figures.
         key_of: Returns how the key of an action is shown.
+        command: The command with which another person labels the same traces.
     """
     if people.problem is not None:
         return one_line(people.problem)
+    lines = ["Agreement needs two people who have finished the same trace."]
     if people.hidden_ids:
-        lines = ["You may not see any trace yet that another person has finished."]
-    else:
-        lines = ["Agreement needs two people who have finished the same trace."]
+        lines = [HIDDEN_TEXT]
     lines.append("")
     if people.finished_counts:
         lines += [
@@ -732,11 +759,9 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
         lines.append(f"No one has finished a trace yet: {key} finishes an open one.")
     lines.append("")
     if people.hidden_ids:
-        lines.append(
-            f"{hidden_traces_text(len(people.hidden_ids), 'two people', key_of('agreement.look'))}."
-        )
+        lines.append(f"{hidden_traces_text(len(people.hidden_ids), key_of('agreement.look'))}.")
     else:
-        lines.append("Another person labels in this workspace with: mast-tui --annotator NAME")
+        lines += ["Another person labels here with", command]
     return "\n".join(lines)
 
 
@@ -770,17 +795,18 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     """
     key = key_of("agreement.seen")
     if report.judge_seen_counted:
-        return f"Includes verdicts given with suggestions on screen; {key} excludes them."
+        return f"Verdicts given with suggestions on screen are counted. Key {key} excludes them."
     seen_count = report.table("judge_left_out").count("judge_seen")
     if not seen_count:
         return ""
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"All verdicts of {against} were given with suggestions on screen: {key} includes them."
+            f"All verdicts of {against} were given with suggestions on screen, so none is counted. "
+            f"Key {key} counts them."
         )
     verdicts = counted(seen_count, "verdict")
-    return f"Excluded: {verdicts} given with suggestions on screen; {key} includes them."
+    return f"{verdicts} given with suggestions on screen excluded. Key {key} counts them."
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
@@ -813,6 +839,11 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     )
     if report.table("judge_left_out").count("judge_seen") and not report.judge_seen_counted:
         condition = seen_text(report, key_of)
+    elif report.against == GOLD:
+        condition += " Gold has verdicts of one annotator alone too."
+    if judge.hidden_ids:
+        hidden_text = hidden_traces_text(len(judge.hidden_ids), key_of("agreement.look"))
+        condition += f"\n\n{hidden_text}."
     return (
         f"{one_line(report.judge)} cannot be compared with {reference} yet.\n\n{condition}\n\n"
         f"{key_of('agreement.against')} compares it with another reference · "

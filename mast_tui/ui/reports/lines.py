@@ -20,7 +20,7 @@ from mast_tui.columns import padded
 from mast_tui.figures.record import Figure, Sources
 from mast_tui.reports.model import Cell, Chart, Column, Kind, Note, Part, Row, Table, Text
 from mast_tui.reports.render.cells import NONE, WITHHELD, name_column_count, number
-from mast_tui.reports.sentences import joined_names
+from mast_tui.reports.sentences import joined_names, undefined_words
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
@@ -202,7 +202,7 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
     parts = [text]
     if cell.value is None:
         if cell.undefined is not None:
-            parts = [f"{NONE} undefined ({_reason_text(cell.undefined)})"]
+            parts = [undefined_words(cell.undefined)]
     elif cell.withheld is not None:
         reason = _reason_text(cell.withheld)
         # More traces do not help against the other reasons.

@@ -132,7 +132,7 @@ class Page:
         text: The text in place of the section.
         intervals_pending: Whether intervals are still being computed.
         notes: The notes that hold for the whole report.
-        about: The line over the tables.
+        about: The line or lines over the tables.
         keys: The keys of the page, shown beside the row under the cursor.
     """
 
@@ -649,7 +649,7 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
     return order_of
 
 
-def hidden_traces_text(count: int, finished_by: str, key: str) -> str:
+def hidden_traces_text(count: int, key: str) -> str:
     """Return a hint that traces are hidden, with the key that shows them.
 
     Finished traces that wait for a retest (a second labelling) have the same text: it must not
@@ -657,12 +657,13 @@ def hidden_traces_text(count: int, finished_by: str, key: str) -> str:
 
     Args:
         count: The number of traces.
-        finished_by: Who has finished them.
         key: The key that shows them.
     """
-    traces = counted(count, "trace")
+    traces = counted(count, "trace is", "traces are")
     pronoun = "it" if count == 1 else "them"
     return (
-        f"{traces} finished by {finished_by} hidden until you finish {pronoun} · "
-        f"{key}: see {pronoun} as adjudicator"
+        f"{traces} hidden until you finish {pronoun}. {key} shows {pronoun} to you as adjudicator"
     )
+
+
+HIDDEN_TEXT: Final = "The labels of others on these traces are hidden from you."

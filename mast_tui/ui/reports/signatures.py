@@ -49,6 +49,7 @@ from mast_tui.ui.base_screen import Stopped, StoppedError
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.reports.screen import (
+    HIDDEN_TEXT,
     Listing,
     Page,
     ReportScreen,
@@ -746,7 +747,7 @@ def _left_out_text(signatures: Signatures, key: str) -> str:
     """Return how many traces are left out, and the key that includes them if that is possible."""
     if signatures.choice.of_judge:
         return f"{counted(len(signatures.hidden_ids), 'trace')} excluded, hidden from you for now"
-    return hidden_traces_text(len(signatures.hidden_ids), "others", key)
+    return hidden_traces_text(len(signatures.hidden_ids), key)
 
 
 def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
@@ -774,8 +775,8 @@ def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
             "work blind or the study hides them."
         )
     if hidden_count:
-        hidden_text = hidden_traces_text(hidden_count, "others", key_of("signatures.look"))
-        return f"The labels of others on these traces are hidden from you.\n\n{hidden_text}."
+        hidden_text = hidden_traces_text(hidden_count, key_of("signatures.look"))
+        return f"{HIDDEN_TEXT}\n\n{hidden_text}."
     if signatures.choice.labels == GOLD:
         return (
             "No one has finished a trace yet, so there is no gold.\n\n"

@@ -108,7 +108,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
         shown_keys = {MODEL_KEY: " ".join(MODEL_TASKS)}  # The model has a key for each task.
         effects = ((shown_keys.get(key, key), names[key]) for key in self.answers if key in names)
-        return (*effects, ("Esc", "asks nothing"))
+        return (*effects, ("Esc", "cancels"))
 
     def on_mount(self) -> None:
         """Start the estimate."""
@@ -206,7 +206,7 @@ def tokens_of(text: str) -> str:
         raise MastError("the number of tokens must be whole")
     tokens = int(float(number) * unit) if unit > 1 else int(integer_part)
     if not 0 < tokens < 10**12:
-        raise MastError("that is not a possible number of tokens; Esc asks nothing")
+        raise MastError("that is not a possible number of tokens")
     return str(tokens)
 
 
@@ -252,7 +252,8 @@ class JudgeRuns:
             self._ask_to_cancel(self.running_judge)
             return
         if self._app.workspace.no_workspace_reason is not None:
-            self._app.show_error("No workspace is open, so no judge can store its suggestions")
+            message = "No workspace is open, so no judge can store its suggestions"
+            self._app.answer(message, error=True)
             return
 
         def queue_request(opened: OpenWorkspace) -> None:
@@ -438,7 +439,7 @@ class JudgingRequest:
         trace_count = plan.estimate.to_judge
         if not trace_count:
             message = f"{estimate_text(plan)} Run mast-tui judge --again to ask again."
-            self._app.say(message, seconds=8)
+            self._app.answer(message)
             return
         notice_seen = await self._app.workspace.carry_out(
             lambda: is_notice_seen(self._opened.workspace, plan.setup)
@@ -459,7 +460,7 @@ class JudgingRequest:
             f"{plan.default_allowance():,}",
             question=f"{notice}{estimate_text(plan)}\n\n"
             "It stops when so many tokens are spent, in and out together:",
-            hint="Enter begins · Esc asks nothing",
+            hint="Enter begins · Esc cancels",
             check=tokens_of,
             typing_replaces=True,
         )

@@ -55,6 +55,8 @@ class OpenWorkspace:
     blind: bool
     adjudicates: bool = False
     """Whether this person is an adjudicator of the study and not one of its annotators."""
+    decides: bool = True
+    """Whether this person is an adjudicator of the study, or it names none."""
     masks: Masks | None = None
     """The masks of the study over the texts of traces; None if it masks nothing."""
     _last_view: Mapping[str, LibraryEntry] = field(default_factory=dict)
@@ -81,8 +83,11 @@ class OpenWorkspace:
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Set ``adjudicates`` by the study: False for an adjudicator who annotates too."""
+        """Set ``decides`` and ``adjudicates``, which is False for one who annotates too."""
         study = self.study()
+        self.decides = (
+            study is None or not study.adjudicators or self.annotator in study.adjudicators
+        )
         self.adjudicates = (
             study is not None
             and self.annotator in study.adjudicators
@@ -96,14 +101,12 @@ class OpenWorkspace:
         return study is not None and self.annotator in study.annotators
 
     def own_traces(self) -> Set[str] | None:
-        """Return the ids of the traces that the study assigns to the annotator.
+        """Return the ids of the traces that the study assigns to the annotator; None without one.
 
-        Return None if there is no study, or the annotator is not one of its annotators.
+        There are none if the user is not one of its annotators.
         """
         study = self.study()
-        if study is None or self.annotator not in study.annotators:
-            return None
-        return frozenset(assigned(study, self.annotator))
+        return None if study is None else frozenset(assigned(study, self.annotator))
 
     def hidden_traces(self) -> Set[str]:
         """Return the ids of the traces on which a study hides suggestions from the annotator."""
@@ -244,7 +247,7 @@ class Opening:
             people,
             suggested_name=present_name or suggested_name(self._configured),
             saved_text=self.saved_text(),
-            escape="quits" if present_name is None else "leaves",
+            escape="quits" if present_name is None else "cancels",
             in_study=study is not None,
             check=lambda name: checked_new_name(self.workspace, name),
             outside_study_reason=lambda name: outside_study_text(name, study),
@@ -259,6 +262,16 @@ class Opening:
         if self._options.annotator is None or self.workspace.member is not None:
             return None
         return outside_study_text(name, self.study)
+
+    def remembered_blind_notice(self, opened: OpenWorkspace) -> str | None:
+        """Return a notice that the annotator works blind as at an earlier start, or None.
+
+        None if the options, the study or the server have decided about it.
+        """
+        is_decided = self._options.blind or self.study is not None or opened.workspace.member
+        if not opened.blind or is_decided:
+            return None
+        return "You work blind, as last time: mast-tui --assisted shows suggestions"
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
         """Register the annotator and the taxonomy, and return the workspace with both.

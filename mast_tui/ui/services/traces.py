@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.counts import counted
+from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import FileReport, Trace, TraceMasks
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
@@ -297,6 +298,8 @@ class TraceQueue:
     def __init__(self, app: MastApp) -> None:
         self.ids: list[str] = []
         """The ids of the traces in the order of the library."""
+        self.filter_text = ""
+        """The filter of the library, which hides other traces; empty without one."""
         self._app = app
         self._finished: Set[str] = frozenset()
         self._retests: Set[str] = frozenset()
@@ -324,6 +327,17 @@ class TraceQueue:
             return None
         return traces[queue[(queue.index(trace_id) + step) % len(queue)]]
 
+    def end_text(self) -> str:
+        """Return why there is no other trace, and the key that changes this."""
+        key_of = self._app.key_of
+        if self.filter_text:
+            return (
+                f"No other trace matches the filter “{one_line(self.filter_text, 30)}” · "
+                f"{key_of('everywhere.library')}, then {key_of('everywhere.back')} removes it"
+            )
+        key = key_of("library.queue")
+        return f"No other trace is in the queue · {key} in the library chooses another queue"
+
     async def count_finished(self) -> None:
         """Read again which traces the annotator has finished, and which a study assigns to them."""
         opened = self._app.opened
@@ -343,14 +357,23 @@ class TraceQueue:
         return are_all_known and bool(assigned_ids) and assigned_ids <= self._finished
 
     @property
+    def last_retests(self) -> int:
+        """The number of retests if nothing else is left to do; otherwise 0."""
+        retest_ids = self._assigned_traces & self._retests
+        is_first_work_done = self._assigned_traces <= self._finished | self._retests
+        return len(retest_ids) if is_first_work_done else 0
+
+    @property
     def _assigned_traces(self) -> Set[str]:
         """The ids of the traces that the study assigns to the annotator, or else of all traces."""
         return self._app.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
 
     def finished_text(self) -> str:
-        """Return how many traces of the annotator are finished: ``6 of 6 finished, 2 retests``."""
+        """Return how many traces of the annotator are finished: ``2 retests, 6 of 6 finished``."""
+        if self._assigned_ids is not None and not self._assigned_ids:
+            return "no traces to label"
         assigned_ids = self._assigned_traces
         retest_ids = assigned_ids & self._retests
         finished_count = len(assigned_ids & self._finished) + len(retest_ids)
-        retests_text = f", {counted(len(retest_ids), 'retest')}" if retest_ids else ""
-        return f"{finished_count} of {len(assigned_ids)} finished{retests_text}"
+        retests_text = f"{counted(len(retest_ids), 'retest')}, " if retest_ids else ""
+        return f"{retests_text}{finished_count} of {len(assigned_ids)} finished"

@@ -295,9 +295,9 @@ class WorkspaceService:
         path = opening.default
         if path is not None and path.parent.parent != Path.cwd():  # found in a folder above
             self._app.say(f"Labels are kept in {one_line(str(path))}")
-        notice = opening.outside_notice(name)
-        if notice is not None:
-            self._app.say(one_line(notice), seconds=12)
+        for notice in (opening.outside_notice(name), opening.remembered_blind_notice(opened)):
+            if notice is not None:
+                self._app.say(one_line(notice), seconds=12)
         self._watcher = WorkspaceWatcher(opened.workspace, self._app)
         if self._app.configuration.problem is not None:
             self._app.show_error(self._app.configuration.problem)
@@ -339,7 +339,7 @@ class WorkspaceService:
         """
         if await self._attach(opening, name) is not None:
             await self._app.annotator_changed()
-            self._app.say(f"You label as {one_line(name)} now")
+            self._app.answer(f"You label as {one_line(name)} now")
 
     async def _attach(self, opening: Opening, name: str) -> OpenWorkspace | None:
         """Register an annotator, and mask the traces as the study asks.
@@ -371,7 +371,7 @@ class WorkspaceService:
     def waiting_text(self) -> str:
         """Return the text in place of the annotator while no workspace is open."""
         return (
-            "opening the workspace …"
+            "workspace not open yet"
             if self.no_workspace_reason is None
             else "reading only · no workspace"
         )

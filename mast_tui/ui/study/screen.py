@@ -342,6 +342,11 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
             f"{study.retests:.0%} of each annotator's finished traces have a retest: they are "
             "labelled again, without the first labels on screen."
         )
+        if not view.is_for_annotator and any(row.retests.lost for row in view.progress):
+            lines.append(
+                "A retest is not possible once the annotator has changed the labels or seen those "
+                "of others."
+            )
     lines += [_adjudication_rules(study), "", _conflicts_text(view, adjudicate_key)]
     return "\n".join(lines)
 

@@ -18,6 +18,7 @@ from mast_tui.session import (
     anybody_finished,
     check_changes,
     count_reassigned_traces,
+    outside_work_text,
     with_sample,
     with_weights,
 )
@@ -62,7 +63,8 @@ SAMPLE: Final = (
     Field(
         "over",
         "spread over",
-        f"Spread the sample evenly over some of: {', '.join(STRATA)}. It may stay empty.",
+        f"Spread the sample evenly over some of: {', '.join(STRATA)}. It may stay empty "
+        "(--stratify).",
     ),
 )
 """The fields for a sample of the traces."""
@@ -88,14 +90,15 @@ FIELDS: Final = (
     Field(
         "sight",
         "visibility",
-        "Blind hides suggestions and outcomes of a trace until the annotator finishes it.",
+        "Blind hides suggestions and outcomes of a trace until the annotator finishes it "
+        "(--blind, --assisted).",
         ("blind", "suggestions shown"),
     ),
     Field(
         "withheld",
         "without suggestions",
         "If suggestions are shown: the random share of each annotator's traces that hides them, "
-        "to measure how far suggestions influence people.",
+        "to measure how far suggestions influence people (--withhold).",
     ),
     Field(
         "retests",
@@ -112,20 +115,22 @@ FIELDS: Final = (
     ),
     Field(
         "names",
-        "names",
-        "In adjudication, hidden names are letters until a key shows them.",
+        "annotators' names",
+        "In adjudication, hidden names are letters until a key shows them (--names).",
         ("hidden", "shown"),
     ),
     Field(
         "judge",
-        "judge",
-        "Adjudicators see what a judge says only after their decision, or also before it.",
+        "judge shown",
+        "Adjudicators see what a judge says only after their decision, or also before it "
+        "(--judge-in-adjudication).",
         ("after", "before"),
     ),
     Field(
         "places",
-        "places",
-        "Overlapping places with different ends are a conflict or not. Separate places always are.",
+        "boundaries",
+        "Overlapping places with different ends are a conflict or not (--boundaries). Separate "
+        "places always are.",
         ("no conflict", "conflict"),
     ),
     Field(
@@ -136,8 +141,9 @@ FIELDS: Final = (
     ),
     Field(
         "redact",
-        "texts",
-        "As recorded, or with masks such as ▒email·k3f9q▒ in place of personal data and secrets.",
+        "personal data",
+        "Personal data and secrets in traces: as recorded, or masks such as ▒email·k3f9q▒ in their "
+        "place (--redact).",
         ("as recorded", "masked"),
     ),
     Field("seed", "seed", "A whole number. It determines who labels what, and in which order."),
@@ -414,6 +420,7 @@ def preview_text(
     *,
     changed: Sequence[tuple[str, str, str]] = (),
     lost_traces: Mapping[str, int] | None = None,
+    outside_text: str = "",
     has_finished_traces: bool = False,
 ) -> str:
     """Describe a study before it is set up.
@@ -423,6 +430,7 @@ def preview_text(
         planned: The study to set up.
         changed: The title of each changed field, with its old and new text.
         lost_traces: The number of begun traces that each annotator loses, by name.
+        outside_text: A sentence on work that does not count in the study; empty if all counts.
         has_finished_traces: Whether someone has finished a trace of the study.
     """
     if previous == planned:
@@ -435,6 +443,8 @@ def preview_text(
         for title, old_text, new_text in changed
     ]
     effects = effect_lines(previous, planned, lost_traces or {})
+    if outside_text:
+        effects.append(f"{outside_text} Name them as annotators to count it.")
     limit = LATE_LIMIT if has_finished_traces else EARLY_LIMIT
     paragraphs = [change_lines, assignment.split("\n"), effects, [limit]]
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
@@ -526,8 +536,8 @@ _TRACES_TO_SET_UP: Final = (
     "workspace."
 )
 _TRACES_TO_CHANGE: Final = (
-    "The traces of the study. Once people label, rather add traces (a on the study screen): that "
-    "changes nothing for the earlier ones."
+    "The traces of the study. Add later ones on the study screen: then earlier traces stay as "
+    "assigned."
 )
 
 
@@ -537,6 +547,8 @@ class StudySetup(Form):
     It calls ``answered`` with the study once the user has accepted the preview.
     An error is shown at its field, and the form stays open.
     """
+
+    enter_effect = "shows the result"
 
     def __init__(
         self,
@@ -620,6 +632,7 @@ class StudySetup(Form):
             study,
             changed=changed_fields,
             lost_traces=count_reassigned_traces(workspace, study),
+            outside_text=outside_work_text(workspace, study),
             has_finished_traces=previous is not None and anybody_finished(workspace, previous),
         )
 

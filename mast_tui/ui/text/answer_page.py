@@ -31,11 +31,11 @@ TITLES: Final = {
 """The headings of the sections."""
 
 NO_ANSWER_KEY: Final = (
-    "This trace brings no answer key.\n\n"
-    "What would: expected actions (τ-bench), a reference answer or ground truth (Who&When, "
-    "Inspect), rewards and scores with their explanations, a patch and its tests (SWE-agent, "
-    "OpenHands, Terminal-Bench), labels that the file carries. An outcomes.csv beside the "
-    "traces tells how they ended."
+    "This trace has no answer key.\n\n"
+    "A trace has one if its file contains expected actions (τ-bench), a reference answer or ground "
+    "truth (Who&When, Inspect), rewards and scores with their explanations, a patch and its tests "
+    "(SWE-agent, OpenHands, Terminal-Bench), or labels. An outcomes.csv beside the traces tells "
+    "how they ended."
 )
 _CHANGE_STYLES: Final = {"+": "added", "-": "removed", "@": "hunk"}
 _SHORT_JSON_CHARS: Final = 70

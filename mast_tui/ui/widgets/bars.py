@@ -94,7 +94,8 @@ class TitleBar(RenderCache):
         left = list(self._left)
         while len(left) > 1 and _least_cells(left) > left_cells:
             left.pop()
-        later_text = "".join(SEPARATOR + part for part in left[1:])
+        cut_sign = "" if len(left) in (1, len(self._left)) else " …"
+        later_text = "".join(SEPARATOR + part for part in left[1:]) + cut_sign
         first_text = shortened(left[0] if left else "", left_cells - cell_len(later_text))
         gap = width - 2 - cell_len(first_text) - cell_len(later_text) - cell_len(right_text)
         base_style = self.rich_style
@@ -249,7 +250,8 @@ class _KeyHint(NamedTuple):
 class HintBar(RenderCache):
     """Hints for the keys, as many as fit, or a message until the next key.
 
-    A message that is longer than the line begins on the rows above it. A prompt may have a menu
+    A message that names a key takes the place of its hint. A message that is longer than the line
+    begins on the rows above it. A prompt may have a menu
     above it. Both cover the panes.
 
     Between messages the bar shows the app's ``report`` on work in progress. The app's
@@ -457,6 +459,8 @@ class HintBar(RenderCache):
             segments += [Segment(text, base_style + self._part(part)), Segment("   ", base_style)]
             used_cells += cell_len(text) + 3
         for hint in hints:
+            if f" {hint.key} {hint.title}" in f" {message}":
+                continue
             if used_cells + hint.cells + 1 > width - help_cells:
                 break
             segments += self._hint_segments(hint)

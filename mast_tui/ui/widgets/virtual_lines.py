@@ -483,6 +483,12 @@ class ColumnTable(VirtualLines, Generic[Row]):
         self.rows_changed()
         self.show_row(self.cursor)
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the cursor on screen."""
+        event.prevent_default()  # so that the list has its new size before the cursor is shown
+        super().on_resize(event)
+        self.show_row(self.cursor)
+
     def rows_changed(self) -> None:
         """Fit the columns to the rows."""
         self._fit_columns(self.row_width)

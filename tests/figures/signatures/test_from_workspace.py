@@ -117,18 +117,18 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
             for label in gold.labels
             if label.target.first is not None and label.target.last is not None
         }
-    assert signatures.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
+    golds = {t: w.gold(TAXONOMY, order) for t, w in words.items()}
+    assert signatures.gold == mix_of(golds, False)
     settled = read(office, which="settled")
-    kept = {t: only_settled(w.gold(TAXONOMY, order)) for t, w in words.items()}
+    kept = {t: only_settled(gold) for t, gold in golds.items()}
     kept = {t: gold for t, gold in kept.items() if any(map(source_if_counted, gold.verdicts))}
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
         assert said(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}
-    assert len(
-        settled.places.trace
-    ) + settled.whole_trace_labels + settled.labels_on_unknown_spans == sum(
-        len(gold.labels) for gold in kept.values()
-    )
+    for counted, by_trace in ((settled, kept), (signatures, golds)):
+        unplaced = counted.whole_trace_labels + counted.labels_on_unknown_spans
+        labels = sum(len(gold.labels) for gold in by_trace.values())
+        assert len(counted.places.trace) + unplaced == labels
     assert settled.gold is not None
     assert settled.gold["sources"] == mix_of(kept, True)["sources"]
     at_spans = signatures.places
